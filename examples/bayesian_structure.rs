@@ -1,4 +1,4 @@
-//! Bayesian structure learning: a policy samples graphs of four variables in proportion to their posterior
+//! Bayesian structure learning. A policy samples graphs of four variables in proportion to their posterior
 //! given 100 observations, and is compared with the exact posterior.
 //!
 //! Run `cargo run --release --example bayesian_structure`. The task `reproduce bayesian-structure` has flags
@@ -26,8 +26,8 @@ const STEPS: usize = 500;
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Observations of a random linear Gaussian network. Use `DiscreteData` and `Bde` for discrete data, and
-    // `ContinuousData::read` for files.
+    // The data are observations of a random linear Gaussian network. Use `DiscreteData` and `Bde` for
+    // discrete data, and `ContinuousData::read` for files.
     let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(NODES, &mut rng)?;
     let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.5, &mut rng)?.sample(100, &mut rng)?;
 
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let env = BayesianStructure::new(StructureConfig::new(NODES))?.into_env();
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    // Lists all 543 graphs, for the exact posterior and the policy's probabilities.
+    // All 543 graphs are listed, to compute the exact posterior and the policy's probabilities.
     let all = StateGraph::build(&env, 1_000)?;
     let posterior = ExactPosterior::of(all.states(), &reward)?;
 

@@ -1,5 +1,5 @@
-//! The unit box: a policy on continuous states, with densities instead of probabilities; everything else is
-//! as for graphs.
+//! The unit box: a policy on continuous states, with densities instead of probabilities. Sampler, objective
+//! and trainer are the same as for graphs.
 
 use std::error::Error;
 use std::fs;
@@ -17,7 +17,7 @@ use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
-/// Cells per axis for comparing samples with the target.
+/// The number of cells along each axis of the histograms that compare samples with the target.
 const BINS: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Samples points from the policy.
+/// Samples points from the trainer's policy.
 fn samples(trainer: &Trainer<BoxEnv>) -> gfn::Result<Reals> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     Ok(sampler.forward(SAMPLES, &mut trainer.evaluation_rng())?.terminal_states().clone())

@@ -1,4 +1,4 @@
-//! A custom environment: directed acyclic graphs, by a rule that forbids some actions of `AddEdge`.
+//! A custom environment of directed acyclic graphs, made by a rule that forbids some actions of `AddEdge`.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
@@ -23,8 +23,8 @@ impl GraphRules for Acyclic {
     }
 }
 
-/// Returns `true` if a directed path leads from one node to another. The recursion ends because there are no
-/// cycles.
+/// Returns `true` if a directed path leads from one node to another. The recursion ends because graphs have
+/// no cycles.
 fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
     graph.adjacency().neighbours(from).any(|next| next == to || has_path(graph, next, to))
 }
@@ -33,12 +33,12 @@ fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
-        // Every edge can have been added last, so that the action type's own backward actions are exact, and
-        // fast.
+        // Any edge of a graph can have been added last, so the action type's own backward actions are exact
+        // here. They are also faster than derived ones.
         .with_backward(BackwardRule::ByType);
     // Checks that steps, masks and backward actions agree.
     check_graph_env(&env, Budget::thorough(), &mut rng)?;
-    // Log-reward: 2 for each edge of the path 0 -> 1 -> 2 -> 3, -1 for any other edge.
+    // log R is 2 for each edge of the path 0 -> 1 -> 2 -> 3, and -1 for any other edge.
     let reward = PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
     let space = StateGraph::build(&env, 1_000)?;
     let target = space.target_distribution(&reward, None)?;

@@ -1,4 +1,4 @@
-//! A custom torso with custom node features, trained on directed rings; the library adds heads, log Z and
+//! A custom torso with custom node features, trained on directed rings. The library adds heads, log Z and
 //! training.
 
 use gfn::env::StateGraph;
@@ -14,10 +14,10 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
 
-const N: usize = 3; // nodes of each graph
-const WIDTH: usize = 64; // of embeddings
+const N: usize = 3; // the number of nodes of each graph
+const WIDTH: usize = 64; // the width of embeddings
 
-/// A perceptron on each node's features, then one on its result and the pooled nodes of its graph.
+/// A torso: a perceptron on each node's features, then one on its result and the pooled results of the graph.
 #[derive(Debug)]
 struct MyTorso {
     features: Mlp,
@@ -25,8 +25,8 @@ struct MyTorso {
     mixed: Mlp,
 }
 
-/// Features `[nodes, 3 N]` of each node: its number, the nodes that it points to and those that point to it,
-/// as 0 and 1.
+/// Returns the features of each node, `[nodes, 3 N]`, as 0 and 1: its own number, the nodes that it points
+/// to, and the nodes that point to it.
 fn features(arrays: &GraphArrays) -> Vec<f64> {
     let mut rows = vec![[[0.0; N]; 3]; arrays.nodes.len()];
     for (g, nodes) in rows.chunks_exact_mut(N).enumerate() {

@@ -1,5 +1,5 @@
-//! A custom objective that needs two quantities which no objective of the library needs: the policy's entropy
-//! and the state flows of a target network.
+//! A custom objective that needs two quantities which no objective of the library needs: the policy's
+//! entropy, and the state flows of a target network.
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
@@ -16,8 +16,9 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 /// Detailed balance with the flow of the next state from a target network, and a bonus for the entropy of
 /// P_F.
 ///
-/// Without the bonus its residuals `log F(s) + log P_F - log F_target(s') - log P_B` are 0 for a policy that
-/// samples in proportion to the reward. The bonus pulls the policy towards the uniform one, so it is small.
+/// Without the bonus, the residuals `log F(s) + log P_F - log F_target(s') - log P_B` are 0 for a policy that
+/// samples in proportion to the reward. The bonus pulls the policy towards the uniform policy, so it must be
+/// small.
 #[derive(Debug)]
 struct TargetBalance {
     bonus: f64,

@@ -1,5 +1,5 @@
-//! A custom environment on vectors: permutations, written item by item. log R is the number of items in their
-//! own place.
+//! A custom environment on vectors: permutations, written item by item. log R is the number of items at the
+//! place with their own number.
 
 use gfn::contract::{Budget, check_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};

@@ -1,5 +1,5 @@
-//! The hyper-grid: vectors of small integers, with the same sampler, objectives and trainer as graphs. It
-//! prints exact distances, and those of samples compared with a perfect sampler.
+//! The hyper-grid: vectors of small integers, with the same sampler, objectives and trainer as graphs. The
+//! example prints exact distances, and distances of samples compared with those of a perfect sampler.
 
 use std::error::Error;
 use std::fs;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let grid = HyperGrid::new(2, 8)?;
     let env = grid.env();
     let reward = OriginalReward::standard(&grid)?;
-    // All 64 points with their target probabilities.
+    // `space` lists all 64 points, to compute their target probabilities.
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
 
@@ -49,14 +49,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{table}\nThe true log Z is {:.4}.", target.log_z);
 
-    // Evaluation without a list of all states: distances of samples include sampling noise.
+    // Samples can be compared without the policy's exact probabilities; their distances include sampling
+    // noise.
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let shares = space.empirical(&env, samples.terminal_states())?;
     let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
     let (tv, noise) = (Distances::between(&shares, &target.probs)?.tv, floor.tv);
     println!("Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}.");
 
-    // The same samples as transitions and as visited states.
+    // The samples can also be read as transitions, and as visited states.
     let (steps, visited) = (samples.transitions(), samples.visited_states());
     let distinct = visited.states().group().first.len();
     println!("They took {} steps through {} states, {distinct} of them distinct.", steps.len(), visited.len());

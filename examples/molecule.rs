@@ -1,4 +1,5 @@
-//! Molecules, built atom by atom up to isomorphism, and rewarded for their share of atoms other than carbon.
+//! Molecules, built atom by atom up to isomorphism. The reward grows with the share of atoms other than
+//! carbon.
 
 use std::error::Error;
 use std::fs;
@@ -20,7 +21,7 @@ use gfn_plot::Table;
 
 const STEPS: usize = 1_000;
 
-/// The reward of a molecule; any function of it is possible.
+/// Returns the reward of a molecule. Any function of a molecule with values above 0 is possible.
 fn score(molecule: &Molecule) -> f64 {
     0.1 + molecule.heteroatom_share()
 }
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // Exact distance over all molecules of at most three atoms, with symmetries taken into account.
+    // The distance is exact, over all molecules of at most three atoms, with symmetries taken into account.
     let (env, policy) = (trainer.env(), trainer.policy());
     let space = StateGraph::build(env, 10_000)?;
     let target = space.target_distribution(&MoleculeReward::new(&codec, score), None)?;

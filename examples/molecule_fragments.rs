@@ -1,5 +1,5 @@
-//! Fragments from a file of molecules: a policy is pre-trained on the molecules by maximum likelihood, and
-//! then fine-tuned to a reward by relative trajectory balance with the pre-trained policy as prior. Samples
+//! Fragments from a file of molecules. A policy is pre-trained on the molecules by maximum likelihood. Then
+//! it is fine-tuned to a reward by relative trajectory balance, with the pre-trained policy as prior. Samples
 //! are in proportion to prior times reward.
 
 use std::error::Error;
@@ -22,7 +22,7 @@ const STEPS: usize = 300;
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/molecules.smi".into());
-    // The sixty most frequent fragments; states are trees of at most five of them.
+    // The library has the sixty most frequent fragments, and states are trees of at most five of them.
     let vocabulary = Vocabulary::read(&path)?;
     let library = vocabulary.library(60)?;
     let fragments = Fragments::new(&library, 5)?;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 
-    // Backward trajectories from each tree, drawn anew whenever a tree is used.
+    // Backward trajectories are drawn from each tree, anew whenever a tree is used.
     let states = GraphStates::from(trees);
     let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
     let capacity = states.graphs().len();

@@ -1,4 +1,4 @@
-//! Rings: a graph network learns to sample the six directed cycles through four nodes, all equally often.
+//! Rings: a graph network learns to sample the six directed cycles through four nodes equally often.
 
 use std::{error::Error, fs};
 
@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     trainer.prefill(60_000)?; // Uniform random trajectories reach all six rings.
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // Exact probabilities of all 4,096 graphs, compared with the target.
+    // The policy's exact probabilities of all 4,096 graphs are compared with the target.
     let (env, policy) = (trainer.env(), trainer.policy());
     let space = StateGraph::build(env, 4_096)?;
     let target = space.target_distribution(&reward, None)?;

@@ -1,9 +1,9 @@
-//! All published figures, one subcommand per task:
+//! A program for all published results, with one subcommand per task:
 //! `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
 //!
-//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line
-//! is for programs. A task is a struct of flags that implements [`Task`], and a row of [`TASKS`]. To learn
-//! the library, read the examples beside this folder instead.
+//! `reproduce --help` lists the tasks, and `reproduce TASK --help` lists the flags of a task. With `--json`
+//! the last line is JSON for programs. A task is a struct of flags that implements [`Task`], and a row of
+//! [`TASKS`]. To learn the library, read the examples beside this folder instead.
 
 mod continuous;
 mod flags;
@@ -22,7 +22,7 @@ use gfn_plot as plot;
 
 use prelude::*;
 
-/// A task: its fields are its flags, and its documentation is its help.
+/// A task. The fields of its struct are its flags, and the struct's documentation is its help.
 pub(crate) trait Task: Args {
     /// Runs the task, and prints its result.
     fn run(&self) -> Result<()>;
@@ -31,7 +31,7 @@ pub(crate) trait Task: Args {
 /// A row of the table of tasks.
 struct Row {
     name: &'static str,
-    /// Adds the flags.
+    /// Adds the task's flags to its command.
     flags: fn(Command) -> Command,
     run: fn(&ArgMatches) -> Result<()>,
 }
@@ -45,7 +45,7 @@ fn run_by_flags<T: Task>(flags: &ArgMatches) -> Result<()> {
     task.map_err(|error| Error::config("the flags", error, "flags that `--help` lists"))?.run()
 }
 
-/// The tasks.
+/// The table of tasks.
 const TASKS: &[Row] = &[
     row::<graphs::ring::Rings>("ring"),
     row::<graphs::growth::AllGraphs>("all-graphs"),

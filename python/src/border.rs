@@ -20,10 +20,10 @@ use crate::states::{Graphs, entries, table};
 
 /// Converts states of one environment to Python and back, and encodes them as vectors.
 pub(crate) trait Border<S>: Send + Sync {
-    /// Converts states to an object of Python.
+    /// Converts states to a Python object.
     fn show<'py>(&self, py: Python<'py>, states: &S) -> PyResult<Bound<'py, PyAny>>;
 
-    /// Reads states from an object of Python; `who` names the caller in errors.
+    /// Reads states from a Python object. `who` names the caller in errors.
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
     /// Returns the encoding of states as vectors; None if states have no vectors of a fixed width.
@@ -34,7 +34,7 @@ pub(crate) trait Border<S>: Send + Sync {
 
 type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
-/// A batch of states that is converted once the interpreter is attached.
+/// A batch of states whose conversion to Python waits until a thread holds the interpreter.
 pub(crate) struct DeferredObject(Show);
 
 impl<'py> IntoPyObject<'py> for DeferredObject {
@@ -48,18 +48,18 @@ impl<'py> IntoPyObject<'py> for DeferredObject {
 }
 
 impl<S: Send + 'static> dyn Border<S> {
-    /// Defers the conversion of states until the interpreter is attached.
+    /// Returns states whose conversion to Python waits until a thread holds the interpreter.
     pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> DeferredObject {
         let border = self.clone();
         DeferredObject(Box::new(move |py| border.show(py, &states)))
     }
 
-    /// Reads states for a caller that isn't attached to the interpreter.
+    /// Reads states in a thread that doesn't hold the interpreter.
     pub(crate) fn read_detached(&self, states: &Py<PyAny>, who: &'static str) -> Result<S> {
         call_python(who, |py| self.read(states.bind(py), who))
     }
 
-    /// Reads objects, and refuses an empty batch.
+    /// Reads objects, and returns an error for an empty batch.
     pub(crate) fn read_some(&self, objects: &Py<PyAny>, who: &'static str) -> Result<S>
     where
         S: Rows,
@@ -72,7 +72,8 @@ impl<S: Send + 'static> dyn Border<S> {
     }
 }
 
-/// The conversion of graphs. If they stand for molecules, SMILES and molecules of RDKit are read, too.
+/// The conversion of graphs to and from `gfn_rs.Graphs`. If graphs stand for molecules, it also reads SMILES
+/// and molecules of RDKit.
 pub(crate) struct GraphBorder {
     pub(crate) reading: Option<Reading>,
     pub(crate) schema: GraphSchema,
@@ -134,7 +135,7 @@ impl Border<GraphStates> for StructureBorder {
 /// The conversion of vectors of small integers to an int64 array, a row per state.
 pub(crate) struct VectorBorder {
     pub(crate) width: usize,
-    /// The number of values of an entry.
+    /// The number of values that an entry of a vector can take.
     pub(crate) values: usize,
     pub(crate) features: KHot,
 }
@@ -165,8 +166,8 @@ impl Border<VectorStates> for VectorBorder {
     }
 }
 
-/// The conversion of points, with the given number of coordinates, to a float64 array, a row per state.
-/// Points are their own vectors.
+/// The conversion of points to a float64 array, a row per state. The field is the number of coordinates. A
+/// point's encoding as a vector is the point itself.
 pub(crate) struct PointBorder(pub(crate) usize);
 
 impl Border<Reals> for PointBorder {
@@ -184,8 +185,8 @@ impl Border<Reals> for PointBorder {
     }
 }
 
-/// The conversion of points on their way through a diffusion: shown without their time, and read as points at
-/// the end.
+/// The conversion of states of a diffusion. Python gets their points without their times, and points from
+/// Python are read as states at the final time.
 pub(crate) struct DiffusionBorder(pub(crate) DiffusionSampling);
 
 impl DiffusionBorder {
@@ -208,7 +209,7 @@ impl Border<DiffusionStates> for DiffusionBorder {
     }
 }
 
-/// The encoding of states as the coordinates of their points.
+/// The encoding of states as the coordinates of the points that they contain.
 struct Coordinates<S> {
     width: usize,
     points: fn(&S) -> &Reals,
@@ -223,7 +224,7 @@ impl<S> StateFeatures<S> for Coordinates<S> {
     }
 }
 
-/// Builds a rectangular array of numbers, as `gfn_rs._objects` does.
+/// Reads a rectangular array of numbers by `gfn_rs._objects`.
 fn array<'py, T: Element, D: Dimension>(
     states: &Bound<'py, PyAny>,
     who: &str,
@@ -234,8 +235,8 @@ fn array<'py, T: Element, D: Dimension>(
     rows.extract()
 }
 
-/// Draws a uniform random path to each object, which proves that the objects are finished objects of the
-/// environment.
+/// Draws a uniform random path backwards from each object. The paths prove that the objects are finished
+/// objects of the environment.
 pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<Walks<E>> {
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()
@@ -249,12 +250,13 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     }
     let uniform = env.uniform();
     let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
-    // Backward steps don't check the state that they begin at, but forward steps check every state.
+    // Backward steps don't check the state that they begin at, so the paths are replayed: forward steps check
+    // every state.
     walks.replay(env)?;
     Ok(walks)
 }
 
-/// Draws a path to each object, backwards by P_B; under conditions if there are any.
+/// Draws a path to each object, backwards by P_B, and under the objects' conditions if there are any.
 pub(crate) fn draw_backward<E: TrainEnv>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -270,7 +272,7 @@ pub(crate) fn draw_backward<E: TrainEnv>(
     }
 }
 
-/// Refuses states that aren't finished objects of the environment.
+/// Returns an error if a state isn't a finished object of the environment.
 pub(crate) fn check_finished<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<()> {
     const MAX_BATCH: usize = 4096;
     let rows: Vec<usize> = (0..objects.len()).collect();

@@ -18,7 +18,7 @@ use crate::reward::class_name;
 use crate::settings::Settings;
 use crate::tensors::PyTensor;
 
-/// The settings as Python writes them; a constant part has no marks.
+/// The settings of conditions, as Python writes them. A constant part of a condition has no bins.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -28,7 +28,8 @@ struct Spec {
     focus: Option<FocusSpec>,
 }
 
-/// A distribution, and the number of marks of its thermometer encoding, if it has one.
+/// A distribution of one part of a condition, and the number of bins of the part's thermometer encoding, if
+/// it has one.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {
@@ -69,10 +70,10 @@ impl Spec {
     }
 }
 
-/// A condition as beta, preferences and direction of focus.
+/// A decoded condition: beta, preferences and direction of focus.
 type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
 
-/// A distribution of conditions and their encoding.
+/// The class behind `gfn_rs.Conditioning`: a distribution of conditions, and their encoding as vectors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Conditioner(Conditioning);
 
@@ -83,7 +84,7 @@ impl Conditioner {
         Ok(Self(settings.0.build()?))
     }
 
-    /// The width of a condition's vector.
+    /// The length of a condition's vector.
     #[getter]
     fn width(&self) -> usize {
         self.0.width()
@@ -95,7 +96,7 @@ impl Conditioner {
         Ok(PyTensor(self.0.draw(n, &mut Rng::seeded(seed))?))
     }
 
-    /// Encodes conditions as vectors.
+    /// Encodes conditions as vectors, `[n, width]`.
     fn encode(&self, py: Python<'_>, conditions: Vec<Plain>) -> Outcome<PyTensor> {
         let one = |(beta, preferences, focus)| Condition { beta, preferences, focus };
         let conditions: Vec<Condition> = conditions.into_iter().map(one).collect();
@@ -103,7 +104,7 @@ impl Conditioner {
         Ok(PyTensor(self.0.encode(&conditions)?))
     }
 
-    /// Decodes conditions from vectors.
+    /// Decodes conditions from their vectors.
     fn decode(&self, py: Python<'_>, vectors: PyTensor) -> Outcome<Vec<Plain>> {
         let _inside = Inside::enter(py)?;
         self.0.check(&vectors.0)?;
@@ -112,16 +113,16 @@ impl Conditioner {
     }
 }
 
-/// The source of conditions, as Python passes it.
+/// The source of a trainer's conditions, as Python passes it.
 #[derive(FromPyObject)]
 pub(crate) enum ConditionSettings {
     Encoded(Py<Conditioner>),
     Function(Py<PyAny>),
 }
 
-/// The source of the conditions of trajectories, and the width of a condition.
+/// The source of the conditions of trajectories, with the length of a condition's vector.
 pub(crate) enum Conditions {
-    /// Uniform in `[0, 1)`.
+    /// Vectors of this length with entries uniform in `[0, 1)`.
     Uniform(usize),
     /// A function of a number n and a random generator of numpy that returns conditions, `[n, width]`.
     ///
@@ -142,7 +143,7 @@ impl Conditions {
         }
     }
 
-    /// Returns the width of a condition.
+    /// Returns the length of a condition's vector.
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Uniform(width) | Self::Function(_, width) => *width,
@@ -150,7 +151,8 @@ impl Conditions {
         }
     }
 
-    /// Returns the rule by which rewards depend on conditions; None if each reward takes conditions itself.
+    /// Returns the rule by which conditions change rewards; None if rewards get the conditions as an
+    /// argument.
     pub(crate) fn conditioning(&self) -> Option<&Conditioning> {
         match self {
             Self::Encoded(conditioning) => Some(conditioning),
@@ -182,7 +184,7 @@ impl ConditionSource for Conditions {
     }
 }
 
-/// Refuses conditions that the trainer's own source can't have drawn.
+/// Returns an error for conditions that the trainer's source of conditions can't draw.
 pub(crate) fn check_conditions<E: Env>(context: &Context<E>, conditions: Option<&Tensor>) -> Result<()> {
     match (&context.conditions, conditions) {
         (Some(source), Some(conditions)) => source.check(conditions),
@@ -190,7 +192,7 @@ pub(crate) fn check_conditions<E: Env>(context: &Context<E>, conditions: Option<
     }
 }
 
-/// Refuses a reward of the library that takes no conditions.
+/// Returns an error for a reward of the library that takes no conditions.
 pub(crate) fn check_takes_conditions(reward: &Value) -> Result<()> {
     match class_name(reward) {
         "ConditionalGridReward" => Ok(()),

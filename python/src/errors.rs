@@ -1,5 +1,5 @@
-//! Errors of the library as Python exceptions of a fitting type, with their message; exceptions of Python
-//! code are raised unchanged.
+//! The conversion of the library's errors to Python exceptions of a fitting type, with the same message.
+//! Exceptions of Python code are raised unchanged.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
@@ -7,10 +7,11 @@ use pyo3::prelude::*;
 
 use crate::wording::in_python;
 
-/// An exception to be raised in Python; `?` also converts an error of the library into it.
+/// An exception that will be raised in Python. The operator `?` also converts an error of the library to it.
 pub(crate) struct PythonError(PyErr);
 
-/// The result of functions that Python calls; `?` passes on both kinds of errors.
+/// The result of functions that Python calls. The operator `?` accepts errors of the library and exceptions
+/// of Python.
 pub(crate) type Outcome<T> = std::result::Result<T, PythonError>;
 
 impl From<Error> for PythonError {
@@ -31,7 +32,7 @@ impl From<PythonError> for PyErr {
     }
 }
 
-/// Returns the exception for an error.
+/// Returns the Python exception for an error of the library.
 pub(crate) fn to_exception(error: Error) -> PyErr {
     let message = in_python(&error.to_string());
     match error {
@@ -39,7 +40,7 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
             Ok(exception) => *exception,
             Err(_) => PyRuntimeError::new_err(message),
         },
-        // OSError picks its subclass (FileNotFoundError, PermissionError) by the error number.
+        // Python's OSError chooses its subclass (FileNotFoundError, PermissionError) by the error number.
         Error::Io { path, source } => match source.raw_os_error() {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(message),
@@ -58,8 +59,8 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
     }
 }
 
-/// Calls Python for the library; an exception passes through the library as an error. `who` names the called
-/// code.
+/// Calls Python from the library. An exception becomes an error of the library, which keeps it. `who` names
+/// the called code in errors.
 pub(crate) fn call_python<T>(who: &'static str, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
     Python::attach(call).map_err(|exception| Error::external(who, exception))
 }

@@ -1,5 +1,4 @@
-//! Molecules of files and lists as data: the molecules that were read, the lines that weren't, and the
-//! fragments of molecules.
+//! Molecules in files and lists as data: reading them, and finding their fragments.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -13,11 +12,11 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::molecules::{lines, rows_of, warn_of_rows};
 
-/// The SMILES that could be read, and a text about lines that couldn't.
+/// The SMILES that could be read, and a message about the lines that couldn't.
 type Read = (Vec<String>, String);
 
-/// Reads the molecules of a file, or of a list in the same way as of a file with these lines; for a table,
-/// the column of this name, if one is given.
+/// Reads the molecules of a file, or of a list as if its items were a file's lines. `column` names the column
+/// of a table that has the molecules.
 #[pyfunction]
 pub(crate) fn read_molecules(
     py: Python<'_>,
@@ -48,7 +47,7 @@ fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<St
     Ok((smiles, report))
 }
 
-/// Returns the most frequent fragments of molecules, in the file format of a fragment library.
+/// Returns the `n` most frequent fragments of molecules, in the file format of a fragment library.
 #[pyfunction]
 pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> Outcome<String> {
     let _inside = Inside::enter(py)?;

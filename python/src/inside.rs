@@ -1,4 +1,4 @@
-//! The threads of Python that are inside the library, and the library's own threads.
+//! Counts the threads of Python that are inside the library, and sets the library's number of threads.
 
 use std::cell::Cell;
 use std::sync::Once;
@@ -14,15 +14,15 @@ use crate::tensors::Clean;
 
 /// `true` once the interpreter is about to end.
 static ENDING: AtomicBool = AtomicBool::new(false);
-/// `true` if this process was forked from a process that may have had threads, none of which exist here.
+/// `true` if this process was forked. The threads of the process that it was forked from don't exist here.
 static FORKED: AtomicBool = AtomicBool::new(false);
 /// The number of calls of the library that haven't returned.
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The number of these calls made by this thread.
+    /// The number of unfinished calls of the library that this thread made.
     static OWN_CALLS: Cell<usize> = const { Cell::new(0) };
-    /// `true` if this thread is a rayon pool by itself.
+    /// `true` if this thread is the only thread of its rayon pool.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn check_ending() -> Result<()> {
     Ok(())
 }
 
-/// Makes all calls end soon, and prevents new ones.
+/// Makes all calls of the library end soon, and prevents new calls.
 #[pyfunction]
 pub(crate) fn end() {
     ENDING.store(true, SeqCst);
@@ -81,33 +81,33 @@ pub(crate) fn calls() -> usize {
     CALLS.load(SeqCst)
 }
 
-/// Records that this process was forked: its single thread works alone.
+/// Records that this process was forked. Its single thread then works without a pool of other threads.
 #[pyfunction]
 pub(crate) fn forked() {
     FORKED.store(true, SeqCst);
     CALLS.store(OWN_CALLS.get(), SeqCst);
 }
 
-/// Makes this thread a rayon pool: the parent's pool has no threads in this process, so waiting for it would
-/// never end.
+/// Makes this thread a rayon pool of one thread. The parent's pool has no threads in this process, so waiting
+/// for that pool would never end.
 fn alone() {
     static TORCH: Once = Once::new();
     TORCH.call_once(|| tch::set_num_threads(1));
     if !ALONE.replace(true) {
-        // Fails if the thread already belongs to a pool, for example of a program around Python, which is
-        // then used.
+        // The call fails if the thread already belongs to a pool, for example of a program that embeds
+        // Python. That pool is then used.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
         std::mem::forget(pool);
     }
 }
 
-/// Sets one thread for the library's own work, as torch gets one for small networks, unless the user chose
-/// another number: a step is so short that a second thread costs more than it saves.
+/// Sets one thread for the library's own work unless the user chose another number. A step of a small network
+/// is so short that a second thread costs more than it saves.
 pub(crate) fn prepare_threads() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
         if std::env::var_os("RAYON_NUM_THREADS").is_none() {
-            // Fails if a number was chosen before, which then stays in effect.
+            // The call fails if a number was chosen before. That number then stays in effect.
             let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
         }
     });

@@ -1,9 +1,10 @@
-//! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states for its
-//! classes.
+//! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, on
+//! which the package's classes are built.
 //!
-//! Settings come as dictionaries from Python classes, which declare their types, defaults and bounds; they
-//! are read into the library's own configurations. Objects of Python (rewards, networks, callbacks) are
-//! called with batches, never state by state. The interpreter is detached while a trainer works.
+//! Settings are dictionaries that Python classes create; the classes declare the settings' types, defaults
+//! and bounds. The settings are read into the library's own configurations. Objects of Python (rewards,
+//! networks, callbacks) are called with batches, never state by state. The interpreter is detached while a
+//! trainer works.
 
 #[macro_use]
 mod kinds;
@@ -66,8 +67,8 @@ mod _gfn {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gfn::runtime::differentiate_by(crate::tensors::backward);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // `gfn_rs/__init__.py` searches the file for this text before it loads the module, to refuse a torch
-        // of another version.
+        // `gfn_rs/__init__.py` searches this module's file for the text before it loads the module, so that
+        // it can refuse a torch of another version.
         module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))
     }
 }

@@ -11,7 +11,7 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::watch::Watch;
 
-/// Points, a row each, that `gfn_rs.metrics` has checked.
+/// An array of points, a row per point, that `gfn_rs.metrics` has checked.
 type Points<'py> = PyReadonlyArray2<'py, f64>;
 
 fn points(rows: &Points<'_>) -> Result<Reals> {
@@ -35,13 +35,14 @@ pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<
     Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
 
-/// Returns the indices of the rows that no other row dominates.
+/// Returns the indices of the rows that no other row dominates (the Pareto front).
 #[pyfunction]
 pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
     Ok(pareto::pareto_front(&points(&objectives)?)?)
 }
 
-/// Returns the volume that vectors of objectives dominate, above a reference.
+/// Returns the hypervolume: the volume between a reference point and the vectors of objectives that dominate
+/// it.
 #[pyfunction]
 pub(crate) fn hypervolume(
     py: Python<'_>,
@@ -53,7 +54,7 @@ pub(crate) fn hypervolume(
     Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }
 
-/// Returns the distance between the samples of a perfect sampler and the target.
+/// Returns the mean distance between the target and samples of a perfect sampler.
 #[pyfunction]
 pub(crate) fn noise_floor(
     py: Python<'_>,

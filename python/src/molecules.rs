@@ -19,20 +19,20 @@ use crate::settings::read;
 /// The names of node classes, of values of node attributes, of edge classes and of values of edge attributes.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
-/// The number of rows that an error names.
+/// The number of unreadable rows that an error names.
 const NAMED: usize = 3;
-/// The largest number of trees of a molecule that are checked.
+/// The largest number of fragment trees that are checked per molecule.
 const LISTED: usize = 1_000;
 
 /// The reading of graphs as molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
     codec: MoleculeCodecs,
-    /// The environment's settings, from which another process rebuilds it.
+    /// The environment's settings, from which another process rebuilds this reading.
     pub(crate) settings: Arc<Value>,
 }
 
-/// The meaning of nodes, as atoms or as fragments.
+/// The meaning of a graph's nodes: atoms, or fragments.
 #[derive(Clone)]
 pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
@@ -40,7 +40,7 @@ pub(crate) enum MoleculeCodecs {
 }
 
 impl Reading {
-    /// Builds the reading for an environment of these settings.
+    /// Builds the reading for an environment with these settings.
     pub(crate) fn new(settings: &EnvSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
         Ok(Self { codec, settings: Arc::new(settings) })
@@ -55,7 +55,7 @@ impl Reading {
         }
     }
 
-    /// Returns the names of classes and attributes in graphs of this schema.
+    /// Returns the names of the classes and attributes that graphs of this schema have.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {
@@ -102,20 +102,20 @@ impl Reading {
         if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(self.molecule(graph)?.smiles()) }
     }
 
-    /// Reads a line of a SMILES, with any text after a blank. Returns the molecule, and the parts that were
-    /// left out.
+    /// Reads a line with a SMILES, which a blank and any text may follow. Returns the molecule, and the
+    /// numbers of parts of the SMILES that the molecule lacks.
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
-            // A mark that carries no information is no loss.
+            // A stereochemical mark that carries no information is no loss, so none is counted.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
         left_out.stereo += molecule.marks().len();
         Ok((molecule.without_stereo(), left_out))
     }
 
-    /// Returns the states of a molecule: a single state of atoms, or all trees of fragments, `most` at most.
+    /// Returns the states that stand for a molecule: one state of atoms, or up to `most` trees of fragments.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse =
             |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
@@ -145,7 +145,7 @@ impl Reading {
         }
     }
 
-    /// Warns of fragments of the library that were read without their stereochemistry.
+    /// Warns about fragments of the library that were read without their stereochemistry.
     pub(crate) fn warn_of_fragments(&self, py: Python<'_>) -> PyResult<()> {
         let MoleculeCodecs::Fragments(env) = &self.codec else { return Ok(()) };
         let fragments = env.library().fragments().iter();
@@ -162,18 +162,18 @@ impl Reading {
     }
 }
 
-/// Returns SMILES, each with an optional name after it, or molecules of RDKit, as lines of text.
+/// Converts SMILES, each with an optional name after it, or molecules of RDKit to lines of text.
 pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
     molecules.py().import("gfn_rs._objects")?.call_method1("lines", (molecules, who))?.extract()
 }
 
-/// Returns the reason why each line can't be read; None if it can.
+/// Returns, for each line, the reason why it can't be read; None for a readable line.
 pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String>> {
     let read = |line: &String| reading.states(&reading.read_line(line)?.0, 1);
     lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
 }
 
-/// Reads each line; an error names the first lines that can't be read, and the remedy.
+/// Reads each line by `read`. An error names the first lines that can't be read, and the remedy.
 pub(crate) fn rows_of<T: Send>(
     py: Python<'_>,
     lines: &[String],
@@ -196,7 +196,8 @@ pub(crate) fn rows_of<T: Send>(
     Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be taken ({remedy}): {first}{more}")))
 }
 
-/// Returns the states of each line (a single state of atoms), and warns of stereochemistry that they lose.
+/// Returns the states of each line, and warns about stereochemistry that they lose. A molecule of atoms has a
+/// single state.
 pub(crate) fn states_of(
     py: Python<'_>,
     reading: &Reading,
@@ -214,13 +215,14 @@ pub(crate) fn states_of(
     Ok(states)
 }
 
-/// Warns of rows that lost marks of stereochemistry, if any did.
+/// Warns about rows whose marks of stereochemistry were lost, if there are any.
 pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who: &str) -> PyResult<()> {
     let lost = lost.iter().zip(lines).map(|(lost, line)| lost.then_some(line));
     warn_of_stereo(py, lost, |row, line| format!("row {row} of {who}, {line:?}"))
 }
 
-/// Warns of molecules that lost marks of stereochemistry, if any did; `name` names the first.
+/// Warns about molecules whose marks of stereochemistry were lost, if there are any. `name` returns the text
+/// by which the warning names the first of them.
 fn warn_of_stereo<T>(
     py: Python<'_>,
     lost: impl Iterator<Item = Option<T>>,
@@ -236,12 +238,12 @@ fn warn_of_stereo<T>(
     warn(py, &format!("{}: {what} {marks}", name(row, first)))
 }
 
-/// Issues a `UserWarning`.
+/// Issues a `UserWarning` with this text.
 pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
 }
 
-/// Returns the graph of each line.
+/// Returns the molecular graph of each line. Molecules of fragments are refused.
 pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
     if let MoleculeCodecs::Fragments(_) = &reading.codec {
         let expected =

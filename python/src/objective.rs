@@ -44,7 +44,7 @@ enum Spec {
     MaximumLikelihood {},
 }
 
-/// The objective of P_B.
+/// The objective by which P_B is trained.
 #[derive(Deserialize, Clone, Copy, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Backward {
@@ -65,7 +65,8 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// An objective as Python passes it: `{class: settings}`, and its function, if it is one.
+/// An objective as Python passes it: `{class: settings}`, and the objective's function if it is a function of
+/// Python.
 #[derive(FromPyObject)]
 pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>);
 
@@ -178,11 +179,11 @@ impl Scores {
     }
 }
 
-/// A function of Python as an objective.
+/// An objective that is a function of Python.
 #[derive(Debug)]
 struct PyObjective {
     function: Object,
-    /// The name in checkpoints: a run resumes only with an objective of the same name.
+    /// The objective's name in checkpoints. A run resumes only with an objective of the same name.
     name: String,
     log_z: bool,
     flow: bool,

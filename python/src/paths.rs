@@ -1,4 +1,5 @@
-//! Trajectories in Python, of any environment, with the log-probabilities of their transitions.
+//! The class `gfn_rs.Trajectories`: trajectories of any environment, with the log-probabilities of their
+//! transitions.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -30,7 +31,7 @@ pub(crate) struct PathBatch<E: PyEnv> {
 }
 
 impl AnyPaths {
-    /// Returns the trajectories if their environment is equal to this one.
+    /// Returns the trajectories if they belong to this environment, and an error otherwise.
     pub(crate) fn of_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
         let paths: Option<&mut PathBatch<E>> = each!(self, paths => (paths as &mut dyn Any).downcast_mut());
         match paths {
@@ -82,10 +83,11 @@ impl<E: PyEnv> PathBatch<E> {
     }
 }
 
-/// log P_F and log P_B of transitions, as tensors of Python.
+/// log P_F and log P_B of each transition, as tensors of Python.
 type PyScored = (PyTensor, PyTensor);
 
-/// Replays trajectories from outside from the initial state, which checks each step.
+/// Builds trajectories from actions given in Python. Each action is replayed from the initial state, which
+/// checks it.
 pub(crate) fn replay<E: PyEnv>(
     space: &Space<E>,
     actions: &Tensor,
@@ -123,8 +125,8 @@ impl Paths {
         Self(Mutex::new(paths))
     }
 
-    /// Locks the trajectories for one caller. Another caller waits a moment and then gets an error instead of
-    /// a deadlock. Call it without the interpreter.
+    /// Locks the trajectories for one caller. Another caller waits 0.1 seconds and then gets an error instead
+    /// of a deadlock. Callers must not hold the interpreter.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
         for _ in 0..N_TRIES {
             match self.0.try_lock() {
@@ -139,7 +141,7 @@ impl Paths {
         ))
     }
 
-    /// Reads the trajectories without the interpreter. A panic becomes an error.
+    /// Reads the trajectories without holding the interpreter. A panic becomes an error.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(to_exception)
@@ -165,7 +167,8 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Returns forward actions, or the actions that undo them: slots `[T]`, or rows of numbers.
+    /// Returns the forward actions, or, if `reverse`, the actions that undo them: slots `[T]`, or rows of
+    /// numbers.
     fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => {
@@ -175,7 +178,7 @@ impl Paths {
         })
     }
 
-    /// Returns forward actions in a form that can be replayed from the initial state.
+    /// Returns the forward actions in the encoding that `replay` reads.
     fn walked(&self, py: Python<'_>) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             each!(paths, paths => {
@@ -195,7 +198,7 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
     }
 
-    /// Returns log P_F and log P_B of each transition, if they were computed.
+    /// Returns log P_F and log P_B of each transition; None if they weren't computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
         let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0).copy()), PyTensor(log_probs.get(1).copy()));
         self.read(py, |paths| Ok(each!(paths, paths => paths.log_probs.as_ref().map(split))))
@@ -224,17 +227,18 @@ impl Paths {
         })
     }
 
-    /// Returns these rows, which are below the number of trajectories.
+    /// Returns the trajectories with these row numbers. Each must be below the number of trajectories.
     fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.select(&rows)?))))
     }
 
-    /// Returns the trajectories with log R of each.
+    /// Returns the same trajectories with these values of log R.
     fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?))))
     }
 
-    /// Returns these trajectories, followed by others of the same environment.
+    /// Returns these trajectories, followed by the trajectories of `other`, which must have the same
+    /// environment.
     fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
         // `self` and `other` may be one object, which can't be locked twice.
         let mut copy = other.read(py, |paths| {

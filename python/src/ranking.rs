@@ -34,7 +34,7 @@ fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     lines(objects, "molecules")?.into_iter().enumerate().map(read).collect()
 }
 
-/// A score that is a product of factors.
+/// The class behind `gfn_rs.MoleculeScore`: a score that is a product of factors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Score(FactoredScore);
 
@@ -64,7 +64,7 @@ impl Score {
     }
 }
 
-/// Distinct molecules, the best first.
+/// The class behind `gfn_rs.Ranking`: distinct molecules, the best first.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Ranking(gfn_molecules::Ranking);
 
@@ -115,7 +115,7 @@ impl Ranking {
         self.column(|entry| entry.log_score)
     }
 
-    /// Returns the name and the values of each column.
+    /// Returns the name of each column, and its values.
     fn columns(&self) -> Vec<(String, Array<f64>)> {
         let names = self.0.columns().iter().cloned().enumerate();
         names.map(|(k, name)| (name, self.column(|entry| entry.values[k]))).collect()

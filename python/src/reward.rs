@@ -1,4 +1,5 @@
-//! The reward of a trainer: of the library, or a function of Python; cached, or weighted by conditions.
+//! The reward of a trainer: a reward of the library or a function of Python, optionally cached or weighted by
+//! conditions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,8 +21,8 @@ use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
 
-/// A reward as Python passes it: `{class: settings}` or a function, and the number of answers that are
-/// cached.
+/// A reward as Python passes it: the settings `{class: settings}` or a function, and the number of results
+/// that are cached.
 #[derive(FromPyObject)]
 pub(crate) struct RewardSettings(Option<Settings<Value>>, Option<Py<PyAny>>, Option<usize>);
 
@@ -48,17 +49,17 @@ impl RewardSettings {
     }
 }
 
-/// A trainer's reward.
+/// A trainer's reward, with what other parts of the trainer need of it.
 pub(crate) struct BuiltReward<S> {
     pub(crate) reward: Box<dyn Reward<S>>,
-    /// The reward as a function of conditions, if these are temperatures, preferences and directions of
+    /// The reward as a function of conditions, if conditions are temperatures, preferences and directions of
     /// focus.
     pub(crate) conditioned: Option<ConditionedReward<S>>,
-    /// The density of a diffusion, if the reward is one of the library's.
+    /// The density that a diffusion samples, if the reward is a density of the library.
     pub(crate) target: Option<Arc<dyn Target>>,
 }
 
-/// Builds a trainer's reward from one reward, or from several that conditions weight.
+/// Builds a trainer's reward from one reward, or from several rewards that conditions weight.
 pub(crate) fn build<E: PyEnv>(
     space: &Space<E>,
     all: &[RewardSettings],
@@ -98,7 +99,7 @@ pub(crate) fn build<E: PyEnv>(
     Ok(BuiltReward { reward: rewards.remove(0), conditioned: None, target })
 }
 
-/// A reward that one thread at a time may call.
+/// A reward that is called by one thread at a time.
 pub(crate) struct Locked<S>(Mutex<Box<dyn Reward<S>>>);
 
 impl<S> Locked<S> {
@@ -117,12 +118,12 @@ impl<S> Reward<S> for Locked<S> {
     }
 }
 
-/// Returns the class name of settings `{class: settings}`.
+/// Returns the class name in `{class: settings}`.
 pub(crate) fn class_name(settings: &Value) -> &str {
     settings.as_object().and_then(|object| object.keys().next()).map_or("none", String::as_str)
 }
 
-/// The name of the method for states that aren't finished.
+/// The name of the optional method for states that aren't finished.
 const PARTIAL: &str = "partial_log_reward";
 
 /// A function of a batch of states, and of conditions if there are any, that returns log R of each state.
@@ -147,7 +148,7 @@ impl<S: Rows + 'static> PyReward<S> {
         Ok(Self { function, has_partial, border })
     }
 
-    /// Calls a method of the function's object.
+    /// Calls a method of the Python object with states, and with conditions if there are any.
     fn call(&self, method: &str, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
             let (function, shown) = (self.function.bind(py), self.border.show(py, states)?);
@@ -157,13 +158,13 @@ impl<S: Rows + 'static> PyReward<S> {
             };
             numbers(&answer, states.len(), "the reward", "log R")
         };
-        // Rewards need no gradients.
+        // Rewards need no gradients, so autograd is off.
         tch::no_grad(|| call_python("the reward", call))
     }
 }
 
-/// Reads a float64 for each of `n` states from any object that numpy converts to an array. `who` and `what`
-/// name the object in errors.
+/// Reads a float64 for each of `n` states from any object that numpy converts to an array. In errors, `who`
+/// names the caller and `what` the numbers.
 pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let checks = answer.py().import("gfn_rs._checks")?;
     let values: PyReadonlyArray1<'_, f64> = checks.call_method1("numbers", (answer, n, who, what))?.extract()?;

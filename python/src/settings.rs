@@ -1,4 +1,4 @@
-//! Settings: dictionaries that the classes of `gfn_rs` create from themselves.
+//! Settings, which are dictionaries that the classes of `gfn_rs` create.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::PyValueError;
@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Reads settings; `what` names them in errors.
+/// Reads settings from a dictionary of Python. In errors, `what` names the settings.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>) -> PyResult<T> {
     let mut reader = pythonize::Depythonizer::from_object(settings);
     serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 
-/// Settings of any type, read by themselves.
+/// A value of any type that is read from a dictionary of settings.
 pub(crate) struct Settings<T>(pub(crate) T);
 
 impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
@@ -25,7 +25,8 @@ impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
     }
 }
 
-/// Returns the defaults of settings, overridden by these values; groups of settings are merged name by name.
+/// Returns the default settings of `T`, overridden by these values. A group of settings is overridden name by
+/// name.
 pub(crate) fn over_defaults<T>(what: &'static str, values: &Map<String, Value>) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,

@@ -12,12 +12,12 @@ use crate::settings::Settings;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The nodes of the best solution, the second, size and origin of each improvement, and the number of
+/// The nodes of the best solution, then the second, size and origin of each improvement, then the number of
 /// samples.
 type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 
-/// Runs local search on the first of these graphs, from the results of `draw` for a number and a seed:
-/// finished states of the problem.
+/// Runs local search on the first of these graphs. It starts from the results of `draw`, a function of a
+/// number n and a seed that returns n finished states of the problem.
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
@@ -32,7 +32,7 @@ pub(crate) fn solve(
     let instances = Instances::new(graphs.states().graphs().to_vec())?;
     let Settings(problem) = problem;
     let job = || -> Result<Answer> {
-        // Building the environment checks the graph.
+        // The environment isn't used: building it checks the graph.
         GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));

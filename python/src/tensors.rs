@@ -1,8 +1,8 @@
 //! The exchange of tensors between tch and the Python package torch, with shared memory and gradients.
 //!
-//! The only unsafe code of the package. Both sides are linked to one libtorch (`gfn_rs/__init__.py` refuses
-//! any other), so a handle of one side is a handle of the other. The interpreter is attached at each call, as
-//! the `Python` token proves.
+//! The module has the only unsafe code of the package. Both sides are linked to one libtorch
+//! (`gfn_rs/__init__.py` refuses any other), so a handle of one side is a handle of the other. The
+//! interpreter is attached at each call, as the `Python` token proves.
 #![allow(unsafe_code)]
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -40,15 +40,15 @@ impl Clean {
 
 impl Drop for Clean {
     fn drop(&mut self) {
-        // SAFETY: the pointer comes from `gfn_state_enter` on this thread, and is used once.
+        // SAFETY: `gfn_state_enter` returned the pointer on this thread, and the pointer is used once.
         unsafe { gfn_state_leave(self.0) }
     }
 }
 
-/// Returns the `torch.Tensor` of a tensor.
+/// Returns the `torch.Tensor` that shares memory and gradients with a tensor.
 pub(crate) fn to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the pointer is of a live tensor, and only read; the result is null with an error set, or a new
-    // reference.
+    // SAFETY: the pointer belongs to a live tensor, and is only read. The result is null with an error set,
+    // or a new reference.
     unsafe { Bound::from_owned_ptr_or_err(py, gfn_tensor_to_python(tensor.as_ptr().cast_mut())) }
 }
 
@@ -78,7 +78,7 @@ impl<'py> IntoPyObject<'py> for PyTensor {
     }
 }
 
-/// Returns the tensor of a `torch.Tensor`.
+/// Returns the tensor that shares memory and gradients with a `torch.Tensor`.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the object is alive while it is borrowed; the result is null, or a handle without another
     // owner.
@@ -102,13 +102,13 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 /// Returns `true` if a tensor's memory is large enough for its sizes. Python code can resize the storage of a
 /// tensor, and reading beyond it ends the process.
 pub(crate) fn is_whole(tensor: &Tensor) -> bool {
-    // SAFETY: the pointer is of a live tensor, and only read.
+    // SAFETY: the pointer belongs to a live tensor, and is only read.
     unsafe { gfn_tensor_is_whole(tensor.as_ptr()) != 0 }
 }
 
-/// Returns `true` if two handles are of one tensor.
+/// Returns `true` if two handles refer to the same tensor.
 pub(crate) fn is_same(tensor: &Tensor, other: &Tensor) -> bool {
-    // SAFETY: the pointers are of live tensors, and only read.
+    // SAFETY: the pointers belong to live tensors, and are only read.
     unsafe { gfn_tensor_is_same(tensor.as_ptr(), other.as_ptr()) != 0 }
 }
 

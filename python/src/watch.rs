@@ -13,7 +13,7 @@ use tch::Tensor;
 use crate::errors::call_python;
 use crate::inside::check_ending;
 
-/// The longest delay of Ctrl-C.
+/// The longest time that Ctrl-C waits until a signal handler is called.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The time of the last check for signals.
@@ -24,8 +24,8 @@ impl Watch {
         Self(Mutex::new(Instant::now()))
     }
 
-    /// Checks for signals, unless that was just done. Returns an error if a signal handler raises an
-    /// exception.
+    /// Checks for signals, unless the last check was at most `PATIENCE` ago. Returns an error if a signal
+    /// handler raises an exception.
     pub(crate) fn look(&self) -> Result<()> {
         check_ending()?;
         {
@@ -38,7 +38,7 @@ impl Watch {
         call_python("a signal", |py| py.check_signals())
     }
 
-    /// Wraps a policy so that each call checks for signals.
+    /// Wraps a policy so that each evaluation checks for signals.
     pub(crate) fn over<'a, E: Env>(&'a self, policy: &'a dyn Policy<E>) -> Watched<'a, E> {
         Watched { of: policy, watch: self }
     }
@@ -80,7 +80,7 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
     }
 }
 
-/// A policy's form on the host, which checks for signals before each evaluation.
+/// The host version of a policy, which checks for signals before each evaluation.
 struct WatchedHost<'a, E> {
     of: Box<dyn HostPolicy<E> + 'a>,
     watch: &'a Watch,

@@ -1,6 +1,6 @@
-//! Messages of the library, with the names of Python instead of those of Rust.
+//! Messages of the library for users of Python: names in Rust are replaced by names in Python.
 
-/// Phrases of the library, and their replacements in `gfn_rs`; longer phrases first.
+/// The phrases of the library's messages, each with its replacement in `gfn_rs`. Longer phrases come first.
 const PHRASES: &[(&str, &str)] = &[
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
@@ -63,7 +63,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`tch::no_grad`", "`torch.no_grad`"),
 ];
 
-/// Rewrites a message for users of Python.
+/// Replaces the phrases of Rust in a message by those of Python.
 pub(crate) fn in_python(message: &str) -> String {
     PHRASES.iter().fold(message.to_owned(), |text, (rust, python)| text.replace(rust, python))
 }

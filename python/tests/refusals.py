@@ -26,8 +26,9 @@ def ints(*values):
 def refused(call, kind, message):
     with pytest.raises(kind, match=message) as caught:
         call()
-    # pyo3's panics don't derive from Exception, so `except Exception` would miss them.
+    # The exception must derive from Exception, which pyo3's panics don't, so that `except Exception` catches
+    # it.
     assert isinstance(caught.value, Exception) and type(caught.value).__name__ != "PanicException"
-    # Names of Rust mean nothing to users of Python.
+    # The message must not contain names of Rust, which mean nothing to users of Python.
     text = str(caught.value)
     assert "::" not in text and "`with_" not in text, text

@@ -167,7 +167,7 @@ def test_graphs_that_are_none(call, kind, message):
 
 
 class Network(torch.nn.Module):
-    """Sums embeddings, and changes the result."""
+    """A network that sums embeddings, and changes the result by a function."""
 
     def __init__(self, change=lambda batch, x, g: (x, g)):
         super().__init__()
@@ -302,7 +302,7 @@ def test_checkpoints_that_are_damaged(name, harm, message, tmp_path):
 
 @pytest.mark.parametrize("use", [lambda t: t.fit(50), lambda t: t.exact(), lambda t: t.sample(50), lambda t: t.loss(), lambda t: t.steps_done])
 def test_a_trainer_in_many_threads_is_refused_or_served(use):
-    """Each thread gets its answer or the error that the trainer is at work, in any order."""
+    """Each thread gets its result, or the error that the trainer is at work."""
     it, answers = trainer(reward=lambda states: (time.sleep(0.001), zero(states))[1]), []
 
     def ask():

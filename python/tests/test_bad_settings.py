@@ -10,7 +10,7 @@ import torch
 from refusals import INF, NAN, graph_trainer, refused, trainer, zero
 
 WRONG = (TypeError, ValueError)
-# Valid values for each class of settings, and the names of its whole numbers, numbers, choices and lists.
+# Valid values for the settings of each class, from which invalid values are made.
 GOOD = {
     gfn.Ring: {"n_nodes": 3},
     gfn.Triangle: {},
@@ -112,7 +112,7 @@ def settings_cases():
                 )
                 fits = field.type.startswith(hint) or (hint == "Literal" and choice)
                 for value in values if fits else []:
-                    # A list of lines replaces a file.
+                    # A list of lines may replace a file, so it isn't a wrong value.
                     if value is None and "None" in field.type or hint == "str" and isinstance(value, list) and "Sequence[str]" in field.type:
                         continue
                     yield pytest.param(kind, {**good, field.name: value}, field.name, id=f"{kind.__name__}-{field.name}-{value!r:.20}")
@@ -123,7 +123,7 @@ def test_settings_name_the_value_that_is_wrong(kind, values, name):
     refused(lambda: kind(**values), WRONG, rf"(?s){kind.__name__}\.{name} is .*: expected")
 
 
-# Impossible settings: (call, kind, text of the message).
+# Impossible settings: the call, the type of the exception, and the text of its message.
 ENVIRONMENTS = [
     (lambda: gfn.Ring(), TypeError, "n_nodes"),
     (lambda: gfn.Ring(3, True, 4), TypeError, "positional"),

@@ -19,7 +19,7 @@ from test_modules import Messages, module_trainer
 def test_parameters_of_another_form_are_named(change, message):
     it = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)
     for parameter in it.parameters():
-        # torch lets anybody replace the data of a parameter.
+        # A parameter's data can be replaced by anybody in torch.
         parameter.data = change(parameter.data)
     for use in (lambda: it.fit(2), lambda: it.sample(1), it.exact, it.loss):
         refused(use, ValueError, message)

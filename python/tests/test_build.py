@@ -25,7 +25,7 @@ def loaded(path, monkeypatch):
 
 @pytest.fixture
 def backend(monkeypatch):
-    """The build backend, without maturin."""
+    """Returns the build backend, with a stand-in for maturin."""
     fake = types.ModuleType("maturin")
     for name in "build_sdist get_requires_for_build_sdist get_requires_for_build_wheel prepare_metadata_for_build_wheel".split():
         setattr(fake, name, None)
@@ -38,7 +38,7 @@ def backend(monkeypatch):
 
 
 def installed(backend, version, folder, monkeypatch):
-    """Lets the backend find a torch of a given version, or none, in an otherwise empty folder."""
+    """Lets the backend find a torch of the given version, or no torch, in an otherwise empty folder."""
     monkeypatch.setattr(backend, "HERE", folder / "python")
     monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: str(folder))
     if version:

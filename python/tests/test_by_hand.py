@@ -1,4 +1,4 @@
-"""Environments by hand: states, moves and steps."""
+"""Steps in environments without a policy or a trainer: states, moves and their reverses."""
 
 import itertools
 import math
@@ -69,7 +69,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
 
 
 def replaced(states, rows, others):
-    """Replaces some of the states."""
+    """Returns the states with some rows replaced by others."""
     if isinstance(states, np.ndarray):
         states = states.copy()
         states[rows] = others
@@ -80,7 +80,7 @@ def replaced(states, rows, others):
 
 
 def listed(env):
-    """Lists all states by breadth-first search from the initial one."""
+    """Lists all states of an environment by breadth-first search from the initial state."""
     states = env.initial(1)
     known, frontier = {env.keys(states)[0]}, states
     while len(frontier):

@@ -38,7 +38,7 @@ def test_samples_are_judged_whoever_drew_them():
     judged = gfn.judge(GRID, REWARD, perfect)
     assert judged.like_perfect and judged.modes_found == judged.modes == 4
     assert judged.log_z == pytest.approx(exact.log_z)
-    # The samples lack a quarter of the grid: its modes are missing, and named.
+    # The samples lack a quarter of the grid. The judgement names the modes in it as missing.
     rest = perfect[~(perfect > 3).all(axis=1)]
     judged = it.judge(rest)
     assert not judged.like_perfect and judged.modes_found == 3

@@ -29,7 +29,7 @@ def test_sound_environments_pass(env, states):
 
 
 class SecondNeedsFirst(gfn.GraphRules):
-    """Allows the edge between nodes 1 and 2 only after that between 0 and 1."""
+    """Rules that allow the edge between nodes 1 and 2 only after the edge between nodes 0 and 1."""
 
     def restrict(self, graphs, moves):
         first = np.array([[0, 1] in graph.edges.tolist() for graph in (graphs[k] for k in range(len(graphs)))])
@@ -38,7 +38,7 @@ class SecondNeedsFirst(gfn.GraphRules):
 
 
 class Told(SecondNeedsFirst):
-    """Adds the method that names the unreachable graphs."""
+    """The same rules with the method that names the unreachable graphs."""
 
     def is_reachable(self, graphs):
         edges = (graphs[k].edges.tolist() for k in range(len(graphs)))
@@ -49,7 +49,7 @@ def test_moves_back_that_lead_nowhere_are_found():
     make = lambda rules: gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)  # noqa: E731
     with pytest.raises(ValueError, match="(?i)back|reach|initial"):
         make(SecondNeedsFirst()).check()
-    # The control with `is_reachable` passes.
+    # The control: rules with `is_reachable` pass the check.
     assert make(Told()).check().states == 6
 
 
@@ -73,5 +73,5 @@ def test_what_cannot_be_checked_is_said():
     for seed, error in (("a", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)):
         with pytest.raises(error, match="seed is"):
             gfn.Ring(3).check(seed=seed)
-    # Any seed of the library is accepted.
+    # The check accepts any seed of the library.
     assert gfn.Ring(3).check(seed=2**64 - 1).states == 64 == gfn.Ring(3).check(seed=np.uint64(2**63)).states

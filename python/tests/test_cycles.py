@@ -10,7 +10,7 @@ from test_modules import Messages, module_trainer
 
 
 class Holder:
-    """Holds the object that it is a part of."""
+    """An object that refers to the object of which it is a part."""
 
     held = None
 
@@ -37,7 +37,7 @@ class Holder:
 
 
 class Rewarding(Holder):
-    """A callable object with a method for rewards of partial states."""
+    """A callable reward with a method for rewards of partial states."""
 
     def __call__(self, states):
         return self.reward(states)

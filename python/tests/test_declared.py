@@ -14,7 +14,7 @@ def count_edges(graphs):
 
 
 class Thin(gfn.GraphRules):
-    """Allows at most two edges at a node, and finishes no graph of one edge."""
+    """Rules that allow at most two edges at a node, and no object with exactly one edge."""
 
     def restrict(self, graphs, moves):
         degrees = np.bincount(graphs.edge_index.ravel(), minlength=graphs.node_ptr[-1])
@@ -155,9 +155,10 @@ def test_rules_are_asked_once_about_each_graph():
     assert trainer.exact().n_states == 41
     for method, questions in asked.items():
         assert len(set(questions)) == len(questions) > 0, method
-    # Each reachable graph is asked about once.
+    # The rules are asked about each reachable graph only once.
     assert len(asked["can_exit"]) == 41
-    # The answers are right, too, including those about moves: a run without counting is equal.
+    # The cached answers are right, including those about moves: a run with rules that don't count calls is
+    # equal.
     assert trainer.history["loss"].tolist() == run(Thin()).history["loss"].tolist()
 
 
@@ -187,7 +188,7 @@ def test_misspelt_methods_of_rules_are_refused(name, meant):
     wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
     with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
         gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=wrong())
-    # Additional methods of the user are allowed.
+    # Rules may have additional methods that the library doesn't know.
     own = type("Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3})
     assert gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=own()).max_nodes == 4
     vectors = type("Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)})
@@ -218,7 +219,8 @@ def test_moves_have_the_columns_that_their_docs_tell():
 
 
 class Only(gfn.GraphRules):
-    """Allows nodes of class 1 on edges of class 2 (column 1 * 3 + 2) and value 3 of the second attribute (column 2 + 3 - 1)."""
+    """Rules that allow only nodes of class 1 on edges of class 2 (column 1 * 3 + 2) and value 3 of the second
+    attribute (column 2 + 3 - 1)."""
 
     def restrict(self, graphs, moves):
         wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
@@ -239,7 +241,7 @@ def test_rules_that_allow_nothing_are_named():
 
 
 def trajectory_balance(scores):
-    """The library's own objective, written in Python."""
+    """The library's trajectory balance, written in Python."""
     b = len(scores.log_reward)
     difference = torch.zeros(b).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
     return (scores.log_z + difference - scores.log_reward).square().mean()
@@ -303,7 +305,7 @@ def test_what_is_declared_wrongly_is_refused():
 
 
 class Once(gfn.GraphRules):
-    """Raises an exception in one of its calls."""
+    """Rules that raise an exception in one of their calls."""
 
     def __init__(self, error, at):
         self.error, self.left = error, at
@@ -386,7 +388,7 @@ def test_graphs_that_grow_attached_are_learned():
         batch=64,
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
     )
-    # The states: no node, one node, two joined nodes, a path, a triangle.
+    # The states are: no node, one node, two joined nodes, a path, a triangle.
     exact = trainer.fit(300).exact()
     assert exact.n_states == 5 and exact.tv < 0.03
 

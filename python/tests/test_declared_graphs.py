@@ -78,7 +78,7 @@ def test_graphs_that_are_taken_apart_are_learned():
 
 
 def orbits(graphs, ring):
-    """Returns the number of graphs up to isomorphisms that map the ring to itself."""
+    """Returns the number of classes of graphs, up to isomorphisms that map the ring to itself."""
     classes = []
     for graph in graphs.networkx():
         nx.set_node_attributes(graph, {a: a < ring for a in graph}, "ring")
@@ -109,7 +109,7 @@ def test_attributes_are_unset_and_nodes_removed():
     assert exact(gfn.GraphEnv([gfn.ClearNodeAttribute()], 2, **sizes)).n_states == 4
     assert exact(gfn.GraphEnv([gfn.ClearEdgeAttribute()], 2, **sizes)).n_states == 2
     both = exact(gfn.GraphEnv([gfn.ClearNodeAttribute(), gfn.ClearEdgeAttribute(), gfn.RemoveEdge()], 2, **sizes))
-    # An edge can be removed only without its attribute.
+    # An edge can be removed only if its attribute is unset.
     assert both.n_states == 4 * 3
     assert exact(gfn.GraphEnv([gfn.RemoveNode()], 3, start=3, labelled=True)).n_states == 4
     path = graphs_of(nx.path_graph(3))
@@ -141,7 +141,7 @@ def test_rules_that_let_walks_come_round_are_refused():
 
 
 def coloured(*classes):
-    """Returns graphs of these nodes, without edges."""
+    """Returns graphs without edges, whose nodes have these classes."""
     n = [len(each) for each in classes]
     none = np.zeros((0, 2), dtype=int)
     return gfn.Graphs.of(n, none, np.zeros(len(n) + 1, dtype=int), directed=False, node_classes=np.concatenate(classes))
@@ -212,7 +212,7 @@ def test_starts_that_meet_are_refused(labelled):
 
 
 class Acyclic(gfn.GraphRules):
-    """Forbids bonds that close a ring."""
+    """Rules that forbid bonds that close a ring."""
 
     def restrict(self, graphs, moves):
         return np.array(moves.types)[moves.kind] != "add_edge"
@@ -222,7 +222,7 @@ SMALL = ("C", "O", "CC")
 
 
 class Larger(gfn.GraphRules):
-    """Refuses to finish the smallest molecules."""
+    """Rules that refuse to finish the smallest molecules."""
 
     def can_exit(self, graphs):
         return ~np.isin(graphs.smiles, SMALL)

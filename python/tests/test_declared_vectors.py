@@ -11,7 +11,8 @@ GRID = [(axis, value, value + 1) for axis in range(2) for value in range(2)]
 
 
 class OffDiagonal(gfn.VectorRules):
-    """Forbids the diagonal beyond the origin; vectors of sum 1 can't be the end."""
+    """Rules that forbid points on the diagonal beyond the origin, and trajectories that end in vectors of sum
+    1."""
 
     def restrict(self, states, moves):
         after = states[moves.state].copy()
@@ -116,7 +117,7 @@ def test_mistakes_in_rules_are_raised(method):
 
 
 class Never(gfn.VectorRules):
-    """Forbids moves to 1."""
+    """Rules that forbid moves to the value 1."""
 
     def restrict(self, states, moves):
         return moves.number != 2

@@ -36,7 +36,7 @@ def told(states):
 
 
 def run(env, reward, policy, objective=None, steps=2, **settings):
-    """Returns the outcome of a few steps."""
+    """Returns the outcome of a run of a few steps."""
     trainer = gfn.Trainer(
         env, reward, policy, objective, **{"batch": 8, "adam": gfn.Adam(lr=0.01), **settings}
     )
@@ -72,7 +72,8 @@ def of_policy(env, reward=zero, **settings):
 
 
 def anew(env, **settings):
-    """Builds a new module for each run, because a run trains it."""
+    """Returns a function that runs a policy with a new copy of its module, because a run trains the
+    module."""
     return lambda policy: of_policy(env, **settings)(dataclasses.replace(policy, module=copy.deepcopy(policy.module)))
 
 
@@ -117,7 +118,7 @@ class Torso(torch.nn.Module):
 
 
 class Rows(torch.nn.Module):
-    """A layer on the first numbers of each row."""
+    """A linear layer on the first `inputs` numbers of each row."""
 
     def __init__(self, inputs, width=8, shape=lambda x: x):
         super().__init__()
@@ -153,7 +154,7 @@ def loss_of(scores):
 
 
 class Spread(gfn.EnvRules):
-    """Steps by one along an axis, from a start."""
+    """The rules of an environment that steps by one along an axis, from a given start."""
 
     def __init__(self, start=0):
         self.start = start
@@ -205,7 +206,7 @@ RELATIVE = dict(policy=gfn.Mlp((8,)), exploration=gfn.Exploration(epsilon=0.0))
 DIFFUSION = gfn.Diffusion(1, steps=4)
 GAUSSIAN = gfn.GaussianTarget([0.5], 0.7)
 
-# The class, its run, its settings, and another value for each setting.
+# The cases: a class, the function that runs it, its settings, and another value for each setting.
 CASES = [
     (gfn.Ring, of_env("graphs"), dict(n_nodes=3), dict(n_nodes=4, directed=False)),
     (gfn.Triangle, of_env("graphs"), dict(colors=2), dict(colors=3, directed=True)),
@@ -292,7 +293,7 @@ CASES = [
         dict(rules=Spread(), width=2, values=8, n_moves=2),
         dict(rules=Spread(2), width=3, values=6, n_moves=3, n_backward_moves=3, has_exit=False),
     ),
-    # Policies.
+    # Cases of policies.
     (
         gfn.GraphNet,
         of_policy(LABELLED),
@@ -395,7 +396,7 @@ CASES = [
         dict(),
         dict(langevin_clip=10.0, initial_log_z=1.0, network={"hidden": 16}, log_variance_range=1.0, backward_range=0.5),
     ),
-    # Objectives.
+    # Cases of objectives.
     (gfn.TrajectoryBalance, of_objective(), dict(), dict(backward="maximum_entropy", regression="shifted_cosh")),
     (gfn.LogPartitionVariance, of_objective(), dict(), dict(backward="trajectory_likelihood", regression="shifted_cosh")),
     (gfn.RelativeTrajectoryBalance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0, regression="shifted_cosh")),
@@ -444,7 +445,7 @@ CASES = [
         dict(advantage="total", gae_lambda=0.2, clip=0.3, kl=1.0, value_weight=2.0, epochs=2, regression="shifted_cosh"),
     ),
     (gfn.OwnObjective, of_objective(), dict(function=loss_of), dict(function=lambda scores: 2.0 * loss_of(scores), log_z=False, flow=True)),
-    # Parts.
+    # Cases of sources and other parts of a trainer.
     (
         gfn.Replay,
         beside_replay(),
@@ -534,7 +535,7 @@ CASES = [
         dict(),
         dict(epsilon=1.0, temperature=3.0, exit_bias=2.0, noise=1.0, reward_exponent=gfn.Linear(0.1, 1, 10), max_steps=1),
     ),
-    # Rewards.
+    # Cases of rewards.
     (gfn.RingReward, of_reward(gfn.Ring(3), "graphs"), dict(), dict(ring=10.0, floor=1e-3)),
     (gfn.TriangleReward, of_reward(gfn.Triangle(1), "graphs"), dict(), dict(triangle=10.0, floor=1e-2)),
     (gfn.ColoredGraphReward, of_reward(gfn.ColoredGraphs(4), "graphs"), dict(), dict(kind="even")),
@@ -571,7 +572,7 @@ CASES = [
     (gfn.FunnelTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=3, sd=1.0)),
     (gfn.CoxTarget, of_reward(gfn.Diffusion(4, 4), "diffusion"), dict(side=2), dict(side=3, seed=1)),
     (gfn.ManyWellTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=4)),
-    # Conditions.
+    # Cases of conditions.
     (
         gfn.Conditions,
         lambda conditions: run(GRID, lambda states, conditions: 0.1 * states[:, 0], SMALL, conditions=conditions),
@@ -611,7 +612,7 @@ CASES = [
         dict(n_rewards=2, temperature=gfn.UniformTemperature(1, 2), preferences=[0.5, 0.5]),
         dict(n_rewards=3, temperature=gfn.UniformTemperature(1, 8), preferences=[0.25, 0.75], focus=gfn.Focus([1, 1])),
     ),
-    # Schedules.
+    # Cases of schedules.
     (gfn.Constant, of_temperature, dict(value=1.0), dict(value=3.0)),
     (gfn.Linear, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
     (gfn.Cosine, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
@@ -619,7 +620,7 @@ CASES = [
     (gfn.InverseRoot, of_updates("schedule"), dict(from_=1.0, steps=1), dict(from_=2.0, steps=3)),
 ]
 
-# The settings that change nothing that a run shows, and the reason.
+# The settings that change nothing that the outcome of a run shows, each with the reason.
 ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
@@ -686,7 +687,7 @@ REFUSED = {
 
 
 def refused_as_expected(error, key):
-    """Raises errors that aren't the refusal of this setting."""
+    """Raises the error again unless it is the expected refusal of this setting."""
     if REFUSED.get(key, "no refusal") not in str(error):
         raise error
 
@@ -731,7 +732,7 @@ def test_every_setting_changes_something_or_is_refused(case, files):
         assert got != expected, f"{kind.__name__}.{name} = {value!r} changes nothing"
 
 
-# Classes that the library returns, and that users don't build.
+# The classes that the library returns, and that users don't build.
 GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 
 
@@ -762,7 +763,7 @@ TRAINER = dict(
     device="cuda:99",
     double=True,
 )
-# Each source that a trainer has without a buffer, and the refusal if it needs one.
+# The sources that a trainer can have without a buffer, each with the text of the refusal if it needs one.
 SOURCES = {
     gfn.Data(POINTS): None,
     gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
@@ -794,7 +795,7 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
             continue
         assert ("Trainer", name) not in REFUSED, f"{name} = {value!r} is taken"
         assert got != expected, f"{name} = {value!r} changes nothing"
-    # A batch that is scored in chunks is equal except for rounding: `chunk` saves memory, and is checked.
+    # Scoring a batch in chunks changes only the rounding: `chunk` saves memory, and is checked here.
     chunked = run(GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(lr=0.01, chunk=3))
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):

@@ -31,7 +31,8 @@ def test_each_script_is_run():
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_run(name, tmp_path):
-    # A separate folder holds the pictures; one thread, because other tests run at the same time.
+    # The example writes its pictures to a separate folder. It has one thread, because other tests run at the
+    # same time.
     done = subprocess.run(
         [sys.executable, EXAMPLES / name, "--steps", "5"],
         cwd=tmp_path,
@@ -81,7 +82,7 @@ def test_there_are_six_notebooks_and_their_links_lead_somewhere():
         assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
 
 
-# A single notebook runs in every check, because all of them take minutes.
+# Only one notebook runs in every check, because all notebooks together take minutes.
 @pytest.mark.parametrize("name", [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS])
 def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     code = executed(name, tmp_path, monkeypatch)

@@ -167,7 +167,7 @@ def test_an_object_is_asked_for_again(threads):
 
 def test_an_object_is_asked_for_again_by_engines_that_keep_answers():
     class Pure(Executor):
-        """Returns one answer for equal calls, as Dask does."""
+        """An executor that returns the same result for equal calls, as Dask does."""
 
         def __init__(self):
             self.known = {}
@@ -194,7 +194,7 @@ def test_what_takes_too_long_is_interrupted(processes):
     assert time.monotonic() - began < 20
     with pytest.raises(RuntimeError, match="TimeoutError: it took longer than 0.2 s"):
         gfn.ParallelReward(hangs_at_three, processes, timeout=0.2)(POINTS)
-    # The workers continue.
+    # The workers still work after the interruption.
     assert gfn.ParallelReward(reward, processes, timeout=0.2)(POINTS).tolist() == reward(POINTS).tolist()
 
 
@@ -402,7 +402,8 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
     actors = gfn.Actors(sharp, threads, tasks=1, batch=64)
     it = learner(actors)
     with torch.no_grad():
-        # The exit is the only action with any probability left.
+        # The biases of the five heads are set so that the exit is the only forward action with any
+        # probability left.
         for name, tensor in it.named_parameters():
             if tensor.numel() == 5:
                 tensor[:3] = torch.tensor([-50.0, -50.0, 50.0])
@@ -414,7 +415,7 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
 
 def test_what_is_too_old_is_dropped():
     class Late(Executor):
-        """Returns each answer only when the test releases it."""
+        """An executor that returns each result only when the test releases it."""
 
         def __init__(self):
             self.asked = []
@@ -437,17 +438,17 @@ def test_what_is_too_old_is_dropped():
     late.answer()
     assert len(ask().objects) == 4
     late.answer()
-    # Sampled in step 2, used in step 3.
+    # Objects of this call were sampled with the parameters of step 2, and are used in step 3.
     assert len(ask().objects) == 4 and actors.stale == 0
     assert ask() is None and ask() is None
     late.answer()
-    # Sampled in step 3, too old in step 6.
+    # Objects of this call were sampled with the parameters of step 3, and are too old in step 6.
     assert ask() is None and actors.stale == 4
     assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
 
 
 class Losing(ThreadPoolExecutor):
-    """Loses some calls, like an executor that lost a machine."""
+    """An executor that loses some calls, as if it had lost a machine."""
 
     def __init__(self, which):
         super().__init__(2)
@@ -556,7 +557,7 @@ def test_eight_workers_do_eight_times_the_work():
         parallel = gfn.ParallelReward(slow, executor)
         parallel(points)
         best = min(timed(parallel, points) for _ in range(3))
-    # The time of 128 objects of 10 ms is 0.16 s on eight workers, if the machine is idle.
+    # The computation of 128 objects takes 10 ms each, which is 0.16 s on eight workers of an idle machine.
     assert best < 1.28 / 3
 
 
@@ -567,7 +568,7 @@ def timed(function, points):
 
 
 class Here(Executor):
-    """Runs each call immediately, in this thread."""
+    """An executor that runs each call immediately, in the calling thread."""
 
     def __init__(self, change=lambda answer: answer):
         self.change = change
@@ -598,7 +599,7 @@ def test_some_calls_explore_more_than_others():
             for name, values in trainer.named_parameters():
                 values.zero_()
                 if values.shape == (5,):
-                    # The policy exits immediately.
+                    # The policy exits immediately in almost all trajectories.
                     values[2] = 50.0
         ask = lambda: actors(gfn.BatchRequest(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
         return [ask() for _ in range(calls)]

@@ -16,7 +16,7 @@ def trainer(reward, **settings):
 
 
 def program(tmp_path, body):
-    """A program that runs `line` for each input line."""
+    """Returns the command of a program that runs `body` for each input line."""
     path = tmp_path / "scorer.py"
     lines = "\n    ".join(body.splitlines())
     path.write_text(f"import sys, time\nfor line in sys.stdin:\n    line = line.strip()\n    {lines}\n    sys.stdout.flush()\n")
@@ -30,7 +30,7 @@ def test_a_program_is_the_same_reward_as_the_library_s():
     assert np.allclose(program.history["loss"], ours.history["loss"], rtol=1e-6)
     ours, program = ours.exact(), program.exact()
     assert np.allclose(program.log_rewards, ours.log_rewards, atol=1e-9) and program.tv == pytest.approx(ours.tv, abs=1e-6)
-    # The negative control: another power is another reward.
+    # The negative control: a reward with another power differs.
     other = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=1.0)).exact()
     assert not np.allclose(other.log_rewards, ours.log_rewards, atol=0.01)
 

@@ -12,7 +12,8 @@ BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(ours):
-    """Yields each block with its page and line: blocks without a mark if `ours` is true, marked blocks otherwise."""
+    """Yields each Python block with its page and line: the blocks without a mark if `ours` is true, otherwise
+    the marked blocks."""
     for page in PAGES:
         text = page.read_text()
         for found in BLOCK.finditer(text):
@@ -24,7 +25,7 @@ def blocks(ours):
 @pytest.mark.parametrize("page, line, source", list(blocks(True)))
 def test_blocks_run(page, line, source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Line numbers are those of the page, so that a traceback points there.
+    # Empty lines before the block give it the line numbers of the page, so that a traceback points there.
     exec(compile("\n" * (line - 1) + source, str(page), "exec"), {"__name__": "guide"})
 
 
@@ -42,7 +43,7 @@ def test_torchgfn_s_scripts_run():
     shared = {"__name__": "guide"}
     n_shortened = 0
     for path, line, source in (param.values for param in blocks(False)):
-        # Only the number of training steps is changed.
+        # The blocks run unchanged, except for the number of training steps.
         source, changed = re.subn(r"(train\(env, gflownet, |in range\()\d{3,}", r"\g<1>2", source)
         exec(compile("\n" * (line - 1) + source, str(path), "exec"), shared)
         n_shortened += changed

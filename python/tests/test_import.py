@@ -13,7 +13,7 @@ LINKED = f"{MAJOR}.{MINOR}"
 
 
 def imported_beside(version, folder):
-    """Returns the error output of the package's import next to a torch of this version."""
+    """Returns the error output of importing the package beside a fake torch of this version."""
     (folder / "torch").mkdir()
     (folder / "torch" / "__init__.py").write_text(f"__version__ = {version!r}\n")
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import gfn_rs"
@@ -38,7 +38,7 @@ def test_what_comes_before_a_release_of_torch_is_refused(version, tmp_path):
 
 @pytest.mark.parametrize("version", [f"{LINKED}.0", f"{LINKED}.9+cu130", f"{LINKED}.1.post2"])
 def test_other_releases_of_the_same_minor_version_are_taken(version, tmp_path):
-    # The import fails later, at parts that this fake torch lacks.
+    # The version is accepted: the import fails later, at parts that the fake torch lacks.
     assert "is linked to" not in imported_beside(version, tmp_path)
 
 

@@ -35,7 +35,7 @@ def test_each_molecule_has_an_equal_share_of_a_function_s_reward(exact):
     assert sum(n - 1 for n in forms.values()) == 16 - 13
     assert max(shares.values()) == pytest.approx(min(shares.values()), rel=1e-9)
     assert exact.log_z == pytest.approx(math.log(len(shares)))
-    # The start is a state, but no molecule.
+    # The initial state has no atoms, so it counts as an object but is no molecule.
     assert exact.n_objects == len(shares) + 1 and len(np.unique(exact.groups)) == exact.n_objects < exact.n_states
 
 
@@ -51,7 +51,7 @@ def test_distances_between_molecules_take_their_states_together(exact):
 
 @pytest.mark.parametrize("reward", [gfn.CachedReward(zeros), gfn.MoleculeReward("constant"), gfn.CachedReward(gfn.MoleculeReward("constant"))])
 def test_functions_are_rewards_like_the_library_s(exact, reward):
-    # The share of a molecule would differ if its reward were divided twice, or not at all.
+    # The target probability of a molecule would differ if its reward were divided twice, or not at all.
     other = of(SIX, reward).exact()
     assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(exact.target)
     tested = [of(gfn.Molecules(8), it).evaluate_on(TWO_FORMS + ONE_FORM, paths=1).log_rewards for it in (reward, zeros)]
@@ -64,7 +64,7 @@ def test_log_probabilities_are_of_the_molecule(exact):
     several = np.flatnonzero(np.bincount(exact.groups, minlength=exact.n_states) > 1)
     tested = of(SIX, zeros).evaluate_on(exact.states[several], paths=300)
     assert np.allclose(tested.log_probs, np.log(probs[several]), atol=0.25)
-    # The estimate is that of the molecule for each form.
+    # The estimate for each Kekule form of a molecule is the estimate for the molecule.
     other = np.array([np.flatnonzero(exact.groups == first)[-1] for first in several])
     assert (other != several).all()
     assert np.allclose(of(SIX, zeros).evaluate_on(exact.states[other], paths=300).log_probs, np.log(probs[several]), atol=0.25)

@@ -14,7 +14,7 @@ LIMIT = 20 * 2**20
 
 
 class Heap(ctypes.Structure):
-    """`struct mallinfo2` of glibc."""
+    """The structure `struct mallinfo2` of glibc."""
 
     _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
 
@@ -107,7 +107,7 @@ def broken(states):
 
 
 def beside_all(prior=None):
-    """A trainer with all parts that can be written in Python."""
+    """Returns a trainer with all parts that can be written in Python."""
     parts = dict(
         sources=[
             gfn.Data([[1]], share=0.25),
@@ -148,7 +148,7 @@ def test_what_is_made_is_given_back(make, times):
 
 
 def own_step(it):
-    """Makes a step in parts, and reads their results."""
+    """Makes a step of a custom loop, and reads the results of its parts."""
     batch = it.batch()
     scores = it.score(batch)
     it.loss(scores).backward()
@@ -201,7 +201,7 @@ def test_what_is_asked_for_is_given_back(make, use, times):
 
 def test_a_leak_is_seen():
     """The negative control: 3 kB per call are kept in holes of the heap, and detected."""
-    # Every other piece is kept, and with it the pages of the pieces between.
+    # Every second piece is kept, which also keeps the memory pages of the pieces between.
     holes = [bytearray(b"x" * 3_000) for _ in range(30_000)]
     del holes[::2]
     kept = []

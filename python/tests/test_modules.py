@@ -7,7 +7,7 @@ import torch
 
 
 class Messages(torch.nn.Module):
-    """Two rounds of messages between nodes of two colours, without another library."""
+    """A network with two rounds of messages between nodes of two colours, without another library."""
 
     def __init__(self, width=64, classes=2):
         super().__init__()
@@ -59,7 +59,7 @@ def test_a_module_s_checkpoint_goes_on(tmp_path):
 
 
 class Half(Messages):
-    """Messages with layers in half precision, and outputs multiplied by `scale`."""
+    """The network `Messages` with layers in half precision, and with outputs multiplied by `scale`."""
 
     def __init__(self, kind, scale):
         super().__init__()

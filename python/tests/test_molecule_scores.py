@@ -22,7 +22,7 @@ def test_properties_are_those_of_rdkit():
     assert list(found) == list(theirs)
     for name, function in theirs.items():
         assert np.allclose(found[name], [function(row) for row in rows], atol=1e-3), name
-    # Sums are computed in the order of the atoms.
+    # The sums of the properties are computed in the order of the atoms, so they agree only up to rounding.
     assert all(np.allclose(found[name], values, atol=1e-9) for name, values in score.properties(rows).items())
 
 

@@ -113,7 +113,7 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     refused(lambda: marked._env.refusals(["C"])[0] and trainer(marked).evaluate_on(["C"]), ValueError, "without a scaffold")
 
 
-# Stereoisomers.
+# Tests of stereoisomers.
 
 SMALL = dict(max_atoms=4, elements=["C", "O", "F"], charges=False, max_rings=0)
 
@@ -151,7 +151,7 @@ def test_smiles_keep_their_marks_where_states_have_some():
         tested = trainer(env).evaluate_on(rows[:4], paths=3)
     assert one == same != other and np.isfinite(tested.log_probs).all()
     refused(lambda: trainer(env).evaluate_on(rows), ValueError, "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected one of them")
-    # Molecules are unchanged after they were written and read.
+    # Molecules are unchanged after they are written as SMILES and read again.
     graphs = trainer(env, seed=3).sample(200)
     assert sum("@" in smiles for smiles in graphs.smiles) > 50
     assert env.keys(graphs.smiles) == env.keys(graphs) and [canonical(smiles) for smiles in graphs.smiles]
@@ -175,7 +175,7 @@ def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(
     assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
 
 
-# Data.
+# Tests of data sets of molecules.
 
 
 def test_fragments_of_data_are_a_library(tmp_path):
@@ -244,7 +244,7 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
-    # The control: if the data are trees instead of molecules, propylamine's two trees count twice.
+    # The control: if the data set were trees instead of molecules, propylamine's two trees would count twice.
     trees = gfn.Trainer(
         env,
         gfn.MoleculeReward(polar),
@@ -261,7 +261,7 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
 
 def shares(it, smiles):
-    """Returns the exact shares of distinct molecules, summed over their trees."""
+    """Returns the exact probabilities of distinct molecules, summed over the trees of each."""
     exact = it.exact()
     texts = np.array([canonical(text) if text else "" for text in exact.states.smiles])
     return [exact.probs[texts == canonical(text)].sum() for text in dict.fromkeys(smiles)]

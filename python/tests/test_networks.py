@@ -210,7 +210,7 @@ def test_log_pf_of_trajectories_is_that_of_their_moves(env, settings):
     place = {(int(state), int(slot)): k for k, (state, slot) in enumerate(zip(out.moves.state, out.moves.slot))}
     rows = [place[(k, int(slot))] for k, slot in enumerate(drawn.actions)]
     assert torch.allclose(out.log_pf[rows].detach(), drawn.log_pf, atol=1e-5)
-    # A step from each state leads to the next state of the trajectory.
+    # A step from each state with the drawn move leads to the next state of the trajectory.
     step = env.step(drawn.states, drawn.moves)
     assert env.keys(step.states) == env.keys(drawn.next_states) and np.array_equal(step.exit, drawn.is_exit)
     inner = np.flatnonzero(~drawn.is_exit)
@@ -408,7 +408,7 @@ def test_a_loss_of_ones_own():
         batch = trainer.batch()
         scores = trainer.score(batch)
         sums = torch.zeros(len(batch)).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
-        # The loss is the log-partition variance, by its definition.
+        # The loss of this custom loop is the log-partition variance, by its definition.
         loss = (sums - scores.log_reward.float()).var()
         optimizer.zero_grad()
         loss.backward()

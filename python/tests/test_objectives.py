@@ -12,7 +12,7 @@ GRID = gfn.HyperGrid(2, 4)
 
 
 def slope(points):
-    """Returns log R that falls with the first coordinate and rises with the second."""
+    """Returns log R of points, which falls with the first coordinate and rises with the second."""
     return 0.8 * points[:, 1] - 0.5 * points[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Objects, modules and data of the user that could cause silent errors."""
+"""Objects, modules and data of users that could cause errors without an exception."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -27,7 +27,8 @@ def test_places_beyond_signed_numbers_are_no_places():
 
 
 def test_a_prior_that_cannot_be_copied_is_refused():
-    """`deepcopy` returns a function itself, so its parameters would be trained."""
+    """A copy of a function by `deepcopy` is the function itself, so the prior's parameters would be
+    trained."""
     inner = Messages()
 
     def called(batch):
@@ -36,7 +37,7 @@ def test_a_prior_that_cannot_be_copied_is_refused():
     called.named_parameters, called.named_buffers = inner.named_parameters, inner.named_buffers
     with pytest.raises(ValueError, match="trained along"):
         module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(module_trainer(called)))
-    # The control: a module stays unchanged.
+    # The control: a module as prior is copied, so the original stays unchanged.
     prior = module_trainer(inner)
     before = [tensor.detach().clone() for tensor in inner.parameters()]
     module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(prior)).fit(3)

@@ -17,7 +17,7 @@ def flat(states):
 
 
 class Grid(gfn.EnvRules):
-    """Points of a grid, reached one step along an axis at a time."""
+    """The rules of a grid whose points are reached one step along an axis at a time."""
 
     def __init__(self, ndim=2, height=4):
         self.ndim, self.height, self.asked = ndim, height, 0
@@ -42,7 +42,8 @@ class Grid(gfn.EnvRules):
 
 
 class Insertions(gfn.EnvRules):
-    """Permutations of n items: move `item * n + place` inserts an item among the present ones; backward move `place` removes it."""
+    """The rules of permutations of n items: move `item * n + place` inserts an item among the present ones;
+    backward move `place` removes it."""
 
     def __init__(self, n):
         self.n = n
@@ -87,7 +88,7 @@ def test_a_grid_by_hand_is_the_library_s():
 
     ours = gfn.Trainer(own, same, gfn.Mlp((64, 64)), **settings)
     theirs = gfn.Trainer(gfn.HyperGrid(2, 8), same, gfn.Mlp((64, 64)), **settings)
-    # The run is equal bit for bit.
+    # The run is equal bit for bit to that of the library's environment.
     assert ours.fit(20).history["loss"].tolist() == theirs.fit(20).history["loss"].tolist()
     exact, expected = ours.exact(), theirs.exact()
     assert (exact.n_states, exact.log_z, exact.tv) == (64, expected.log_z, expected.tv)
@@ -138,7 +139,7 @@ def test_environments_of_one_s_own_can_be_compared_and_are_pickled():
 
 
 def changed(**methods):
-    """The grid with some of its methods replaced."""
+    """Returns the rules of the grid with some methods replaced."""
     return type("Changed", (Grid,), methods)()
 
 
@@ -155,7 +156,7 @@ def of_batch(answer):
 
 
 SHAPES = {"initial": "[2]", "masks": "3]", "step": "2]", "backward_masks": "2]", "backward_step": "2]"}
-# Answers that aren't arrays of the kind that a method must return.
+# Results that aren't arrays of the dtype and shape that a method must return.
 UNLIKE = [None, 3, "states", [0, 0], np.zeros(2), np.zeros((1, 2)), np.array(["a", "b"]), np.array([None, None]), {}]
 WRONG = {
     "initial": [*UNLIKE, np.zeros(2, dtype=bool)],
@@ -222,7 +223,7 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
         return np.asarray(answer, dtype=bool) if "masks" in method and raised is ValueError else answer
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
-    # Local search makes backward steps, too.
+    # Local search is included because it makes backward steps, too.
     trainer = gfn.Trainer(
         gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, sources=[gfn.LocalSearch(2)]
     ).fit(1)
@@ -263,23 +264,24 @@ def round_back(self, states, moves):
 @pytest.mark.parametrize(
     "methods, message",
     [
-        # A missing backward move, in some states.
+        # Mistake: a backward move is missing in some states.
         (dict(backward_masks=mask_without(1, 0)), "backward move"),
         (dict(backward_masks=mask_without(2, 3)), "backward move"),
-        # An additional backward move: from the start, from an unreachable state, for each state.
+        # Mistake: there is an additional backward move, from the start, from an unreachable state, or for
+        # each state.
         (dict(backward_masks=lambda self, states: (states > 0) | at(states, 0, 0)[:, None]), "backward"),
         (dict(backward_masks=lambda self, states: np.ones((len(states), 2), dtype=bool)), "gave -1"),
-        # Steps that their backward moves don't undo.
+        # Mistake: backward moves don't undo the steps.
         (dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)), "gave -1|restores|undo"),
         (dict(backward_step=lambda self, states, moves: np.zeros_like(states)), "restores"),
         (dict(step=lambda self, states, moves: states), "changes the state|round"),
-        # A move that leads to the same state as another one, and one that leads back.
+        # Mistake: a move leads to the same state as another move, or back.
         (dict(step=lambda self, states, moves: Grid.step(self, states, 0 * moves)), "gave 4|backward|undo"),
-        # Cycles of states.
+        # Mistake: states form a cycle.
         (dict(masks=lambda self, states: np.ones((len(states), 3), bool), step=round_step, backward_step=round_back), "comes round to|where it was"),
-        # Moves that depend on the other states of the batch.
+        # Mistake: moves depend on the other states of the batch.
         (dict(masks=lambda self, states: masks(self, states) & (np.arange(len(states)) % 2 == 0)[:, None]), "other states of its batch"),
-        # A state without an end.
+        # Mistake: a state has no move and no exit.
         (dict(masks=lambda self, states: np.column_stack([states < 3, states.sum(axis=1) < 6])), "without any move and without the exit"),
     ],
 )

@@ -17,12 +17,12 @@ def sum_of(states):
 
 
 def of_words(words):
-    """Returns a reward in which the value of the last letter depends on the first."""
+    """Returns log R of words, in which the value of the last letter depends on the first."""
     return 1.5 * (words[:, 0] == words[:, 2]) + 0.3 * words[:, 1]
 
 
 def of_dags(matrices):
-    """Returns a reward that differs for each edge, so that nodes must be distinguished."""
+    """Returns log R of graphs, which differs for each edge, so that a network must distinguish nodes."""
     return (matrices * np.subtract.outer(0.5 * np.arange(3), 0.4 * np.arange(3))).sum(axis=(1, 2))
 
 
@@ -38,7 +38,7 @@ class Dense(torch.nn.Module):
 
 
 class Looked(torch.nn.Module):
-    """An embedding table for each entry."""
+    """A network with an embedding table for each entry."""
 
     def __init__(self, entries=2, values=6, width=WIDTH):
         super().__init__()
@@ -123,7 +123,7 @@ NEW = pytest.mark.parametrize("kind", [kind for name, kind in KINDS.items() if n
 
 
 class Deaf(torch.nn.Module):
-    """The same module with all inputs set to 0, except those that give lengths and numbers."""
+    """A wrapped module whose inputs are set to 0, except those that give lengths and numbers."""
 
     def __init__(self, inner):
         super().__init__()
@@ -396,11 +396,11 @@ def test_not_a_number_is_said_to_be_none(kind):
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
-# Refused modules.
+# Modules that are refused.
 
 
 class Changed(torch.nn.Module):
-    """Wraps a module, and changes its answer."""
+    """A wrapped module whose result is changed by a function."""
 
     def __init__(self, inner, change):
         super().__init__()
@@ -567,7 +567,7 @@ def test_a_module_shared_with_a_teacher_is_refused():
         VECTOR.trainer(module, sources=[gfn.Teacher(gfn.VectorModule(module, WIDTH)), gfn.Replay(32)])
 
 
-# Graphs without nodes.
+# Graphs without nodes, alone and beside other graphs.
 
 
 class Gps(torch.nn.Module):
@@ -613,7 +613,8 @@ class Pools(Nodes):
 
 
 class Kept(torch.nn.Module):
-    """Records the embeddings of graphs without nodes: in batches where the library's additional node is the only one, and in others."""
+    """A wrapped module that records the embeddings of graphs without nodes: in batches where the library's
+    additional node is the only node, and in other batches."""
 
     def __init__(self, inner):
         super().__init__()
@@ -658,7 +659,7 @@ def test_conditions_of_empty_graphs_are_theirs():
     assert alone and all(len(batch.conditions) == batch.n_graphs and (batch.conditions >= 1).all() for batch in alone)
 
 
-# The meaning of classes and attributes.
+# Environments whose classes and attributes `encoding` explains.
 
 ENVS = [
     gfn.Molecules(6),
@@ -670,7 +671,7 @@ ENVS = [
 
 
 def walked(env, n=300):
-    """Returns objects of random walks."""
+    """Returns the objects in which uniform random trajectories of an environment end."""
     return gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2).sample(n)
 
 
@@ -690,7 +691,7 @@ def test_the_encoding_of_molecules_is_what_rdkit_reads(env):
         bonds = sorted(orders[(encoding.edge_attributes or [["single"]])[0][values[0]]] for values in graph.edge_attributes)
         assert bonds == sorted(bond.GetBondTypeAsDouble() for bond in molecule.GetBonds()), text
         kinds |= set(atoms) | set(bonds)
-    # All names of the lists occur.
+    # All names in the lists of the encoding occur among the objects.
     assert {name for name, _ in (kind for kind in kinds if isinstance(kind, tuple))} == set(encoding.node_classes)
     assert not env.charges or {1, -1} & {kind[1] for kind in kinds if isinstance(kind, tuple)}
 
@@ -712,7 +713,8 @@ def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
 
 @pytest.mark.parametrize("env", [*ENVS, gfn.Molecules(6, stereo=True), gfn.Fragments(2), gfn.Fragments(1)])
 def test_a_network_is_as_large_as_the_encoding_says(env):
-    """Classes and values are within the lists, and the number of attributes is that of the lists."""
+    """Classes and values are indices into the encoding's lists, and there are as many attributes as lists of
+    attributes."""
     encoding, graphs = env.encoding, walked(env)
     assert graphs.node_classes.max() < len(encoding.node_classes) and graphs.edge_classes.max(initial=0) < len(encoding.edge_classes)
     for lists, values in ((encoding.node_attributes, graphs.node_attributes), (encoding.edge_attributes, graphs.edge_attributes)):

@@ -13,7 +13,8 @@ WAVES = lambda points: 3 * np.sin(points * 0.8).sum(axis=1)  # noqa: E731
 
 
 class Mates(torch.nn.Module):
-    """Subtracts a share of the batch's mean from its hidden layer, or multiplies it by the size of the batch."""
+    """A module that subtracts a share of the batch's mean from its hidden layer, or multiplies it by the size
+    of the batch."""
 
     def __init__(self, mean, size, seed=0):
         super().__init__()
@@ -57,7 +58,7 @@ def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
 
 
 class TwoEdges(gfn.GraphRules):
-    """Forbids all moves after the edge 0-1; objects have two edges."""
+    """Rules that forbid all moves after the edge 0-1, and objects without two edges."""
 
     def restrict(self, graphs, moves):
         stuck = np.array([any(tuple(sorted(edge)) == (0, 1) for edge in graphs[k].edges.tolist()) for k in range(len(graphs))], bool)

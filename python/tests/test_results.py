@@ -17,7 +17,8 @@ def trainers():
 
 
 def equal(one, other):
-    """Compares by the rule of dataclasses, arrays entry by entry, and the types of numbers, too."""
+    """Asserts that two results are equal: by their fields, arrays entry by entry, and by the types of
+    numbers."""
     assert one == other and repr(one) == repr(other) and type(one) is type(other)
     for field in dataclasses.fields(one):
         kinds = [getattr(getattr(result, field.name), "dtype", None) for result in (one, other)]
@@ -55,7 +56,7 @@ def test_results_are_pickled(trainers):
             for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
                 equal(result, again)
         equal(exact, misaligned(exact))
-        # Later calls of the copy agree, too.
+        # The copy's methods give equal results, too.
         again = pickle.loads(pickle.dumps(sampled))
         equal(sampled.top_k(5), again.top_k(5))
         every = lambda states: np.ones(len(states), dtype=bool)
@@ -73,7 +74,7 @@ def test_results_are_equal_where_all_of_them_is(trainers):
                 assert dataclasses.replace(result, **{name: another(value)}) != result, name
                 with pytest.raises(dataclasses.FrozenInstanceError):
                     setattr(result, name, value)
-    # The distances of an evaluation aren't those of objects, even if the numbers are equal.
+    # An evaluation isn't equal to its distances between objects, even if the numbers are equal.
     exact = trainers[0].exact()
     assert exact != exact.of_objects and exact.of_objects == gfn.Distances(**{name: getattr(exact, name) for name in vars(exact.of_objects)})
 

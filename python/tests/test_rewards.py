@@ -76,7 +76,7 @@ def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, mess
 
 
 class Own(Exception):
-    """An exception of the test alone."""
+    """An exception type that only this test raises."""
 
 
 @pytest.mark.parametrize("error", [Own("mine"), ZeroDivisionError("x"), KeyError("key"), StopIteration(), SystemExit(3), KeyboardInterrupt(), MemoryError(), AssertionError("no")])
@@ -93,7 +93,7 @@ def test_exceptions_come_back_as_they_were(error):
     with pytest.raises(type(error)) as caught:
         it.fit(1)
     assert caught.value is error
-    # The traceback points to the line that raised.
+    # The traceback contains the line of the reward that raised the exception.
     assert any(frame.name == "reward" for frame in traceback.extract_tb(caught.value.__traceback__))
     state["broken"] = False
     assert it.fit(1).steps_done == 2
@@ -129,7 +129,7 @@ def test_a_trainer_is_used_from_one_thread_at_a_time():
         it.sample(1)
     go.set()
     thread.join(10)
-    # Another thread may use it afterwards.
+    # Another thread may use the trainer afterwards.
     assert it.fit(1).steps_done == 2
 
 
@@ -194,7 +194,7 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
     mean = np.log(126) - 1.91 / 2
 
     def without_counts(points):
-        """Returns log N(x; mean, covariance) less the expected number of points of each cell."""
+        """Returns log N(x; mean, covariance) minus the expected number of points of each cell."""
         away = points - mean
         prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         return prior - 0.5 * (np.linalg.slogdet(covariance)[1] + n * np.log(2 * np.pi)) - np.exp(points).sum(axis=1) / n
@@ -253,7 +253,7 @@ def test_states_may_be_kept_and_changed():
 
 
 class Counted:
-    """A reward that counts the objects it is called with; `drift` is added at each call."""
+    """A reward that counts the objects with which it is called; it adds `drift` at each call."""
 
     def __init__(self, drift=0.0):
         self.asked, self.calls, self.drift, self.seen = 0, 0, drift, set()

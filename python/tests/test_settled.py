@@ -33,7 +33,7 @@ def test_settings_can_be_read():
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)
     assert trainer().exploration.epsilon == gfn.EPSILON
-    # The attribute shows if the library doesn't explore.
+    # The attribute `exploration` shows that the library doesn't explore for an on-policy objective.
     on_policy = trainer(objective=gfn.PolicyGradient())
     assert on_policy.exploration.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
 
@@ -82,7 +82,7 @@ def test_subclasses_have_attributes_of_their_own():
 def test_copies_of_the_default_exploration_are_the_default():
     for copied in (copy.deepcopy(gfn.Exploration(exit_bias=1.0)), pickle.loads(pickle.dumps(gfn.Exploration(exit_bias=1.0)))):
         assert copied == gfn.Exploration(exit_bias=1.0) and copied.epsilon is gfn.EPSILON
-        # An explicit share is refused here, and the default isn't.
+        # An explicit share of uniform actions is refused for an on-policy objective, and the default isn't.
         gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=8), gfn.PolicyGradient(), exploration=copied)
     explicit = copy.deepcopy(gfn.Exploration(epsilon=gfn.Linear(0.2, 0.1, 10)))
     assert explicit.epsilon == gfn.Linear(0.2, 0.1, 10)

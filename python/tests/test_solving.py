@@ -22,7 +22,7 @@ def size(problem, graph, nodes):
     return len(nodes)
 
 
-# The size of the best solutions on Petersen's graph.
+# The problems, each with the size of its best solutions on Petersen's graph.
 PROBLEMS = {gfn.IndependentSet: 4, gfn.Clique: 2, gfn.DominatingSet: 3, gfn.Cut: 12}
 
 

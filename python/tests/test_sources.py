@@ -42,7 +42,7 @@ def test_each_source_learns_the_same_distribution(changes):
     exact = it.fit(500).exact()
     assert exact.tv < 0.06 < before, (before, exact.tv)
     if list(changes) != ["policy"]:
-        # The part has an effect: the losses differ from those without it.
+        # The source has an effect: losses differ from those of a trainer without it.
         assert it.history["loss"].tolist() != plain.fit(500).history["loss"].tolist()
 
 
@@ -134,7 +134,7 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     whole, half = make().fit(8), make().fit(4)
     half.save(tmp_path / "half")
     assert make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
-    # A run without the part, or with another one, is a different run.
+    # A run without the source, or with another source, is a different run.
     searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
     if not searches and "policy" not in changes:
         with pytest.raises((ValueError, RuntimeError)):

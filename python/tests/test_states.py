@@ -23,7 +23,7 @@ def test_arrays_agree_with_each_other():
     assert graphs.edges.dtype == graphs.edge_index.dtype == np.int64
     first = np.repeat(graphs.node_ptr[:-1], graphs.n_edges)
     assert (graphs.edges.T + first == graphs.edge_index).all()
-    # The comparison covers enough graphs.
+    # The graphs have enough edges, classes and attributes for the comparison to be meaningful.
     assert graphs.n_edges.sum() > 20 and graphs.node_classes.max() == 2 and graphs.edge_classes.max() == 1
 
 
@@ -51,7 +51,7 @@ def same(some, others):
 def attributed(directed=False):
     env = gfn.GraphBuilding(5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,))
     graphs = samples(env)
-    # There are attributes that could be lost.
+    # The graphs have attributes that a conversion could lose.
     assert graphs.node_attributes.any() and graphs.edge_attributes.any() and not graphs.node_attributes.all()
     return graphs
 

@@ -9,12 +9,12 @@ import pytest
 
 
 def count_edges(graphs):
-    """R(x) is e to the number of edges."""
+    """Returns log R of graphs, the number of edges: R(x) is e to this number."""
     return graphs.n_edges.astype(float)
 
 
 def ring_trainer(**changes):
-    """Returns the network and the buffer of `reproduce ring --nodes 4`."""
+    """Returns a trainer with the network and the buffer of `reproduce ring --nodes 4`."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
     replay = gfn.Replay(10_000, distinct=True, eviction="best_reward", draw="reward_prioritised")
     settings = dict(
@@ -39,7 +39,7 @@ def test_an_own_reward_is_learned_exactly():
     )
     before = trainer.exact().tv
     exact = trainer.fit(400).exact()
-    # The four graphs of three nodes up to isomorphism, each with R of e to its number of edges.
+    # The objects are the four graphs of three nodes up to isomorphism, with R = e to the number of edges.
     ends = np.isfinite(exact.log_rewards)
     assert ends.sum() == 4 and exact.n_states > 4
     assert exact.log_z == pytest.approx(math.log(sum(math.exp(k) for k in range(4))), abs=1e-12)
@@ -57,7 +57,7 @@ def test_a_reward_in_python_trains_as_its_twin_in_rust():
 
     native, own = ring_trainer().fit(20), ring_trainer(reward=reward).fit(20)
     assert native.history["loss"].tolist() == own.history["loss"].tolist()
-    # The negative control: another seed is another run.
+    # The negative control: a run with another seed has other losses.
     assert native.history["loss"].tolist() != ring_trainer(seed=1).fit(20).history["loss"].tolist()
 
 
@@ -162,7 +162,7 @@ def test_partial_rewards_of_python_are_asked():
         gfn.Trainer(gfn.HyperGrid(2, 3), whole, gfn.Mlp((8,)), gfn.ModifiedDetailedBalance()).fit(1)
 
     class Even:
-        """Returns equal rewards for all points of the grid."""
+        """A reward that is equal for all points of the grid."""
 
         def __call__(self, points):
             return np.zeros(len(points))
@@ -205,7 +205,7 @@ def test_partial_rewards_of_python_are_asked():
     ids=lambda value: type(value).__name__,
 )
 def test_each_environment_is_sampled_trained_and_evaluated(env, reward, policy):
-    # No part of the uniform policy is trained, and neither is log Z.
+    # A uniform policy has nothing to train, and the objective for it has no log Z.
     objective = gfn.LogPartitionVariance() if isinstance(policy, gfn.Uniform) else None
     trainer = gfn.Trainer(env, reward, policy, objective, batch=16)
     assert len(trainer.fit(3).sample(5)) == 5
@@ -364,7 +364,7 @@ def test_what_the_signature_says_is_what_is_taken():
     assert default != losses(exploration=gfn.Exploration(epsilon=0.0)) and default != losses(
         adam=gfn.Adam(schedule=1.0), exploration=gfn.Exploration(epsilon=gfn.Linear(0.2, 0.01, 2000))
     )
-    # The value None turns it off, as in torch.
+    # The value None turns exploration off, as None does for settings of torch.
     assert (
         losses(exploration=gfn.Exploration(epsilon=None)) == losses(exploration=gfn.Exploration(epsilon=0.0))
         and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default

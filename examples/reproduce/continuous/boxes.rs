@@ -1,5 +1,4 @@
-//! The unit box and the line: continuous environments under the same sampler, losses and trainer as the
-//! graphs.
+//! The unit box and the line: continuous environments with the same sampler, losses and trainer as graphs.
 
 use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};
@@ -34,14 +33,14 @@ pub(crate) struct Boxes {
 const SAMPLES: usize = 10_000;
 /// The number of cells along each axis of the histogram of samples.
 const BINS: usize = 50;
-/// The number of perfect samplers over which the noise floor is averaged.
+/// The number of simulated perfect samplers over which the noise floor is averaged.
 const FLOORS: usize = 20;
-/// The norm above which gradients are clipped: a density has no upper bound.
+/// The norm to which gradients are clipped. Clipping is needed because a density has no upper bound.
 const MAX_NORM: f64 = 10.0;
-/// The share of each batch with --polar that leads to uniform points of the box, by backward steps from them.
-/// Modes off the diagonal are many steps away, and rarely found on-policy.
+/// The share of each batch, with --polar, that consists of backward trajectories from uniform points of the
+/// box. The modes off the diagonal are many steps away, so on-policy trajectories rarely find them.
 const POLAR_SHARE: f64 = 0.25;
-/// The number of uniform points.
+/// The number of uniform points that backward trajectories start from.
 const POINTS: usize = 50_000;
 
 impl Task for Boxes {
@@ -69,13 +68,14 @@ impl Task for Boxes {
         let mut data = None;
         if self.polar && !common.objective.is_on_policy() {
             data = Some(uniform_points(&env, &reward, &mut rng)?);
-            // The rest is sampled on-policy, half of it replayed if there is a buffer.
+            // Trajectories that don't come from uniform points are sampled on-policy; if there is a replay
+            // buffer, half of them are replayed.
             let has_replay = common.replay(&run.recipe).is_some();
             let replay = if has_replay { (1.0 - POLAR_SHARE) / 2.0 } else { 0.0 };
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
-        // Training doesn't count the rewards of given points as calls.
+        // Training doesn't count the rewards of the uniform points as calls, so they are added.
         let n_given = if data.is_some() { POINTS } else { 0 };
         let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
@@ -96,7 +96,7 @@ impl Task for Boxes {
     }
 }
 
-/// Returns a buffer of uniform points of the box, which are learned by backward trajectories.
+/// Returns a replay buffer of uniform points of the box, from which backward trajectories are drawn.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
     terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
@@ -120,10 +120,11 @@ pub(crate) struct Lines {
 
 /// The number of steps of each trajectory.
 const STEPS: usize = 5;
-/// The interval of the line that is drawn and compared, and its number of cells.
+/// The interval of the line on which densities are drawn and compared.
 const RANGE: (f64, f64) = (-1.0, 8.0);
+/// The number of cells that the interval is divided into.
 const CELLS: usize = 90;
-/// The number of parts of a cell, to integrate the target.
+/// The number of parts of a cell, over which the target's density is summed.
 const PARTS: usize = 20;
 
 impl Task for Lines {
@@ -168,20 +169,21 @@ impl Task for Lines {
     }
 }
 
-/// Returns the index of the cell of a position; the last cell is for all positions outside the interval.
+/// Returns the index of the cell that contains a position. The last cell is for all positions outside the
+/// interval.
 fn cell(x: f64) -> usize {
     let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
     if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
 }
 
-/// Returns the share of each of `n` cells.
+/// Returns the share of `n` positions in each cell, given the cell of each position.
 fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
     let mut shares = vec![0.0; CELLS + 1];
     cells.for_each(|cell| shares[cell] += 1.0 / n as f64);
     shares
 }
 
-/// Returns the target's share of each cell, by the midpoint rule.
+/// Returns the target's probability of each cell, integrated by the midpoint rule.
 fn target(reward: &LineReward) -> Vec<f64> {
     let step = (RANGE.1 - RANGE.0) / (CELLS * PARTS) as f64;
     let density = |k: usize| (reward.log_density(RANGE.0 + (k as f64 + 0.5) * step) - reward.log_z()).exp();

@@ -16,8 +16,8 @@ use gfn_gym::diffusion::{
 
 use crate::prelude::*;
 
-/// A target, and the scale of the process that reaches it: sigma^2 is 5 for the grids, 1 in many dimensions
-/// (Sendera et al. 2024).
+/// A function that builds a target, and the scale of the process that samples it: sigma^2 is 5 for the grids,
+/// 1 in many dimensions (Sendera et al. 2024).
 type MakeTarget = (fn() -> Result<Arc<dyn Target>>, f64);
 
 const TARGETS: &[Choice<MakeTarget>] = &[
@@ -39,11 +39,11 @@ const TARGETS: &[Choice<MakeTarget>] = &[
     ),
 ];
 
-/// The square root of 5.
+/// The scale of the process for the grids: the square root of 5.
 const GRID_SIGMA: f64 = 2.236_067_977_499_79;
 /// The number of trajectories from which log Z is estimated (Sendera et al. 2024).
 const EVALUATED: usize = 2_000;
-/// The number of points that are paired with exact samples: pairing takes the third power of their number.
+/// The number of samples that are matched with exact samples. Matching takes time cubic in this number.
 const PAIRED: usize = 1_000;
 
 /// Train a diffusion to sample from a density
@@ -72,11 +72,11 @@ pub(crate) struct Diffusion {
     common: Common,
 }
 
-/// The number of chains of each local search, and of steps between two searches.
+/// The number of chains of each local search, and the number of steps between two searches.
 const SEARCH: (usize, usize) = (300, 100);
 /// The capacity of the replay buffer of a local search.
 const SEARCHED: usize = 60_000;
-/// The range of a learned backward policy, in standard deviations of the process.
+/// The range of a learned backward policy around the Brownian bridge, in standard deviations of the process.
 const BACKWARD_RANGE: f64 = 0.5;
 
 impl Task for Diffusion {
@@ -145,7 +145,7 @@ impl Task for Diffusion {
     }
 }
 
-/// Returns the network of both diffusion tasks.
+/// Returns the settings of the network that both diffusion tasks use.
 fn grad_net(common: &Common, zero_init: bool) -> GradNetConfig {
     GradNetConfig {
         hidden: common.embedding.unwrap_or(64),
@@ -162,11 +162,11 @@ pub(crate) struct PosteriorDiffusion {
     common: Common,
 }
 
-/// The number of steps of a trajectory.
+/// The number of steps of each trajectory.
 const HORIZON: usize = 40;
-/// The scale of the process.
+/// The scale sigma of the process.
 const SIGMA: f64 = 5.0;
-/// The number of exact samples of the prior to learn from.
+/// The number of exact samples of the prior that its diffusion is fitted to.
 const DATA: usize = 20_000;
 
 impl Task for PosteriorDiffusion {
@@ -198,7 +198,7 @@ impl Task for PosteriorDiffusion {
         // The process bridges the data to the origin, so P_B has nothing to learn.
         let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
-        // The prior isn't in checkpoints: a resumed run fits it again, and must get an equal prior.
+        // Checkpoints don't contain the prior: a resumed run fits it again, and must get an equal prior.
         let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
         let prior = make(&mut rng)?;
         let energy = Energy::new(prior_target);
@@ -213,7 +213,7 @@ impl Task for PosteriorDiffusion {
         let truth = ratio.posterior().clone();
         let policy = make(&mut rng)?;
         copy(prior.as_ref(), &policy);
-        // The first parameters are overwritten, so they aren't drawn from the run's random stream.
+        // The initial parameters are overwritten, so a separate random stream draws them.
         let fixed = make(&mut Rng::seeded(0))?;
         copy(prior.as_ref(), &fixed);
         let policy = WithPrior { policy, prior: fixed };
@@ -238,7 +238,7 @@ impl Task for PosteriorDiffusion {
     }
 }
 
-/// Returns a buffer of exact samples of the prior, with backward trajectories from them.
+/// Returns a replay buffer of exact samples of the prior. Trajectories to the samples are drawn backwards.
 fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result<ReplayBuffer<DiffusionSampling>> {
     let (eviction, draw) = NEWEST;
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: DATA, eviction, draw })?.terminal_only();
@@ -249,7 +249,7 @@ fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result
     Ok(data)
 }
 
-/// Copies the weights of one policy to another of the same shape.
+/// Copies the weights of one policy to another policy of the same architecture.
 fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>) {
     let (Some(from), Some(to)) = (from.parameters(), to.parameters()) else { return };
     tch::no_grad(|| {
@@ -259,8 +259,8 @@ fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>
     });
 }
 
-/// Reports an estimate of log Z, distances between samples and a target's exact samples, and the modes among
-/// them.
+/// Reports an estimate of log Z, distances between samples and exact samples of the target, and the number of
+/// modes among the samples.
 fn report_samples(
     target: &dyn Target,
     estimate: &LogZEstimate,
@@ -290,7 +290,7 @@ fn report_samples(
     Ok(())
 }
 
-/// Returns a panel of points in the plane of the first two coordinates.
+/// Returns a panel of points, drawn by their first two coordinates.
 fn plane(title: &str, points: &Reals) -> Panel {
     let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
     Panel::scatter(title, shown).equal_aspect().labels("x1", "x2")

@@ -1,4 +1,4 @@
-//! Real vectors: the unit box, the line, and sampling from densities by diffusion.
+//! Tasks on real vectors: the unit box, the line, and sampling from densities by diffusion.
 
 pub(crate) mod boxes;
 pub(crate) mod diffusion;

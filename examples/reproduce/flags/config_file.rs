@@ -1,5 +1,5 @@
-//! Flags from a TOML file: every flag of a task by its name, checked like those of the command line, which
-//! take precedence.
+//! Flags from a TOML file. The file sets flags of a task by their names, and the command line takes
+//! precedence.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,21 +11,22 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde::de::DeserializeOwned;
 
-/// Parses the arguments of a program: the first is its name, and the second a task's name if the program has
-/// several. A flag of the file that `--config` names is used unless the command line gives it.
+/// Parses the arguments of a program. The first argument is the program's name, and the second is a task's
+/// name if the program has several tasks. A flag in the file that `--config` names is used unless the command
+/// line sets it.
 ///
-/// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`, and the flag's parser reads its
-/// value, so that a flag is declared once. Other keys are refused.
+/// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`. The flag's own parser reads the
+/// value, so that a flag is declared only once. Other keys are errors.
 pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let whole = signed(program);
-    // The first pass only finds `--config` and the flags of the command line: errors and requests for help
-    // are handled below.
+    // The first pass only finds `--config` and the flags on the command line. Errors and requests for help
+    // are handled by a second pass.
     let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
     let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
-        // The flags are those of the task, and follow its name.
+        // A task's flags follow its name, so the file's flags are inserted after it.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
     let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return whole.try_get_matches_from(args) };
@@ -45,7 +46,7 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
     args.splice(first..first, from_file.into_iter().map(OsString::from));
     whole.try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
-            // The error is a request for help or for the version.
+            // The error stands for a request for help or for the version.
             return error;
         }
         let text = error.render().to_string();
@@ -54,8 +55,8 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
     })
 }
 
-/// Lets each number of a program have a sign: `--steps -1` is a number that the flag refuses, not another
-/// flag.
+/// Lets each number on the command line have a sign, so that `--steps -1` is an invalid number and not
+/// another flag.
 fn signed(program: &Command) -> Command {
     let sign = |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
     program.clone().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
@@ -67,11 +68,11 @@ fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
     from_toml(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }
 
-/// The largest number of tables and lists within each other.
+/// The largest depth to which tables and lists may be nested.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the value of a TOML text, which may begin with a byte-order mark. Nesting is counted first, because
-/// toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
+/// Reads a value from a TOML text, which may begin with a byte-order mark. The depth of nesting is checked
+/// first, because toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
     let text = text.trim_start_matches('\u{feff}');
     let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
@@ -93,9 +94,9 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Returns the flag of this name.
+/// Returns the flag of the command that has this name.
 fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
-    // A file can't name another file, and can't ask for help.
+    // A file can neither name another file nor request help.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
     if let Some(arg) = command.get_arguments().filter(settable).find(|arg| arg.get_long() == Some(key)) {
         return Ok(arg.clone());

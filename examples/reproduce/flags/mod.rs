@@ -14,10 +14,10 @@ use crate::prelude::*;
 use crate::run::folder::RunFolder;
 use crate::run::members::ThreadUse;
 
-/// A value that a flag can name, as (name, value, help).
+/// A value that a flag accepts: its name, the value, and its help text.
 pub(crate) type Choice<T> = (&'static str, T, &'static str);
 
-/// A value that was chosen by its name.
+/// A value of a flag, with the name by which it was chosen.
 #[derive(Clone, Copy)]
 pub(crate) struct Selection<T> {
     pub(crate) name: &'static str,
@@ -25,18 +25,18 @@ pub(crate) struct Selection<T> {
 }
 
 impl<T> Selection<T> {
-    /// Returns the name in words.
+    /// Returns the name with spaces instead of hyphens.
     pub(crate) fn words(&self) -> String {
         self.name.replace('-', " ")
     }
 }
 
-/// Returns all values of a table.
+/// Returns each value of a table with its name.
 pub(crate) fn selections<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Selection<T>> {
     table.into_iter().map(|(name, value, _)| Selection { name, value: value.clone() }).collect()
 }
 
-/// Returns a parser of the names of a table.
+/// Returns a parser of flags that accepts the names in a table.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     table: impl IntoIterator<Item = &'static Choice<T>>,
 ) -> impl TypedValueParser<Value = Selection<T>> {
@@ -48,7 +48,7 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// Returns the name of a value in flags.
+/// Returns the name by which a flag accepts this value.
 pub(crate) fn name_of(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
@@ -178,7 +178,7 @@ impl Machine {
     }
 }
 
-/// The backward policies.
+/// The backward policies that `--backward` accepts.
 const BACKWARD: &[Choice<BackwardPolicy>] = &[
     ("uniform", BackwardPolicy::Uniform, "Uniform over legal backward actions"),
     ("shared", BackwardPolicy::SharedTorso, "Learned, on the torso of the forward policy"),
@@ -193,7 +193,7 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// The number of measurements of the policy during training for a curve.
+/// The number of points of a curve that is measured during training.
 const MEASUREMENTS: usize = 30;
 
 impl Common {
@@ -201,40 +201,42 @@ impl Common {
         self.run.as_ref().map(RunFolder::new)
     }
 
-    /// Returns the folder for pictures; `None` if none are drawn.
+    /// Returns the folder for pictures; `None` if no pictures are drawn.
     pub(crate) fn out(&self) -> Option<PathBuf> {
         self.out.clone().or_else(|| Some(self.run_folder()?.pictures()))
     }
 
-    /// Returns the folder of the checkpoint; `None` if none is saved.
+    /// Returns the folder for the checkpoint; `None` if no checkpoint is saved.
     pub(crate) fn save(&self) -> Option<PathBuf> {
         self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
     }
 
-    /// Returns the file of the figures of each step; `None` if none is written.
+    /// Returns the file for the metrics of each step; `None` if no such file is written.
     pub(crate) fn metrics(&self) -> Option<PathBuf> {
         self.metrics.clone().or_else(|| Some(self.run_folder()?.metrics()))
     }
 
-    /// Returns the checkpoint to resume from: that of the run folder, or the one that the flag names.
+    /// Returns the checkpoint to resume from: the run folder's checkpoint if there is one, otherwise the
+    /// value of `--resume`.
     pub(crate) fn resume(&self) -> Option<PathBuf> {
         let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| Checkpoint::exists(path));
         own.or_else(|| self.resume.clone())
     }
 
-    /// Returns the number of steps between two measurements: the flag's value, or a thirtieth of all steps if
-    /// curves are drawn.
+    /// Returns the number of steps between two measurements: the value of `--validate-every`, or a thirtieth
+    /// of all steps if pictures are drawn.
     pub(crate) fn measures_every(&self, steps: usize) -> Option<usize> {
         self.validate_every.or(self.out().map(|_| (steps / MEASUREMENTS).max(1)))
     }
 
-    /// Returns `true` if the policy isn't trained, so that its distribution is meaningless.
+    /// Returns `true` if the learning rate is 0. The policy isn't trained then, so its distribution is
+    /// meaningless.
     pub(crate) fn is_frozen(&self) -> bool {
         self.lr == Some(0.0)
     }
 
-    /// Returns the settings of training. A frozen policy has a frozen log Z, so that every step does the same
-    /// work.
+    /// Returns the settings of training by flags and recipe. If the policy is frozen, log Z is frozen, too,
+    /// so that every step does the same work.
     pub(crate) fn trainer(&self, recipe: &Recipe) -> TrainerConfig {
         let steps = self.steps.unwrap_or(recipe.steps);
         let lr = self.lr.unwrap_or(recipe.lr);
@@ -250,42 +252,42 @@ impl Common {
         }
     }
 
-    /// Returns the share of uniform actions at the start; 0 for a policy gradient, which is a mean under the
-    /// policy itself.
+    /// Returns the share of uniform actions at the start. The default is 0 for on-policy objectives, whose
+    /// gradients are means under the policy itself.
     pub(crate) fn epsilon(&self, recipe: &Recipe) -> f64 {
         self.epsilon.unwrap_or(if self.objective.is_on_policy() { 0.0 } else { recipe.epsilon })
     }
 
-    /// Returns the settings of the replay buffer; `None` without one.
+    /// Returns the settings of the replay buffer; `None` if there is no buffer.
     pub(crate) fn replay(&self, recipe: &Recipe) -> Option<ReplayConfig> {
         let capacity = self.replay.unwrap_or(if self.objective.is_on_policy() { 0 } else { recipe.replay });
         let (eviction, draw) = recipe.buffer;
         (capacity > 0).then_some(ReplayConfig { capacity, eviction, draw })
     }
 
-    /// Returns the backward policy: the flag's value, a separate network if the objective trains it, or the
-    /// task's default.
+    /// Returns the backward policy: the value of `--backward`, a separate network if the objective trains the
+    /// backward policy, or the task's default.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
         self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }
 
-    /// Returns the estimates that the network gives in addition to the policies.
+    /// Returns the estimates that the objective needs from the network besides the policies.
     pub(crate) fn estimators(&self) -> EstimatorsConfig {
         self.objective.estimators()
     }
 
-    /// Returns a perceptron of this width and depth, unless flags set others.
+    /// Returns the settings of a perceptron. Flags override this width and number of layers.
     pub(crate) fn mlp(&self, width: i64, layers: usize) -> MlpConfig {
         let hidden = vec![self.embedding.unwrap_or(width); self.layers.unwrap_or(layers)];
         MlpConfig { hidden, ..MlpConfig::default() }
     }
 
-    /// Returns the policy of tasks on vectors.
+    /// Returns the settings of the policy for tasks on vectors.
     pub(crate) fn perceptron(&self, backward: BackwardPolicy) -> MlpPolicyConfig {
         self.objective.perceptron(self.mlp(256, 2), self.backward(backward))
     }
 
-    /// Returns a graph network of this depth and width, unless flags set others.
+    /// Returns the settings of a graph network. Flags override this number of layers and width.
     pub(crate) fn graph_net(&self, layers: usize, width: i64, backward: BackwardPolicy) -> GraphNetConfig {
         GraphNetConfig {
             layers: self.layers.unwrap_or(layers),
@@ -296,7 +298,8 @@ impl Common {
         }
     }
 
-    /// Writes a table or a picture of this name, if pictures are wanted and this member writes them.
+    /// Writes a file of this name to the folder for pictures, if there is such a folder and this member of
+    /// the run is the first.
     pub(crate) fn write(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);
@@ -305,18 +308,18 @@ impl Common {
         Ok(())
     }
 
-    /// Writes a picture as SVG and as PNG, if pictures are wanted.
+    /// Writes a picture of this name as SVG and as PNG, if pictures are drawn.
     pub(crate) fn draw(&self, name: &str, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
         ["svg", "png"].iter().try_for_each(|extension| self.write(&format!("{name}.{extension}"), &write))
     }
 }
 
-/// Refuses the flag of a replay buffer.
+/// Returns an error if `--replay` is given, for tasks without a replay buffer.
 pub(crate) fn refuse_replay() -> Result<()> {
     refuse(&["--replay"], "no such flag: this task has no replay buffer")
 }
 
-/// Refuses validation in tasks that measure no distance during training.
+/// Returns an error if `--validate-every` is given, for tasks that measure no distance during training.
 pub(crate) fn refuse_validation() -> Result<()> {
     refuse(&["--validate-every"], "no such flag: no distance is measured during training")
 }

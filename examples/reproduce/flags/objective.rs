@@ -7,12 +7,12 @@ use gfn::objective::{
 
 use crate::prelude::*;
 
-/// Builds an objective.
+/// A function that builds an objective.
 pub(crate) type Build = fn() -> Result<Box<dyn Objective>>;
-/// An objective that a flag names.
+/// An objective, with the name by which a flag chose it.
 pub(crate) type ObjectiveName = Selection<Build>;
 
-/// The objectives of all tasks.
+/// The objectives that all tasks have.
 pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
     ("tb", || Ok(Box::new(TrajectoryBalance)), "Trajectory balance"),
     ("vargrad", || Ok(Box::new(LogPartitionVariance)), "Log-partition variance"),
@@ -49,38 +49,40 @@ impl ObjectiveName {
         (self.value)()
     }
 
-    /// Returns `true` if the objective reads this estimate of the network.
+    /// Returns `true` if the objective needs this quantity from the network.
     pub(crate) fn needs(self, quantity: Quantity) -> bool {
         self.build().is_ok_and(|objective| objective.needs().has(quantity))
     }
 
-    /// Returns the estimates that the network gives in addition to the policies.
+    /// Returns the estimates that the objective needs from the network besides the policies.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
         EstimatorsConfig::with_flow(self.needs(Quantity::LogFlow))
     }
 
-    /// Returns the settings of a policy with this perceptron, with the estimates that the objective needs.
+    /// Returns the settings of a policy with this perceptron and with the estimates that the objective needs.
     pub(crate) fn perceptron(self, mlp: MlpConfig, backward: BackwardPolicy) -> MlpPolicyConfig {
         let (estimators, paths) = (self.estimators(), self.needs(Quantity::LogPaths));
         MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() }
     }
 
-    /// Returns `true` if the objective learns from on-policy trajectories only.
+    /// Returns `true` if the objective needs on-policy trajectories.
     pub(crate) fn is_on_policy(self) -> bool {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// Returns the path to a replayed object: the sampled one, if the backward policy learns from paths.
+    /// Returns how the path to a replayed object is chosen: the path by which it was sampled for `tb-tlm`,
+    /// whose backward policy learns from paths, otherwise the default.
     pub(crate) fn replay_path(self) -> ReplayPath {
         if self.name == "tb-tlm" { ReplayPath::Stored } else { ReplayPath::default() }
     }
 
-    /// Returns `true` if the backward policy must be learned.
+    /// Returns `true` if the objective trains the backward policy, which must then be a learned one.
     pub(crate) fn trains_backward(self) -> bool {
         ["tb-tlm", "tb-maxent"].contains(&self.name)
     }
 
-    /// Returns the default backward policy: a separate network if it must be learned, or the task's default.
+    /// Returns the default backward policy: a separate network if the objective trains it, otherwise the
+    /// task's default.
     pub(crate) fn backward(self, default: BackwardPolicy) -> BackwardPolicy {
         if self.trains_backward() { BackwardPolicy::Separate } else { default }
     }

@@ -1,5 +1,5 @@
-//! The comparison of a device with the CPU: gradients of every objective, a checkpoint of one that is resumed
-//! on the other, and steps per second.
+//! The comparison of a device with the CPU: gradients of every objective, a checkpoint of each device that is
+//! resumed on the other, and steps per second.
 
 use gfn::train::Batch;
 
@@ -25,8 +25,8 @@ pub(crate) struct Devices {
 type Grid = Trainer<VectorEnv>;
 type Rings = Trainer<GraphEnv>;
 
-/// A reward of every state, finished or not: log R is a tenth of the sum of coordinates, or of the number of
-/// edges.
+/// A reward of every state, finished or not. log R is a tenth of the sum of a point's coordinates, or of the
+/// number of a graph's edges.
 struct Sums;
 
 impl Reward<VectorStates> for Sums {
@@ -47,9 +47,9 @@ impl Reward<GraphStates> for Sums {
     }
 }
 
-/// The largest allowed difference of gradients, as a share of their norm.
+/// The largest allowed difference between gradients, divided by their norm.
 const ALLOWED: f64 = 1e-4;
-/// The batches and widths of the measurements of speed.
+/// The batch sizes and network widths at which speed is measured.
 const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 512)];
 
 impl Task for Devices {
@@ -58,7 +58,7 @@ impl Task for Devices {
         let (mut rows, mut worst) = (Vec::new(), 0.0f64);
         for objective in selections(OBJECTIVES) {
             let perceptron = gap(&mut grid(objective, Device::Cpu)?, &mut grid(objective, device)?)?;
-            // Graph networks have no estimate of the number of paths.
+            // Graph networks don't estimate the number of paths, so objectives that need it are skipped.
             let mut messages = None;
             if !objective.needs(Quantity::LogPaths) {
                 let (mut here, mut there) = (rings(objective, Device::Cpu, 16, 32)?, rings(objective, device, 16, 32)?);
@@ -76,7 +76,7 @@ impl Task for Devices {
         tell(format_args!(
             "gradients of a resumed checkpoint differ by {there:.1e} on the device, {back:.1e} on the CPU"
         ));
-        // Large batches take minutes on a CPU.
+        // Large batches take minutes on a CPU, so they are only measured on another device.
         let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
         let speeds = sizes.map(|&(batch, width)| self.speed(device, batch, width)).collect::<Result<Vec<Value>>>()?;
         if self.json {
@@ -115,7 +115,7 @@ impl Devices {
     }
 }
 
-/// The objective of speeds and of resumed runs.
+/// The objective by which speed and resumed runs are measured.
 const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
@@ -146,10 +146,11 @@ fn backward(objective: ObjectiveName) -> BackwardPolicy {
     if objective.trains_backward() { BackwardPolicy::SharedTorso } else { BackwardPolicy::Uniform }
 }
 
-/// Returns the distance between the gradients of two trainers on one batch, divided by the norm of the first.
+/// Returns the distance between the gradients of two trainers on one batch, divided by the gradient norm of
+/// the first trainer.
 fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64> {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
-        // Equal seeds give equal draws.
+        // The trainers have equal seeds, so they draw equal batches.
         (one.draw()?, other.draw()?)
     } else {
         let walks = || Sampler::new(one.env(), &UniformPolicy).forward(16, &mut Rng::seeded(1));
@@ -175,7 +176,8 @@ fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Resul
     Ok(trained.map(|parameter| of(&parameter.tensor)).collect())
 }
 
-/// Returns this distance for a trainer that resumes from the checkpoint of another device.
+/// Returns the relative distance between the gradients of a trainer and of a trainer on another device that
+/// resumed from its checkpoint.
 fn resumed(from: Device, to: Device) -> Result<f64> {
     let (mut one, mut other) = (rings(BALANCE, from, 16, 32)?, rings(BALANCE, to, 16, 32)?);
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;

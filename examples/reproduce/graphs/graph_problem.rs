@@ -77,7 +77,7 @@ const CONVS: &[Choice<ConvKind>] = &[
     ("gps", ConvKind::Gps { heads: 4 }, "GPS: sums over neighbours beside attention to the whole graph, four heads"),
 ];
 
-/// A kind of input graphs.
+/// A kind of input graphs: small random graphs, or large graphs of a model.
 #[derive(Clone, Copy)]
 pub(super) enum Graphs {
     Small,
@@ -92,22 +92,26 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];
 
-/// The smallest and the largest number of nodes of the small graphs to train on.
+/// The smallest and the largest number of nodes of the small graphs that a policy is trained on.
 const TRAINED_NODES: [usize; 2] = [6, 14];
-/// The same for the held-out graphs, on which the policy is measured.
+/// The smallest and the largest number of nodes of the small held-out graphs, on which the policy is
+/// measured.
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
-/// The probability of an edge of small graphs.
+/// The probability of each edge of a small graph.
 const EDGE_PROBABILITY: f64 = 0.3;
-/// The numbers of nodes of Barabasi-Albert graphs, and the number of edges of a new node.
+/// The smallest and the largest number of nodes of Barabasi-Albert graphs.
 const BA_NODES: [usize; 2] = [200, 300];
+/// The number of edges that each new node of a Barabasi-Albert graph gets.
 const BA_ATTACHED: usize = 4;
-/// The fixed seed of held-out graphs: the run's seed must not choose the graphs that it is measured on.
+/// The fixed seed of the held-out graphs. The run's seed must not choose the graphs on which the run is
+/// measured.
 pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
-/// The number of transitions of an update.
+/// The number of transitions in an update.
 const TRANSITIONS: usize = 64;
 
 impl Graphs {
-    /// Draws graphs of this kind; small ones have between `nodes[0]` and `nodes[1]` nodes.
+    /// Draws graphs of this kind. The numbers of nodes `nodes` are the smallest and the largest for small
+    /// graphs.
     pub(super) fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
         let one = |k: usize| match self {
             Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
@@ -119,7 +123,7 @@ impl Graphs {
 }
 
 impl GraphProblems {
-    /// Returns the graphs to train on, and those to measure on.
+    /// Returns the graphs to train on, and the held-out graphs to measure on.
     fn instances(&self) -> Result<[Instances; 2]> {
         let (kind, is_small) = (self.graphs.value, self.graphs.name == "small");
         let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
@@ -132,7 +136,7 @@ impl GraphProblems {
         Ok([train.distinct().without(&held_out), held_out])
     }
 
-    /// Refuses flags that have no effect in combination with the others.
+    /// Returns an error for a flag that has no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.held_out == Some(0) || self.best_of == 0 {
             let expected = "at least one graph to measure on, and one sample of it";
@@ -167,10 +171,10 @@ impl Task for GraphProblems {
         let mut network = GraphNetConfig {
             conv: self.conv.map_or(conv, |named| named.value),
             degrees: self.degrees,
-            // The network sees no node labels, so that it generalises to other graphs.
+            // The network gets no node labels, so that it generalises to other graphs.
             identity: false,
             global: true,
-            // The unit scales with beta, because differences of log R do.
+            // The network's unit grows with beta, because differences of log R do.
             unit: (reward.beta() / 5.0).max(1.0),
             ..common.graph_net(5, 64, BackwardPolicy::Uniform)
         };
@@ -208,11 +212,12 @@ impl Task for GraphProblems {
     }
 }
 
-/// The conditions that give beta to one policy for all log-rewards per unit of size between two numbers.
+/// The conditions of a policy for all values of beta between two numbers. Beta is the log-reward per unit of
+/// size.
 pub(super) struct AnyBeta {
     problem: Problem,
     conditioning: Conditioning,
-    /// The betas at which the policy is measured.
+    /// The values of beta at which the policy is measured.
     pub(super) measured: [f64; 3],
 }
 
@@ -227,7 +232,7 @@ impl AnyBeta {
         ConditionedReward::new(self.conditioning.clone(), vec![Arc::new(SizeReward::new(self.problem, 1.0)?)])
     }
 
-    /// Returns the condition of one trajectory, `[1, C]`.
+    /// Returns the condition of one trajectory for a value of beta, `[1, C]`.
     pub(super) fn condition(&self, beta: f64) -> Result<Tensor> {
         self.conditioning.encode(&[Condition { beta, preferences: vec![1.0], focus: None }])
     }

@@ -1,5 +1,5 @@
-//! Growth up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes by a
-//! reward.
+//! Growth of graphs up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes
+//! in proportion to a reward.
 
 use gfn::nn::Symmetry;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs as ColoredGrowth};
@@ -17,7 +17,7 @@ pub(crate) struct AllGraphs {
     common: Common,
 }
 
-/// The number of graphs on the sheet.
+/// The number of graphs that are drawn.
 const SHOWN: usize = 24;
 
 impl Task for AllGraphs {
@@ -33,13 +33,13 @@ impl Task for AllGraphs {
     }
 }
 
-/// Returns the recipe of growth: many small steps, because each action's probability must be right to a few
-/// per cent in every class.
+/// Returns the recipe of both tasks. It has many small steps, because each action's probability must be right
+/// to a few per cent in every isomorphism class.
 fn recipe(steps: usize) -> Recipe {
     Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
 }
 
-/// Returns the network of growth.
+/// Returns the settings of the network that both tasks use.
 fn network(common: &Common, symmetry: Symmetry) -> GraphNetConfig {
     GraphNetConfig {
         conv: ConvKind::Gin,
@@ -51,7 +51,7 @@ fn network(common: &Common, symmetry: Symmetry) -> GraphNetConfig {
     }
 }
 
-/// Trains, reports the number of classes, and draws graphs.
+/// Trains, reports the number of isomorphism classes, and draws graphs.
 fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report)) -> Result<()> {
     run.learn(trainer, "graphs up to isomorphism", Vec::new(), |report, trainer, exact| {
         report.set("classes", exact.map(|exact| exact.graph.len()));
@@ -86,7 +86,7 @@ const REWARDS: &[Choice<ColoredGraphReward>] = &[
 
 impl Task for ColoredGraphs {
     fn run(&self) -> Result<()> {
-        // There are 4,303 classes up to six nodes and 72,297 up to seven.
+        // There are 4,303 isomorphism classes up to six nodes, and 72,297 up to seven.
         let steps = if self.max_nodes <= 6 { 10_000 } else { 40_000 };
         let run = Run::begin(&self.common, recipe(steps))?;
         let corrects = !self.no_symmetry_correction;
@@ -97,7 +97,8 @@ impl Task for ColoredGraphs {
         learn(&run, trainer, |report| {
             report.set("symmetry_corrected", corrects);
             if !corrects {
-                // The true log Z of R(G) / |Aut(G)| is unknown, so there is no comparison.
+                // Without the correction the target is R(G) / |Aut(G)|, whose log Z is unknown, so no true
+                // log Z is reported.
                 report.set("log_z_true", None::<f64>);
             }
         })

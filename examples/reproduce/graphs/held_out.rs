@@ -1,6 +1,6 @@
-//! Measurements on graphs that a policy isn't trained on. On small graphs p(x | G) is exact, and log Z(G)
-//! comes from the state flow. On large graphs the best of several samples is compared with the optimum, a
-//! greedy solution and local search.
+//! Measurements on graphs that a policy isn't trained on. On small graphs p(x | G) is exact, and the policy's
+//! log Z(G) is the log-flow of the initial state. On large graphs the best of several samples is compared
+//! with the optimum, a greedy solution and local search.
 
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
@@ -12,17 +12,17 @@ use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
 
-/// The largest number of states of one graph: all cuts of 14 nodes.
+/// The largest number of states of a small graph. It suffices for all cuts of 14 nodes.
 const LIMIT: usize = 1 << 14;
-/// The largest number of states of a held-out graph that is measured during training; every fifth such graph
-/// is.
+/// The largest number of states of a small graph on which the policy is measured during training. Only every
+/// fifth graph is used.
 const MEASURED_STATES: usize = 1 << 12;
 
-/// The held-out small graphs.
+/// The small graphs that a policy isn't trained on.
 pub(super) struct Small {
     env: GraphEnv,
     reward: Box<dyn Reward<GraphStates>>,
-    /// The condition under which the policy is measured, if it takes any.
+    /// The condition under which the policy is measured, if it takes conditions.
     condition: Option<Tensor>,
     any_beta: Option<AnyBeta>,
     sizes: Vec<(usize, usize)>,
@@ -43,8 +43,8 @@ impl Small {
         Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
     }
 
-    /// Returns the distances between the policy and the target on one graph under a condition, and the true
-    /// log Z.
+    /// Returns the distances between the policy and the target on one graph under a condition, and the
+    /// target's log Z.
     fn measure(
         &self,
         space: &StateGraph<GraphEnv>,
@@ -55,7 +55,7 @@ impl Small {
         Ok((distances, target.log_z))
     }
 
-    /// Returns log F of the initial state of each graph, if the policy estimates it.
+    /// Returns log F of the initial state of each graph; `None` if the policy doesn't estimate flows.
     fn log_z(&self, policy: &dyn Policy<GraphEnv>, is_forward_looking: bool) -> Result<Option<Vec<f64>>> {
         let start = self.env.initial(&(0..self.env.n_instances()).collect::<Vec<_>>());
         let conditions = self.condition.as_ref().map(|one| one.expand([start.len() as i64, -1], false));
@@ -64,14 +64,15 @@ impl Small {
         let Some(flow) = evaluation.values.get(Quantity::LogFlow) else { return Ok(None) };
         let mut flow = Vec::<f64>::try_from(flow.to_kind(Kind::Double))?;
         if is_forward_looking {
-            // The forward-looking estimate excludes the state's own reward.
+            // The forward-looking estimate excludes the reward of the state itself, so it is added.
             let own = self.reward.partial_log_reward(&start, conditions)?.unwrap_or_default();
             flow.iter_mut().zip(own).for_each(|(flow, own)| *flow += own);
         }
         Ok(Some(flow))
     }
 
-    /// Trains, measures and reports, with the sizes of both sets of graphs.
+    /// Trains, measures the policy on these graphs and reports. `sizes` has the sizes of the graphs to train
+    /// on and of these graphs.
     pub(super) fn learn(self, run: &Run<'_>, trainer: ProblemTrainer, sizes: Value) -> Result<()> {
         let mut spaces = Vec::new();
         for instance in (0..self.env.n_instances()).step_by(5) {
@@ -131,24 +132,26 @@ fn mean_distance(measured: &[(Distances, f64)], of: fn(&Distances) -> f64) -> f6
     measured.iter().map(|(distances, _)| of(distances)).sum::<f64>() / measured.len() as f64
 }
 
-/// The number of rounds of local search, from the greedy solution.
+/// The number of rounds of local search from the greedy solution.
 const ROUNDS: usize = 1_000;
-/// The number of edges of the graphs that are sampled at once: messages along them take memory.
+/// The largest number of edges of graphs that are sampled together: messages along edges take memory.
 const EDGES_AT_ONCE: usize = 400_000;
 
-/// The kinds of solutions whose mean sizes are reported.
+/// The solutions whose mean sizes are reported: of the policy's samples the best and the mean, and two of
+/// other methods.
 const SIZES: [&str; 4] = ["best", "mean", "greedy", "local_search"];
 
-/// Returns the mean of the numbers that exist; `None` if there is none.
+/// Returns the mean of the numbers that aren't `None`; `None` if there is no number.
 fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let numbers: Vec<f64> = numbers.flatten().collect();
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// A kind of RB graphs, and the branches of the exact search if they aren't the flag's.
+/// A set of RB graphs: its name, the model that draws them, and the branches of the exact search, if they
+/// differ from the value of `--branches`.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
-/// The larger graphs on which a policy is measured, including those that Zhang et al. call large, on which no
-/// exact search ends.
+/// The larger graphs on which a policy is measured. The second set is called large by Zhang et al.; no exact
+/// search ends on it.
 const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
 fn largest() -> RbModel {
@@ -156,7 +159,8 @@ fn largest() -> RbModel {
 }
 
 impl GraphProblems {
-    /// Trains, measures on large graphs and reports, with the sizes of both sets of graphs.
+    /// Trains, measures the policy on large graphs and reports. `sizes` has the sizes of the graphs to train
+    /// on and of the graphs to measure on.
     pub(super) fn learn_large(
         &self,
         run: &Run<'_>,
@@ -176,7 +180,7 @@ impl GraphProblems {
             let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
             let solved = solve(graphs, self.branches)?;
             for name in SIZES {
-                // Shares are computed only for graphs with a known optimum.
+                // Shares of the optimum are computed only for graphs whose optimum is known.
                 let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
                 let suffix = if name == "best" { String::new() } else { format!("_{name}") };
                 report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
@@ -205,7 +209,7 @@ impl GraphProblems {
         })
     }
 
-    /// Solves one graph by the policy, and by the methods that it is compared with.
+    /// Solves one graph by the policy, by the greedy method, by local search and by exact search.
     fn solve(
         &self,
         sampler: &Sampler<'_, GraphEnv>,

@@ -1,5 +1,5 @@
-//! Graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions and samples
-//! of a checkpoint, speed.
+//! Tasks on graphs: problems on input graphs, rings on labelled nodes, growth up to isomorphism, solutions
+//! and samples of a checkpoint, speed, and devices.
 
 pub(crate) mod devices;
 pub(crate) mod graph_problem;

@@ -1,5 +1,5 @@
-//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of
-//! them.
+//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for a single cycle through all
+//! nodes.
 
 use gfn::metrics::{modes_found, pruned_distribution};
 use gfn::nn::{EdgeMlp, EdgeMlpConfig};
@@ -28,7 +28,7 @@ pub(crate) struct Rings {
     common: Common,
 }
 
-/// A network of rings.
+/// The networks that `--policy` names.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Network {
     /// Messages along edges
@@ -37,12 +37,13 @@ enum Network {
     EdgeMlp,
 }
 
-/// The number of final samples from which rings are counted.
+/// The number of final samples in which distinct rings are counted.
 const SAMPLES: usize = 10_000;
-/// The mass below which the pruned evaluation drops a state, and the number of states that it may visit.
+/// The settings of the pruned evaluation: the probability below which it drops a state, and the number of
+/// states that it may visit.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
-/// The mass and the number of states for a first evaluation. A policy that spreads beyond these spreads
-/// beyond the larger ones, too, and the first evaluation takes seconds instead of minutes.
+/// The settings of a first, smaller pruned evaluation. If the policy spreads over too many states for it, it
+/// also does for the larger one, and the first evaluation takes seconds instead of minutes.
 const FIRST_PRUNE: (f64, usize) = (1e-6, 200_000);
 
 impl Rings {
@@ -50,13 +51,13 @@ impl Rings {
         if self.undirected { GraphKind::Undirected } else { GraphKind::Directed }
     }
 
-    /// Returns the recipe of a size. Rings are rare among random graphs, so from four directed nodes on the
-    /// buffer starts with random trajectories. Otherwise the policy may end on the first ring that it finds,
-    /// and find the others too late.
+    /// Returns the recipe for a number of nodes. Rings are rare among random graphs, so from four directed
+    /// nodes on the replay buffer starts with random trajectories. Without them the policy may concentrate on
+    /// the first ring that it finds, and find the others too late.
     fn recipe(&self) -> Recipe {
         let (steps, prefill) = match (self.kind(), self.nodes) {
-            // A random trajectory ends in a ring once in 1,072, so that one of the six rings is missing in
-            // one run of 1,900.
+            // A random trajectory ends in a ring once in 1,072 times. So one of the six rings is missing from
+            // the buffer in one run of 1,900.
             (GraphKind::Directed, 4) => (1_000, 60_000),
             (_, ..=4) => (1_000, 0),
             (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -64,7 +65,7 @@ impl Rings {
             (GraphKind::Undirected, 6) => (1_500, 200_000),
             (GraphKind::Directed, 6) => (1_800, 1_000_000),
             (GraphKind::Undirected, 7) => (2_000, 2_000_000),
-            // No number of random trajectories finds a ring here, so the buffer starts empty.
+            // Random trajectories practically never find a ring here, so the buffer starts empty.
             _ => (2_000, 0),
         };
         Recipe {
@@ -72,8 +73,8 @@ impl Rings {
             batch: 128,
             replay: 10_000,
             prefill,
-            // Random actions replace the missing random trajectories: they keep the policy from ending on the
-            // first ring that it finds.
+            // Random actions replace the missing random trajectories: they keep the policy from concentrating
+            // on the first ring that it finds.
             epsilon: if prefill == 0 { 0.2 } else { 0.1 },
             lr: 1e-3,
             // Small learning rates at the end average out the noise of single batches.
@@ -104,7 +105,7 @@ impl Task for Rings {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
                 identity: true,
                 global: false,
-                // The exit starts about as likely as all edges together, for any number of nodes.
+                // Initially the exit is about as likely as all edges together, for any number of nodes.
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
                 ..common.graph_net(if self.undirected || nodes > 4 { 2 } else { 1 }, 128, BackwardPolicy::Uniform)
             };
@@ -142,8 +143,8 @@ impl Task for Rings {
     }
 }
 
-/// Returns an upper bound on the JSD, and the mass that it counts as lost; `None` if the policy spreads over
-/// too many states.
+/// Returns an upper bound on the JSD, and the dropped probability that it counts as lost; `None` if the
+/// policy spreads over too many states.
 fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let prune = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
     let pruned = match prune(FIRST_PRUNE).map(drop).and_then(|()| prune(PRUNE)) {
@@ -151,7 +152,7 @@ fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result
         pruned => pruned?,
     };
     let (log_z, log_rewards) = (reward.log_z(ring), log_rewards(&reward, &pruned.states, None)?);
-    // The mass below the threshold is counted as lost in full.
+    // The bound counts the dropped probability as lost in full.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
 }

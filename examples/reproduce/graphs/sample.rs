@@ -29,7 +29,7 @@ enum Saved {
     ColoredGraphs { max_nodes: usize, network: GraphNetConfig },
 }
 
-/// The number of graphs drawn at once.
+/// The number of graphs that are drawn at once.
 const CHUNK: usize = 4_096;
 
 impl Task for Sample {

@@ -1,4 +1,4 @@
-//! Solves a problem on one graph of a file, by local search and the policy of a checkpoint that
+//! Solves a problem on one graph in a file, by local search and the policy of a checkpoint that
 //! `graph-problem --save` wrote.
 
 use gfn::graph::NamedGraph;
@@ -33,7 +33,7 @@ const AT_ONCE: usize = 32;
 /// The number of rounds of local search from each sample.
 const ROUNDS: usize = 10_000;
 
-/// The necessary part of a checkpoint's description.
+/// The part of a checkpoint's description that solving needs.
 #[derive(Deserialize)]
 struct Saved {
     problem: String,
@@ -41,8 +41,8 @@ struct Saved {
 }
 
 impl Solve {
-    /// Solves the problem of a checkpoint with its policy; without a checkpoint, the problem that the flag
-    /// names, by search alone.
+    /// Solves the problem of the checkpoint with its policy and local search. Without a checkpoint it solves
+    /// the problem that the flag names by local search alone.
     fn solve(&self, graph: &NamedGraph) -> Result<(Problem, SolverResult)> {
         let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
         let progress = |one: &Progress| {
@@ -71,7 +71,7 @@ impl Solve {
     }
 }
 
-/// Refuses cuts of graphs whose edges have weights, because the problem doesn't count weights.
+/// Returns an error for a cut of a graph whose edges have weights, because the problem doesn't count weights.
 fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
     let remedy = "a cut here counts edges: give a graph whose weights are all 1, or leave the weights out";
     let is_refused = problem == Problem::Cut && graph.has_weights;

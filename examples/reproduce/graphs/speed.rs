@@ -1,4 +1,4 @@
-//! Training speed relative to the matrix products alone.
+//! Training speed compared with the time of the network's matrix products alone.
 
 use crate::prelude::*;
 
@@ -56,9 +56,9 @@ impl Task for Speed {
     }
 }
 
-/// Returns the seconds of the matrix products of one iteration if each node is evaluated separately: forward
-/// at each level of a roll-out, forward and backward on all visited states at once. The network may take
-/// less, because it evaluates equal nodes once, and roll-outs on the host.
+/// Returns the seconds that one iteration spends on matrix products if each node is evaluated separately:
+/// forward at each level of a roll-out, then forward and backward on all visited states at once. Training may
+/// take less time, because the network evaluates equal nodes once, and makes roll-outs on the host.
 fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     let trajectories = sampler.forward(batch, &mut trainer.evaluation_rng())?;
@@ -74,16 +74,16 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
     Ok(total)
 }
 
-/// Returns the seconds of one pass over graphs of these sizes, in which each product is computed `times`
-/// times: once forward, twice for the backward pass.
+/// Returns the seconds that the matrix products of one pass over graphs of these sizes take. Each product is
+/// computed `times` times: once for a forward pass, twice for a backward pass.
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
     let (nodes, graphs, width) = (sizes.iter().sum::<i64>(), sizes.len() as i64, config.embedding);
     if nodes == 0 {
         return 0.0;
     }
-    // A node takes two maps per layer, less the first, which is a table lookup; the node head; query and key.
-    // A graph takes the map that passes the pooled graph to nodes, and the exit head. A pair takes query
-    // times key, at each graph's own size.
+    // A node takes two linear maps per layer (except that the first map is a table lookup), the node head,
+    // query and key. A graph takes the map from the pooled graph to its nodes, and the exit head. A pair
+    // takes the product of query and key, which is as large as its graph.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
     let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
     sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);
@@ -95,7 +95,7 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
     seconds * times as f64
 }
 
-/// Returns the median seconds of a product of ones, after a warm-up.
+/// Returns the median time in seconds of the product of two matrices of ones, after a warm-up.
 fn seconds(a: &[i64], b: &[i64], device: Device) -> f64 {
     let (a, b) = (Tensor::ones(a, (Kind::Float, device)), Tensor::ones(b, (Kind::Float, device)));
     let time = |_| {

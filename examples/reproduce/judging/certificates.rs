@@ -1,5 +1,5 @@
-//! Certificates compared with the truth: the frequency with which their bounds and intervals hold, over
-//! policies of every quality.
+//! Certificates compared with the truth: the share of their bounds and intervals that hold, for policies from
+//! bad to exact.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::metrics::{Cumulative, ExactPolicy};
@@ -36,20 +36,21 @@ pub(crate) struct Certificates {
     json: bool,
 }
 
-/// The number of objects of the target that half of the certificates get, and of backward paths from each.
+/// The number of objects of the target that half of the certificates get.
 const IDEAL: usize = 300;
+/// The number of backward paths from each of these objects.
 const PATHS: usize = 64;
-/// The number of subsets for the mean of the true flow consistency.
+/// The number of subsets over which the true flow consistency is averaged.
 const SUBSETS: usize = 4_000;
-/// The number of objects of the local search from which these are drawn.
+/// The number of objects at which the local search for the subsets starts.
 const SEARCHED: usize = 1_000;
-/// The number of objects of each policy whose log-probabilities are compared.
+/// The number of objects of each policy whose estimated log-probabilities are compared with the exact ones.
 const OBJECTS: usize = 24;
-/// The largest bias of log-probabilities that are judged.
+/// The largest bias of estimated log-probabilities whose intervals are judged.
 const MAX_BIAS: f64 = 0.1;
-/// The rounding error of exact policies.
+/// The rounding error that exact policies may have.
 const ROUNDING: f64 = 1e-5;
-/// The kinds of policies.
+/// The kinds of policies that are certified.
 const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
 
 impl Task for Certificates {
@@ -59,10 +60,10 @@ impl Task for Certificates {
     }
 }
 
-/// The counts over the policies of one kind.
+/// The results for the policies of one kind.
 #[derive(Default, Serialize)]
 struct Counts {
-    /// The number of bounds or intervals of each name, and the number of those that held.
+    /// The number of bounds or intervals of each name, and how many of them held.
     #[serde(rename = "held")]
     n_held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
@@ -129,7 +130,7 @@ impl Visit for &Certificates {
     }
 }
 
-/// The truth that certificates are compared with.
+/// The exact distribution of a task, with which certificates are compared.
 struct Check<'a, E: EnumerableEnv> {
     args: &'a Certificates,
     env: &'a E,
@@ -138,7 +139,8 @@ struct Check<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> Check<'_, E> {
-    /// Certifies a policy, without objects of the target and with them, and returns its total variation.
+    /// Certifies a policy twice, without and with objects of the target. Returns the policy's total
+    /// variation.
     fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<f64> {
         let Self { args, env, task: listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
@@ -200,8 +202,8 @@ impl Counts {
     }
 }
 
-/// Returns flow consistency by exact probabilities of objects: the mean distance on subsets with `share`
-/// objects of each source.
+/// Returns the flow consistency of a policy from exact probabilities: the mean distance on subsets with
+/// `share` objects from each source.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -214,7 +216,7 @@ fn true_consistency<E: EnumerableEnv>(
     let uniform =
         Cumulative::new(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
     let own = Cumulative::new(probs);
-    // The settings are those of the search in certificates.
+    // The settings are those of the local search inside certificates.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
@@ -234,9 +236,9 @@ fn true_consistency<E: EnumerableEnv>(
     Ok(total / SUBSETS as f64)
 }
 
-/// A policy whose logits in one direction are multiplied by `keep`, with `noise` times standard normal
-/// numbers added. The numbers belong to pairs of states, so that moves to isomorphic states stay equally
-/// probable.
+/// A policy whose logits in one direction are multiplied by `keep`, and then get a standard normal number
+/// times `noise`. The number depends only on the pair of states, so that moves to isomorphic states stay
+/// equally probable.
 struct BlurredPolicy<'a, E: EnumerableEnv> {
     policy: &'a dyn Policy<E>,
     direction: Direction,
@@ -247,7 +249,7 @@ struct BlurredPolicy<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
-    /// Returns the random number of a pair of states, or of a state and its exit.
+    /// Returns the normal number of a pair of states, or of a state and its exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
@@ -257,7 +259,7 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
         let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
         let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
-        // Each move to another state, with the position of its logit.
+        // Lists each move to another state, with the position of the move's logit.
         let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let (mut logits, mut first) = (Vec::new(), 0);
         for row in 0..masks.len() {

@@ -85,7 +85,7 @@ impl Visit for &Judge {
             return Err(Error::file(&self.file, "it has no samples", "give a file of samples"));
         }
         let mut target = listed.of_objects(&listed.target.probs);
-        // Samples that are no object of the task count as one object of probability 0.
+        // Samples that are no object of the task count as one additional object with target probability 0.
         let foreign = target.len();
         target.push(0.0);
         let object = |state: Option<usize>| {
@@ -130,7 +130,7 @@ impl Visit for &Judge {
     }
 }
 
-/// Returns the rows of a judgement, by name.
+/// Returns the rows of the table about a judgement: a name and a text each.
 fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     let range = |of: Interval| format!("{:.4} ({:.4} to {:.4})", of.estimate, of.low, of.high);
     let verdict = if judged.like_perfect { "nothing" } else { "it isn't a perfect sampler" };
@@ -149,7 +149,7 @@ fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Writes the page: the rows, a dot for each object, the missing objects.
+/// Writes a web page: the table, a plot with a dot for each object, and the missing objects.
 fn write_page<'a>(
     path: &Path,
     title: &str,

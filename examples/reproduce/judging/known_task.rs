@@ -1,4 +1,5 @@
-//! Tasks whose distribution is known exactly: environment, reward, and objects as text.
+//! Tasks whose distribution is known exactly: their environments and rewards, and the text format of their
+//! objects.
 
 use gfn::graph::{GraphFormat, read_graphs};
 use gfn::metrics::Target;
@@ -35,7 +36,7 @@ pub(super) struct TaskArgs {
     alignment: Option<PathBuf>,
 }
 
-/// The alignment of seven species, whose letters follow no tree exactly.
+/// The default alignment of seven species. It fits no tree exactly.
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
@@ -60,9 +61,9 @@ enum TaskName {
     Trees,
 }
 
-/// Reads the states of a file, and the number of its samples that are no states of the task.
+/// A function that reads the states in a file, and counts the file's samples that are no states of the task.
 type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
-/// Writes the text of a row.
+/// A function that writes the state in a row as text.
 type Writer<S> = Box<dyn Fn(&S, usize) -> Result<String>>;
 
 /// A task whose states can be listed.
@@ -73,12 +74,12 @@ pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) write: Writer<E::States>,
 }
 
-/// A function of a task, for any type of states.
+/// A function of a task that works for any type of states.
 pub(super) trait Visit {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()>;
 }
 
-/// The largest number of states that are listed.
+/// The largest number of states that a task may have to be listed.
 const LISTED: usize = 2_000_000;
 
 impl<E: EnumerableEnv> KnownTask<E> {
@@ -90,18 +91,18 @@ impl<E: EnumerableEnv> KnownTask<E> {
     }
 }
 
-/// All states of a task, and the objects that they are.
+/// All states of a task, and the object that each state stands for.
 pub(super) struct ListedTask<E: EnumerableEnv> {
     pub(super) graph: StateGraph<E>,
     pub(super) target: Target,
-    /// The object of each state.
+    /// The index of each state's object.
     pub(super) of: Vec<usize>,
-    /// A state of each object.
+    /// The index of one state of each object.
     pub(super) first: Vec<usize>,
 }
 
 impl<E: EnumerableEnv> ListedTask<E> {
-    /// Returns the probabilities of objects, from the probabilities of states.
+    /// Sums the probabilities of states to probabilities of objects.
     pub(super) fn of_objects(&self, of_states: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.first.len()];
         self.of.iter().zip(of_states).for_each(|(&object, p)| out[object] += p);
@@ -114,7 +115,7 @@ impl TaskArgs {
         name_of(self.task).replace('-', " ")
     }
 
-    /// Visits the task.
+    /// Builds the task that the flags choose, and calls `visit` with it.
     pub(super) fn visit(&self, visit: impl Visit) -> Result<()> {
         if self.size.is_some() && [TaskName::Qm9str, TaskName::Tfbind8].contains(&self.task) {
             return Err(Error::config("--size", self.name(), "no such flag: this task has one size"));
@@ -165,7 +166,7 @@ impl TaskArgs {
             None => (Path::new("the species of this task"), SPECIES.to_owned()),
         };
         let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
-        // Rewards are relative to the best tree's, because rewards of long sequences are tiny.
+        // Rewards are divided by the best tree's reward, because rewards of long sequences are tiny.
         let reward = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
         let too_many = || Error::config("--size", rules.n(), "at most 8 species, whose trees can be listed");
         let trees = rules.all_trees().ok_or_else(too_many)?;
@@ -193,13 +194,13 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
         }),
         write: Box::new(move |states: &GraphStates, row| {
             let graph = &states.graphs()[row];
-            // The start has no atoms.
+            // The initial state has no atoms, so it has no SMILES.
             if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(writer.molecule(graph)?.smiles()) }
         }),
     })
 }
 
-/// Returns a task whose objects are rows of numbers: the entries less `offset`.
+/// Returns a task whose objects are rows of numbers. The numbers are the entries minus `offset`.
 fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
     let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {
@@ -213,7 +214,7 @@ fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: 
     vectors(env, reward, true, row, write)
 }
 
-/// Returns a task whose objects are rows, one per line.
+/// Returns a task whose objects are vectors, written one per line.
 fn vectors(
     env: VectorEnv,
     reward: impl Reward<VectorStates> + 'static,
@@ -238,7 +239,7 @@ fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: Gra
         env,
         reward: Box::new(reward),
         read: Box::new(|path| {
-            // Edge lists have several words on each line, and several lines for each graph.
+            // A text that is an edge list has several words on a line, and several lines for each graph.
             let text = read_text(path)?;
             if !has_graph6(&text) && text.lines().any(|line| line.trim().contains([' ', '\t'])) {
                 return Ok((GraphStates::from(read_graphs(path)?), 0));
@@ -253,7 +254,8 @@ fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: Gra
     }
 }
 
-/// Reads the rows of a file's lines, and the number of lines that are no object of the task.
+/// Reads an object from each line of a file. Returns the objects, and the number of lines that are no object
+/// of the task.
 fn lines<T>(path: &Path, are_numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
     let (rows, n_invalid, notes) = samples(&read_text(path)?, are_numbers, row);
     notes.iter().for_each(|note| tell(format_args!("{}: {note}", path.display())));

@@ -1,4 +1,5 @@
-//! Judging samplers whose truth is known: samples of any program, and certificates of policies.
+//! Tasks that judge samplers whose exact distribution is known: samples of any program, and certificates of
+//! policies.
 
 pub(crate) mod certificates;
 pub(crate) mod judge;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
-/// The first words of headers, in lower case.
+/// The lower-case titles that mark a line as a header.
 const TITLES: [&str; 11] =
     ["molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples"];
 
@@ -14,17 +14,17 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
-/// Reads a row from a line.
+/// A function that reads an object from a line.
 pub(crate) type RowReader<'a, T> = &'a dyn Fn(&str) -> Result<T>;
 
-/// Reads the samples of a text, one per line. Returns the rows, the number of lines that are no object of the
-/// task, and notes about lines that aren't plain samples. Empty lines are skipped; so is the first line if it
-/// is a header: the title of a column of objects or, if objects are `numbers`, names only.
+/// Reads the samples in a text, one per line, and skips empty lines. Returns the objects, the number of lines
+/// that are no object of the task, and notes about unusual lines. The first line is skipped if it is a
+/// header: the title of a column of objects, or, if objects are `numbers`, a line of names only.
 pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (Vec<T>, usize, Vec<String>) {
     let (mut rows, mut n_invalid, mut notes) = (Vec::new(), 0, Vec::new());
     let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
     for (k, (number, line)) in lines.enumerate() {
-        // Pandas numbers columns without names from 0.
+        // Pandas gives columns without names the numbers 0, 1, 2 as titles.
         let are_columns = line.contains(',')
             && (0..).zip(line.trim_start_matches(',').split(',')).all(|(k, word)| word == k.to_string());
         match row(line) {
@@ -51,7 +51,7 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
 fn is_header(line: &str, numbers: bool) -> bool {
     let mut words = line.split([',', ';', ' ', '\t']).map(|word| word.trim_matches('"').to_lowercase());
     if numbers {
-        // The words `nan` and `inf` parse as numbers, too.
+        // The words `nan` and `inf` parse as numbers, too, so they don't make a header.
         let is_value = |word: &str| word.parse::<f64>().is_ok() || word == "none";
         return words.all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
     }
@@ -59,7 +59,7 @@ fn is_header(line: &str, numbers: bool) -> bool {
     TITLES.contains(&first.as_str()) || first.ends_with("smiles")
 }
 
-/// Returns `true` if a line of the text is graph6 or digraph6, which no line of an edge list is.
+/// Returns `true` if a line of the text is graph6 or digraph6. No line of an edge list can be read as either.
 pub(crate) fn has_graph6(text: &str) -> bool {
     text.lines().any(|line| Graph6.read(line.trim().as_bytes()).is_ok_and(|graphs| !graphs.is_empty()))
 }
@@ -96,9 +96,9 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     Ok(species)
 }
 
-/// Returns the Newick text of a tree with the numbers of species instead of their names: whole titles or, if
-/// they are unique, the first words of titles. Numbers stay unchanged: they are indices into the alignment,
-/// for any names.
+/// Replaces the species' names in the Newick text of a tree by their numbers. Whole titles are names, and so
+/// are the first words of titles if they are unique. A number in the text stays as it is: it always is an
+/// index into the alignment.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let (mut out, mut is_leaf) = (String::new(), true);
     for part in tree.split_inclusive(['(', ')', ',', ';']) {

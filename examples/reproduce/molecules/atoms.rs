@@ -32,7 +32,8 @@ struct AtomArgs {
     run: RunArgs,
 }
 
-/// Bond orders are attributes of edges, which `Gin` doesn't see.
+/// The convolutions that `--conv` accepts. `Gin` is missing, because it ignores edge attributes, which bond
+/// orders are.
 const CONVS: &[Choice<ConvKind>] = &[
     ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
     ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along bonds and to the molecule, four heads"),
@@ -44,7 +45,7 @@ fn element(symbol: &str) -> std::result::Result<Element, String> {
 }
 
 impl AtomArgs {
-    /// Trains a task in proportion to a score.
+    /// Trains a policy to sample molecules in proportion to a score, and reports.
     fn train(
         &self,
         exact_limit: usize,
@@ -99,7 +100,7 @@ pub(crate) struct Molecules {
     atoms: AtomArgs,
 }
 
-/// The largest number of states for which the distribution is exact.
+/// The largest number of states for which the distribution of molecules is exact.
 pub(super) const EXACT_LIMIT: usize = 50_000;
 
 impl Task for Molecules {
@@ -119,9 +120,10 @@ pub(crate) struct ExternalMolecules {
     atoms: AtomArgs,
 }
 
-/// The longest wait for a line, start-up included.
+/// The longest time that the program may take for a line, its start-up included.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest number of states for which the program scores all molecules, so that the distance is exact.
+/// The largest number of states for which the program scores all molecules, so that the exact distance is
+/// known.
 const EXTERNAL_LIMIT: usize = 2_000;
 
 impl Task for ExternalMolecules {
@@ -179,7 +181,7 @@ impl Task for FragmentTrees {
             args: &self.run,
             properties: self.reward.score.as_deref(),
             env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
-            // Stems are attributes of arcs, which `Gin` doesn't see.
+            // `Gin` ignores attributes of arcs, which stems are.
             network: GraphNetConfig {
                 conv: ConvKind::Gine,
                 ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
@@ -192,7 +194,7 @@ impl Task for FragmentTrees {
     }
 }
 
-/// The flags of reward and samples.
+/// The flags for the reward and the final samples.
 #[derive(Args)]
 struct RunArgs {
     /// Power of the score that is R
@@ -214,7 +216,7 @@ struct RunArgs {
     common: Common,
 }
 
-/// The score of a run, by name or by a file.
+/// The flags that choose a score, by its name or by a file.
 #[derive(Args)]
 struct RewardArgs {
     /// The reward
@@ -252,28 +254,28 @@ impl RewardArgs {
     }
 }
 
-/// A score that trainer and report share.
+/// A score that the trainer and the report share.
 pub(super) type SharedScore = Arc<dyn MoleculeScore>;
 
-/// The settings of a run of one task.
+/// A task on molecules, without its score.
 struct MoleculeTask<'a> {
-    /// The objects of the exact distribution.
+    /// The title of the panel of exact probabilities.
     objects: &'static str,
     args: &'a RunArgs,
-    /// The file of a score, whose properties are added to the table of molecules.
+    /// The file of a score. Its properties become columns of the table of molecules.
     properties: Option<&'a Path>,
     env: GraphEnv,
     network: GraphNetConfig,
-    /// The settings of the environment, for the checkpoint.
+    /// The environment's settings, which the checkpoint records.
     built_of: Value,
     /// The largest number of states for which the distribution is exact.
     exact_limit: usize,
 }
 
 impl MoleculeTask<'_> {
-    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite
-    /// log-reward, and reports, including the figures that `add` adds. `read` returns the molecule of a
-    /// state.
+    /// Trains on a score to the power of `--beta`, and reports. The power is at least e^-20, so that every
+    /// molecule has a finite log-reward. `add` adds numbers to the report, and `read` returns the molecule of
+    /// a state.
     fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,

@@ -6,27 +6,26 @@ use gfn_molecules::{Fingerprint, internal_diversity};
 
 use crate::prelude::*;
 
-/// The molecules that were sampled under all conditions, their objectives, and a row of figures per
-/// condition.
+/// The molecules sampled under all conditions, the molecules' objectives, and a row of results per condition.
 pub(super) struct ConditionSamples {
     pub(super) molecules: Vec<Molecule>,
     pub(super) objectives: Reals,
     pub(super) rows: Vec<Value>,
 }
 
-/// The conditions that a policy is sampled under.
+/// The settings by which a policy is sampled under several conditions.
 pub(super) struct ConditionSampler<'a> {
     pub(super) reward: &'a ConditionedReward<GraphStates>,
     pub(super) beta: f64,
-    /// The cosine of a focus, whose directions the conditions have besides preferences.
+    /// The cosine of the focus, if conditions have a direction of focus besides preferences.
     pub(super) focus: Option<f64>,
     pub(super) samples: usize,
     pub(super) read: &'a dyn Fn(&GraphState) -> Result<Molecule>,
 }
 
 impl ConditionSampler<'_> {
-    /// Samples under each direction. `measure` returns the row of a direction from its condition, its
-    /// objectives and its molecules.
+    /// Samples under each direction. `measure` returns the row of results for a direction from its condition,
+    /// the samples' objectives and the molecules.
     pub(super) fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -58,17 +57,17 @@ impl ConditionSampler<'_> {
     }
 }
 
-/// Reads the molecules of graphs.
+/// Returns the molecule of each graph.
 pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Result<Molecule>) -> Result<Vec<Molecule>> {
     states.graphs().iter().map(read).collect()
 }
 
-/// Returns the mean distance between two of the molecules.
+/// Returns the mean Tanimoto distance between two molecules.
 pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
     internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
 }
 
-/// Returns the mean of an objective.
+/// Returns the mean of objective `k`.
 pub(super) fn mean(objectives: &Reals, k: usize) -> f64 {
     objectives.rows().map(|row| row[k]).sum::<f64>() / objectives.len().max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! Molecules atom by atom and fragment by fragment.
+//! Tasks on molecules, built atom by atom or fragment by fragment.
 
 pub(crate) mod atoms;
 mod directions;

@@ -1,4 +1,4 @@
-//! Molecules under two conflicting rewards, hydrogen bonds and a small polar surface: one policy for every
+//! Molecules under two conflicting rewards, hydrogen bonds and a small polar surface. One policy learns every
 //! preference and temperature.
 
 use gfn_extras::condition::{Directions, FocusInHindsight};
@@ -29,27 +29,27 @@ pub(crate) struct MultiObjective {
     common: Common,
 }
 
-/// The smallest reward, so that its log is finite.
+/// The smallest value of a reward, so that its logarithm is finite.
 const LEAST: f64 = 0.01;
-/// The smallest and the largest reward exponent; the final samples use the largest.
+/// The smallest and the largest exponent beta of the reward. The final samples use the largest.
 const BETAS: (f64, f64) = (1.0, 8.0);
-/// The number of steps between the two extreme preferences that are compared.
+/// The number of steps between the two extreme preferences. The preferences at all steps are compared.
 const PREFERENCE_STEPS: usize = 4;
 /// The reference point above which the hypervolume is measured.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 
-/// Returns donors and acceptors of hydrogen bonds, as a share of 4.
+/// Returns the number of donors and acceptors of hydrogen bonds, divided by 4, as a reward of at most 1.
 fn bonding(molecule: &Molecule) -> f64 {
     let bonds = (molecule.n_donors() + molecule.n_acceptors()) as f64;
     LEAST + (1.0 - LEAST) * (bonds / 4.0).min(1.0)
 }
 
-/// Returns 1 without a polar surface, falling to 1 / e over 40 square angstrom.
+/// Returns a reward for a small polar surface: 1 without any, and about 1 / e at 40 square angstrom.
 fn greasy(molecule: &Molecule) -> f64 {
     LEAST + (1.0 - LEAST) * (-molecule.polar_surface() / 40.0).exp()
 }
 
-/// Returns the rows of the front, along the first objective.
+/// Returns the rows of the Pareto front, ordered by the first objective.
 fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
     let row = |i: usize| (objectives.row(i)[0], objectives.row(i)[1]);
     let mut front: Vec<(f64, f64)> = pareto_front(objectives)?.into_iter().map(row).collect();
@@ -106,7 +106,7 @@ impl Task for MultiObjective {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
-            // The conditions are evenly spread preferences, with a focus of the same direction.
+            // The tested conditions are evenly spread preferences, each with a focus in the same direction.
             let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
             let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
             let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };

@@ -6,11 +6,12 @@ use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
 use crate::flags::config_file::from_toml;
 use crate::prelude::*;
 
-/// The number of molecules on the sheet, and in the SD file and the table.
+/// The number of molecules that are drawn.
 const SHOWN: usize = 24;
+/// The number of molecules in the table and in the SD file.
 const KEPT: usize = 1_000;
 
-/// Reads the score of a TOML file.
+/// Reads a score from a TOML file.
 pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let remedy = "give factors as the documentation of `ScoreConfig` has them";
@@ -18,7 +19,7 @@ pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     config.build()
 }
 
-/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a sheet, if output files
+/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a drawing, if output files
 /// were requested. The table has a column for each property of the score.
 pub(super) fn write(
     common: &Common,
@@ -44,8 +45,8 @@ pub(super) fn write(
     })
 }
 
-/// Returns the total variation over molecules, summing the states of each molecule, and the numbers of
-/// states, finished states and molecules.
+/// Returns the total variation between distributions over molecules, which sum the probabilities of a
+/// molecule's states. Also returns the numbers of states, finished states and molecules.
 pub(super) fn of_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
@@ -61,7 +62,7 @@ pub(super) fn of_molecules(
     Ok(json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }))
 }
 
-/// Returns the figures of samples: the number of distinct ones, the mean score.
+/// Returns statistics of samples, including the number of distinct molecules and the mean score.
 pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     let n = molecules.len().max(1) as f64;
     json!({
@@ -71,8 +72,8 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     })
 }
 
-/// Returns the mean log-score of the best `k` samples and their mean Tanimoto distance; a molecule that was
-/// sampled twice counts twice.
+/// Returns the mean log-score of the best `k` samples, and the mean Tanimoto distance between them. A
+/// molecule that was sampled twice counts twice.
 pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
     let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;

@@ -6,10 +6,10 @@ use gfn_judge::{Budget, certify};
 
 use crate::prelude::*;
 
-/// The number of dots in the panel of learned and target probabilities.
+/// The largest number of dots in the panel of learned and target probabilities.
 const DOTS: usize = 4_000;
 
-/// All states of an environment, and their target probabilities by a reward.
+/// All states of an environment, and the target that a reward defines on them.
 pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) graph: StateGraph<E>,
     pub(crate) target: Target,
@@ -17,7 +17,8 @@ pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) probs: Vec<f64>,
 }
 
-/// Lists all states; `None` if there are more than `limit`, and for a member that doesn't measure.
+/// Lists all states. Returns `None` if there are more than `limit`, or if this member of the run doesn't
+/// measure.
 pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
     if !members::is_first() {
         return Ok(None);
@@ -29,20 +30,21 @@ pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Opt
 }
 
 impl<E: EnumerableEnv> Exact<E> {
-    /// Lists the states; `None` if there are more than `limit`.
+    /// Lists all states and computes their target. Returns `None` if there are more than `limit` states, or
+    /// if this member of the run doesn't measure.
     pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
         let Some(graph) = list_states(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
         Ok(Some(Self { graph, target, probs: Vec::new() }))
     }
 
-    /// Returns the distances of these probabilities from the target.
+    /// Returns the distances between these probabilities of states and the target.
     pub(crate) fn distances(&self, probs: &[f64]) -> Result<Distances> {
         Distances::between(probs, &self.target.probs)
     }
 
-    /// Returns the number of modes (objects of the largest reward) that the policy samples with at least a
-    /// tenth of the target probability, and the number of all modes.
+    /// Returns two numbers: the modes (objects of the largest reward) that the policy samples with at least a
+    /// tenth of their target probability, and all modes.
     fn modes(&self) -> Result<(usize, usize)> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -51,19 +53,20 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
     }
 
-    /// Selects the values of finished states.
+    /// Returns the values of the states in which trajectories can end.
     pub(crate) fn of_ends(&self, values: &[f64]) -> Vec<f64> {
         self.graph.ends().iter().map(|&state| values[state]).collect()
     }
 
-    /// Returns a panel with a dot per object, an evenly spaced selection if there are many.
+    /// Returns a panel of learned against target probabilities. It has a dot per object, or an evenly spaced
+    /// selection if there are many.
     pub(crate) fn panel(&self, name: &str) -> Panel {
         let ends = self.graph.ends();
         let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
         Panel::learned_against_target(name, dots.map(|&state| (self.target.probs[state], self.probs[state])))
     }
 
-    /// Returns the objects of the largest probability.
+    /// Returns the `n` objects to which the policy gives the largest probabilities.
     pub(crate) fn most_probable(&self, n: usize) -> Vec<usize> {
         let mut order = self.graph.ends();
         order.sort_by(|&a, &b| self.probs[b].total_cmp(&self.probs[a]));
@@ -79,7 +82,7 @@ impl<E: EnumerableEnv + TrainEnv> Exact<E> {
     }
 }
 
-/// Returns the exact distances between a policy and its target under a condition, and the target.
+/// Returns the exact distances between a policy and its target under a condition, and the target itself.
 pub(crate) fn compare<E: EnumerableEnv>(
     space: &StateGraph<E>,
     env: &E,
@@ -92,15 +95,15 @@ pub(crate) fn compare<E: EnumerableEnv>(
     Ok((Distances::between(&learned.probs, &target.probs)?, target))
 }
 
-/// Returns the policy's log Z under a condition, if it has one.
+/// Returns the policy's log Z under a condition; `None` if the policy has no log Z.
 pub(crate) fn log_z<E: TrainEnv>(trainer: &Trainer<E>, condition: &Tensor) -> Option<f64> {
     trainer.policy().log_z(Some(condition), 1).map(|log_z| log_z.double_value(&[0]))
 }
 
 impl Run<'_> {
-    /// Trains, measures exact distances if states can be listed or estimates from samples if not, and prints
-    /// the report, including the figures that `add` adds. `objects` is the title of the panel of exact
-    /// probabilities.
+    /// Trains, measures and prints the report. If states can be listed, the report has exact distances,
+    /// otherwise estimates from samples. `add` adds numbers to the report. `objects` is the title of the
+    /// panel of exact probabilities.
     pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -136,7 +139,8 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Draws the most probable graphs with their probability and reward, or some samples.
+    /// Draws the most probable graphs with their probabilities and rewards; without exact probabilities it
+    /// draws some samples.
     pub(crate) fn draw_graphs(
         &self,
         exact: Option<&Exact<GraphEnv>>,
@@ -148,7 +152,7 @@ impl Run<'_> {
         let mut sheet = PictureSheet::new(title, drawing.side);
         if let Some(exact) = exact {
             for state in exact.most_probable(shown) {
-                // Adding 0 turns -0 into 0.
+                // Adding 0 turns -0 into 0, so that no minus sign is drawn.
                 let log_r = exact.target.log_rewards[state] + 0.0;
                 let p = format!("p = {:.4} (target {:.4})", exact.probs[state], exact.target.probs[state]);
                 let graph = drawing.draw(&exact.graph.states().graphs()[state]);
@@ -164,18 +168,18 @@ impl Run<'_> {
     }
 }
 
-/// Samples objects from a policy.
+/// Samples `n` objects from the trainer's policy.
 pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
     sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
 }
 
-/// Returns heat maps of squares of `side` cells on one scale.
+/// Returns two heat maps, of squares with `side` cells along each side, with one scale of colours.
 pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
     let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
     maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
 }
 
-/// Estimates log Z by importance sampling, with its interval; also returns the number of distinct samples and
+/// Estimates log Z with its interval by importance sampling. Also returns the number of distinct samples and
 /// the mean log-reward.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
@@ -194,8 +198,8 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     }))
 }
 
-/// Reports a certificate of the policy, with a dot for each probed object; rewards are divided by the largest
-/// known Z.
+/// Reports a certificate of the policy, and draws a panel with a dot for each probed object. The panel's
+/// rewards are divided by the largest Z that is known.
 fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();

@@ -1,5 +1,5 @@
-//! The files that a run writes, which are tested before it starts; and its lines on standard output and
-//! standard error. These may be closed or full, which must not end a run in a panic.
+//! The files that a run writes, which are tested before the run starts, and the lines that it prints.
+//! Standard output and standard error may be closed or full, which must not end a run in a panic.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -8,10 +8,10 @@ use std::path::Path;
 
 use gfn::{Error, Result};
 
-/// Prints a line for programs, or a result.
+/// Prints a line to standard output: JSON for programs, or a result.
 ///
 /// # Errors
-/// [`Error::Io`] if it can't be written.
+/// [`Error::Io`] if the line can't be written.
 pub(crate) fn print(line: impl Display) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|source| Error::io("standard output", source))
@@ -22,7 +22,7 @@ pub(crate) fn tell(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Reports that a file was written.
+/// Tells users that a file was written.
 pub(crate) fn report_file(path: &Path) {
     tell(format_args!("wrote {}", path.display()));
 }
@@ -32,8 +32,9 @@ pub(crate) fn try_folder(folder: &Path) -> Result<()> {
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
-/// Tests if a file can be written: creates its folder, and the file, which is removed again if it is new. An
-/// existing file isn't changed. A pipe or a device isn't tested, because opening a pipe waits for its reader.
+/// Tests if a file can be written. Creates its folder and the file, and removes the file again if it is new.
+/// An existing file isn't changed. A pipe or a device isn't tested, because opening a pipe waits for its
+/// reader.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;

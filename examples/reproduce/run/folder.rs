@@ -1,4 +1,4 @@
-//! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
+//! The folder of a run, with files for settings, metrics, result, pictures and checkpoint.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -14,9 +14,9 @@ use super::task_flags::TaskFlags;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RunFolder(PathBuf);
 
-/// The file that a process locks while it writes the folder.
+/// The name of the file that a process locks while it writes to the folder.
 const LOCK: &str = ".lock";
-/// The remedy for a folder with other files.
+/// The remedy that errors name for a folder that isn't a run folder.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new one to be written";
 
 impl RunFolder {
@@ -24,17 +24,17 @@ impl RunFolder {
         Self(path.into())
     }
 
-    /// Returns the file of the flags, and of the settings that follow from them.
+    /// Returns the path of the file for the flags and the settings that follow from them.
     pub(crate) fn settings(&self) -> PathBuf {
         self.0.join("settings.json")
     }
 
-    /// Returns the file of a line of JSON per step.
+    /// Returns the path of the file for the metrics, a line of JSON per step.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.0.join("metrics.jsonl")
     }
 
-    /// Returns the file of the object of `--json`.
+    /// Returns the path of the file for the result, which is the JSON that `--json` prints.
     pub(crate) fn result(&self) -> PathBuf {
         self.0.join("result.json")
     }
@@ -47,19 +47,19 @@ impl RunFolder {
         self.0.join("checkpoint")
     }
 
-    /// Reserves the folder for a run with these flags: a new folder, or that of an interrupted run. `resume`
-    /// is the checkpoint that `--resume` names; if it is the folder's own checkpoint, the run may resume with
-    /// other settings.
+    /// Reserves the folder for a run with these flags. The folder must be new, or have an interrupted run
+    /// with the same flags. `resume` is the checkpoint that `--resume` names; if it is the folder's own
+    /// checkpoint, the run may resume with other flags.
     ///
     /// # Errors
-    /// [`Error::Io`] if nothing can be written, [`Error::File`] for a folder with other files, another run or
-    /// a finished one.
+    /// [`Error::Io`] if nothing can be written. [`Error::File`] if the folder has other files, another run or
+    /// a finished run.
     pub(crate) fn claim(&self, flags: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
             let stored = self.flags()?;
             if resume.is_some_and(|path| self.has_checkpoint(path)) && stored.task == flags.task {
-                // Settings and result stay until the checkpoint was found to fit.
+                // Settings and result aren't replaced until the checkpoint was found to fit.
                 return self.lock();
             }
             self.check_same(flags, &stored, resume)?;
@@ -68,8 +68,8 @@ impl RunFolder {
         write_json(&self.settings(), &settings(flags))
     }
 
-    /// Returns `true` for the checkpoint of this folder. The folder counts even if an interrupted save has
-    /// moved the checkpoint away.
+    /// Returns `true` if `path` is the checkpoint of this folder. Paths are compared by their folder, because
+    /// an interrupted save may have moved the checkpoint away.
     fn has_checkpoint(&self, path: &Path) -> bool {
         let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -77,7 +77,7 @@ impl RunFolder {
         is_same(path, &own) || path.file_name() == own.file_name() && is_same(folder, &self.0)
     }
 
-    /// Refuses a run with other flags than the one in the folder, or a finished one.
+    /// Returns an error if the folder's run has other flags or is finished.
     fn check_same(&self, flags: &TaskFlags, stored: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         let refuse = |problem: String, remedy| Err(Error::file(&self.0, problem, remedy));
         let differences = if stored.task == flags.task {
@@ -102,7 +102,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Keeps other processes out of the folder until this one ends.
+    /// Locks the folder, so that no other process can use it until this process ends.
     fn lock(&self) -> Result<()> {
         static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
         let path = self.0.join(LOCK);
@@ -124,8 +124,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings, including those that are known only after the set-up of the run, and removes a
-    /// result of other settings.
+    /// Writes the settings, including `more`, the settings that are known only after the run was set up.
+    /// Removes the result of an earlier run.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
@@ -139,7 +139,7 @@ impl RunFolder {
     /// Reads the flags of the run in the folder.
     ///
     /// # Errors
-    /// [`Error::File`] if there is no run.
+    /// [`Error::File`] if the folder has no run.
     pub(crate) fn flags(&self) -> Result<TaskFlags> {
         let path = self.settings();
         if !path.is_file() {
@@ -150,7 +150,7 @@ impl RunFolder {
             .map_err(|error| Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN))
     }
 
-    /// Returns `true` if the folder has no files but settings.
+    /// Returns `true` if the folder has no files except settings.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
@@ -177,12 +177,12 @@ fn settings(flags: &TaskFlags) -> Value {
     })
 }
 
-/// Returns the file to which a new value is written before it replaces the old one.
+/// Returns the path of a temporary file, to which new content is written before it replaces the old one.
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// Describes differences in words; empty if there are none.
+/// Describes differences between flags in words; the text is empty if there are none.
 fn words(differences: &[(&str, &Value, &Value)]) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "not given".to_owned(),
@@ -195,7 +195,8 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
     all.collect::<Vec<_>>().join("; ")
 }
 
-/// Replaces a file by this value in one step, so that a killed run leaves either the old or the new content.
+/// Replaces a file's content by this value in one step, so that a killed run leaves either the old or the new
+/// content.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     let written = fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
     written.map_err(|source| Error::io(path, source))

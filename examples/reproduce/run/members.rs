@@ -1,5 +1,5 @@
-//! The members of a run: threads of this process (`--threads-for replicas`), or processes that a launcher
-//! started (`--dist`).
+//! The members of a run, which train as one: threads of this process (`--threads-for replicas`), or processes
+//! that a launcher started (`--dist`).
 //!
 //! Each member runs the whole task, from one seed, and draws and scores a share of each batch. Only the first
 //! member measures, writes, draws and prints.
@@ -12,7 +12,7 @@ use gfn::group::{Group, replicate};
 
 use crate::prelude::*;
 
-/// The use of several threads.
+/// The use of the threads that `--threads` allows.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(crate) enum ThreadUse {
     /// Threads work on states and rewards, while that is measured to be faster than one thread
@@ -23,11 +23,11 @@ pub(crate) enum ThreadUse {
     Products,
 }
 
-/// The place of this thread in the run.
+/// The membership of this thread in a run.
 struct Member {
     rank: usize,
     size: usize,
-    /// The connection to the group; `None` after a trainer has taken it.
+    /// The connection to the other members; `None` once a trainer has taken it.
     end: Option<Box<dyn Group>>,
 }
 
@@ -35,17 +35,17 @@ thread_local! {
     static MEMBER: RefCell<Member> = const { RefCell::new(Member { rank: 0, size: 1, end: None }) };
 }
 
-/// Returns `true` for the member that measures, writes, draws and prints.
+/// Returns `true` for the one member that measures, writes, draws and prints.
 pub(crate) fn is_first() -> bool {
     MEMBER.with_borrow(|member| member.rank == 0)
 }
 
-/// Returns the number of members that train as one.
+/// Returns the number of members of this run.
 pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
 }
 
-/// Runs a task as its flags say: alone, or with several members.
+/// Runs a task alone or with several members, as its flags say.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
@@ -60,7 +60,7 @@ pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> R
     replicate(threads, |replica| as_member(Box::new(replica), &work))
 }
 
-/// Runs a task as one of the members.
+/// Runs a task as one member of a run.
 fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> {
     MEMBER.set(Member { rank: end.rank(), size: end.size(), end: Some(end) });
     let done = work();
@@ -81,7 +81,7 @@ fn in_processes(_: Duration, _: impl Fn() -> Result<()>) -> Result<()> {
     Err(Error::missing("--dist", "the feature of that name", remedy))
 }
 
-/// Makes a trainer one of the members, if there are several.
+/// Connects a trainer to the other members of the run, if there are any.
 pub(super) fn join<E: TrainEnv>(trainer: Trainer<E>) -> Result<Trainer<E>> {
     match MEMBER.with_borrow_mut(|member| member.end.take()) {
         Some(end) => trainer.with_group(end),

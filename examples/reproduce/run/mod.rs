@@ -17,16 +17,17 @@ use crate::prelude::*;
 use files::try_folder;
 use task_flags::TaskFlags;
 
-/// The settings of a task, for flags that aren't given.
+/// The defaults of a task for flags that aren't given.
 pub(crate) struct Recipe {
     pub(crate) steps: usize,
     pub(crate) batch: usize,
-    /// The capacity of the replay buffer; 0 for none.
+    /// The capacity of the replay buffer; 0 for no buffer.
     pub(crate) replay: usize,
     pub(crate) buffer: (Eviction, Draw),
-    /// `true` if the buffer may hold a graph several times, as often as it was sampled.
+    /// `true` if the replay buffer may hold a graph as often as it was sampled; `false` if it holds each
+    /// graph once.
     pub(crate) repeats_graphs: bool,
-    /// The number of uniform random trajectories that fill the buffer at the start.
+    /// The number of uniform random trajectories that fill the replay buffer before training.
     pub(crate) prefill: usize,
     pub(crate) epsilon: f64,
     pub(crate) lr: f64,
@@ -36,15 +37,16 @@ pub(crate) struct Recipe {
     pub(crate) exact_up_to: usize,
     /// The largest number of states for which the exact distance is measured during training, too.
     pub(crate) measure_up_to: usize,
-    /// The number of samples that measure a policy without an exact distribution; 0 for none.
+    /// The number of samples from which a policy is measured if it has no exact distribution; 0 for no
+    /// measurement.
     pub(crate) samples: usize,
 }
 
-/// A buffer of the newest objects, drawn uniformly.
+/// The settings of a replay buffer that keeps the newest objects and draws them uniformly.
 pub(crate) const NEWEST: (Eviction, Draw) = (Eviction::Fifo, Draw::Uniform);
 
 impl Default for Recipe {
-    /// Returns settings for some hundred states: no replay, and learning rates that fall to 0.
+    /// Returns defaults for tasks with some hundred states: no replay, and learning rates that fall to 0.
     fn default() -> Self {
         Self {
             steps: 1_500,
@@ -64,26 +66,28 @@ impl Default for Recipe {
     }
 }
 
-/// Adds the figures of one JSON object to another.
+/// Adds the entries of the JSON object `from` to the JSON object `to`.
 pub(crate) fn merge(to: &mut Value, from: Value) {
     if let (Value::Object(to), Value::Object(from)) = (to, from) {
         to.extend(from);
     }
 }
 
-/// A prepared run: threads, device and folders are set up.
+/// A run whose threads, device and folders are set up.
 pub(crate) struct Run<'a> {
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
-    /// The settings of training by flags and recipe; tasks may change them before they build their trainer.
+    /// The settings of training that follow from flags and recipe. Tasks may change them before they build
+    /// their trainer.
     pub(crate) config: TrainerConfig,
-    /// The flag's objective, which tasks may change, too.
+    /// The objective that `--objective` names. Tasks may change it before they build their trainer.
     pub(crate) objective: Build,
     pub(crate) device: Device,
 }
 
 impl<'a> Run<'a> {
-    /// Sets threads, allocator and device, and tests all files before any work is done.
+    /// Sets up threads, memory allocator and device, and tests that all files can be written before any work
+    /// is done.
     pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
         let threads = common.threads;
         let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
@@ -101,7 +105,7 @@ impl<'a> Run<'a> {
         Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
-    /// Returns the total number of steps.
+    /// Returns the number of training steps of the whole run.
     pub(crate) fn steps(&self) -> usize {
         self.common.steps.unwrap_or(self.recipe.steps)
     }
@@ -110,14 +114,15 @@ impl<'a> Run<'a> {
         Rng::seeded(self.common.seed)
     }
 
-    /// Returns the description of a task for its checkpoints: its settings and those of its network.
+    /// Returns the description of a task that its checkpoints contain: its name, its settings and the
+    /// settings of its network.
     pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
         let mut description = json!({ "example": task_flags::example(), "network": network });
         merge(&mut description, task);
         description
     }
 
-    /// Builds a trainer with the replay buffer of flags and recipe.
+    /// Builds a trainer with the replay buffer that flags and recipe define.
     pub(crate) fn trainer<E: TrainEnv>(
         &self,
         env: E,
@@ -134,7 +139,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds a policy from a network's settings, and its [`trainer`](Self::trainer).
+    /// Builds a policy from a network's settings, and a [`trainer`](Self::trainer) for it.
     pub(crate) fn build<E: TrainEnv, N: Serialize, P: Policy<E> + Send + 'static>(
         &self,
         env: E,
@@ -149,7 +154,7 @@ impl<'a> Run<'a> {
         self.trainer(env, reward, policy, rng, &description)
     }
 
-    /// Makes the replay buffer, if there is one, hold each graph once, unless the recipe says otherwise.
+    /// Makes the trainer's replay buffer hold each graph only once, unless the recipe allows repeated graphs.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::distinct(config)?)),
@@ -157,7 +162,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds the trainer of a graph network (see [`distinct`](Self::distinct)).
+    /// Builds a trainer for a graph network, with a replay buffer as [`distinct`](Self::distinct) makes it.
     pub(crate) fn graph_trainer(
         &self,
         env: GraphEnv,
@@ -170,7 +175,7 @@ impl<'a> Run<'a> {
         })?)
     }
 
-    /// Builds the trainer of a perceptron on entries of this number of values.
+    /// Builds a trainer for a perceptron on vectors. `values` is the number of values that an entry can take.
     pub(crate) fn perceptron(
         &self,
         env: VectorEnv,

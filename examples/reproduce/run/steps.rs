@@ -1,4 +1,4 @@
-//! The figures of the steps of a run, in the form of its file of metrics.
+//! The statistics of a run's steps, as its file of metrics stores them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,14 +8,14 @@ use gfn::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The largest number of records: the curves of a million steps would take hundreds of megabytes.
+/// The largest number of records in memory: the curves of a million steps would take hundreds of megabytes.
 const MAX_RECORDS: usize = 1 << 16;
 
-/// All steps of a run in order. If there are many, a record combines several steps.
+/// The records of all steps of a run, in order. If there are many steps, a record combines several of them.
 #[derive(Default, Debug)]
 pub(crate) struct Steps {
     pub(crate) records: Vec<StepRecord>,
-    /// The log2 of the number of steps per record.
+    /// The base-2 logarithm of the number of steps per record.
     n_halvings: u32,
 }
 
@@ -34,12 +34,13 @@ impl Steps {
     }
 }
 
-/// The figures of a step, in the form of a line of metrics; a number that isn't finite is `null`.
+/// The statistics of a step, as a line of the file of metrics stores them. A number that isn't finite is
+/// `null`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: usize,
-    /// The number of steps in this record. Loss and length are means, states and seconds are sums, and all
-    /// other figures are of the last step.
+    /// The number of steps that this record combines. Loss and length are means over these steps, states and
+    /// seconds are sums, and all other numbers are those of the last step.
     #[serde(skip, default = "one_step")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,
@@ -50,7 +51,7 @@ pub(crate) struct StepRecord {
     pub(crate) distinct: usize,
     pub(crate) grad_norm: Option<f64>,
     pub(crate) seconds: [f64; 4],
-    /// The metrics after the step, by name.
+    /// The metrics that were measured after the step, by name.
     #[serde(flatten)]
     pub(crate) metrics: BTreeMap<String, Option<f64>>,
 }
@@ -78,21 +79,21 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Builds the figures of a record, in the form of its line of metrics.
+    /// Builds a step record from a record of the library.
     ///
     /// # Errors
-    /// [`Error::Contract`] if it can't be written as JSON.
+    /// [`Error::Contract`] if the record can't be written as JSON.
     pub(crate) fn from_record(record: &Record) -> Result<Self> {
         let parsed = serde_json::to_value(record).and_then(serde_json::from_value);
         parsed.map_err(|error| Error::contract("a record is JSON", error.to_string()))
     }
 }
 
-/// Reads the steps of a file of metrics, up to the step of a checkpoint; none if there is no file. An
-/// incomplete last line is skipped.
+/// Reads the steps in a file of metrics, up to and including step `done`. Returns no steps if there is no
+/// file. An incomplete last line is skipped.
 ///
 /// # Errors
-/// [`Error::File`] for a line that lacks a figure of every step.
+/// [`Error::File`] for a line that lacks a number that every step has.
 pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
     if !path.exists() {
         return Ok(Steps::default());
@@ -106,7 +107,7 @@ pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
             Error::file(path, problem, "give a folder that --run wrote, as it was written")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
-        // The resumed run repeats later steps.
+        // The resumed run will repeat all later steps.
         if line["step"].as_u64().is_some_and(|step| step > done as u64) {
             break;
         }

@@ -9,21 +9,21 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A task and its flags: values of the command line, values of a `--config` file, and defaults.
+/// A task and the values of its flags, from the command line, from a `--config` file, or by default.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskFlags {
     pub(crate) task: String,
     pub(crate) flags: Map<String, Value>,
 }
 
-/// All flags of this process, and the names of those on its command line.
+/// The task and flags of this process, and the names of the flags that its command line gives.
 static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
-/// The flags that change no result: the place of a run, and its display.
+/// The flags that change no result: they only choose where a run is stored and how it is displayed.
 const WITHOUT_EFFECT: [&str; 9] =
     ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
-/// Stores the command line of this process.
+/// Stores the task and flags of this process.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let Some((all, (_, flags))) = TaskFlags::of(program, matches).zip(matches.subcommand()) else { return };
     let mut given = Vec::new();
@@ -35,11 +35,12 @@ pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
             given.push(format!("--{name}"));
         }
     }
-    // A process has one command line.
+    // A process has only one command line, so a second call has no effect.
     let _ = OF_PROCESS.set((all, given));
 }
 
-/// Refuses flags of the command line that would have no effect, unless their value is 0.
+/// Returns an error if the command line gives one of these flags, which would have no effect, with another
+/// value than 0.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
     let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);
     match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {
@@ -48,12 +49,13 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
     }
 }
 
-/// Returns the name of the task of this process, for results and checkpoints.
+/// Returns the name of this process's task, for results and checkpoints.
 pub(crate) fn example() -> String {
     OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
 }
 
-/// Returns the task of this process and its given flags that change results, as the title of its pictures.
+/// Returns the name of this process's task and the given flags that change results. It is the title of
+/// pictures.
 pub(crate) fn command() -> String {
     let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
     let mut words = vec![all.task.clone()];
@@ -70,7 +72,7 @@ pub(crate) fn command() -> String {
 }
 
 impl TaskFlags {
-    /// Reads the flags of a program whose subcommands are tasks; `None` without a task.
+    /// Reads the flags of a program whose subcommands are tasks. Returns `None` if no task is named.
     pub(crate) fn of(program: &Command, matches: &ArgMatches) -> Option<Self> {
         let (task, given) = matches.subcommand()?;
         let command = program.find_subcommand(task)?;
@@ -81,12 +83,13 @@ impl TaskFlags {
         Some(Self { task: command.get_name().to_owned(), flags: command.get_arguments().filter_map(flag).collect() })
     }
 
-    /// Returns the flags of this process.
+    /// Returns the task and flags of this process.
     pub(crate) fn of_process() -> Option<&'static Self> {
         OF_PROCESS.get().map(|(flags, _)| flags)
     }
 
-    /// Returns the flags that differ and change results: the name, the value here and the value in `other`.
+    /// Returns the flags that change results and differ: their names, their values here and their values in
+    /// `other`.
     pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> Vec<(&'a str, &'a Value, &'a Value)> {
         let mut names: Vec<&str> = self.flags.keys().chain(other.flags.keys()).map(String::as_str).collect();
         names.sort_unstable();
@@ -97,8 +100,8 @@ impl TaskFlags {
     }
 }
 
-/// Returns a flag's value; `None` without one. A text that is a number becomes a number, so that `0.001` and
-/// `1e-3` are equal.
+/// Returns the value of a flag; `None` if it has no value. A text that is a number becomes a number, so that
+/// `0.001` and `1e-3` are equal.
 fn value(arg: &Arg, matches: &ArgMatches) -> Option<Value> {
     let id = arg.get_id().as_str();
     if matches!(arg.get_action(), ArgAction::SetTrue) {

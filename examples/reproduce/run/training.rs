@@ -1,4 +1,4 @@
-//! The training loop of the tasks, and their results: figures and pictures for users, one line of JSON for
+//! The training loop of the tasks, and their reports: numbers and pictures for users, one line of JSON for
 //! programs.
 
 use gfn::run::{FitOutcome, MetricsFile, TensorBoard, Validation};
@@ -12,12 +12,12 @@ use super::task_flags::{self, TaskFlags};
 use crate::plot::Scale;
 use crate::prelude::*;
 
-/// The exit code for Ctrl-C, as shells report it.
+/// The exit code that shells report for a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 impl Run<'_> {
-    /// Trains as the flags say, with the task's observers. `measure` is called every few steps and isn't
-    /// counted as training. Returns `None` for a member that doesn't measure.
+    /// Trains as the flags say, with the task's observers. `measure` is called every few steps, and its time
+    /// isn't counted as training. Returns `None` for a member of the run that doesn't measure.
     pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -34,7 +34,7 @@ impl Run<'_> {
             let (training, objective) = (json!(context.config), json!(context.objective.name()));
             let sizes = [("steps", json!(steps)), ("parameters", json!(stats.params))];
             run.describe(flags, &[[("training", training), ("objective", objective)], sizes].concat())?;
-            // The steps before a resume are read from the folder.
+            // A resumed run reads the steps before its checkpoint from the run folder.
             stats.steps = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
@@ -68,7 +68,8 @@ impl Run<'_> {
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
         if common.ema.is_some() && ended != FitOutcome::Interrupted {
-            // The checkpoint, saved by now, has both sets of parameters; the average is reported.
+            // The checkpoint is saved by now, with the trained and the averaged parameters. The report is
+            // about the averaged ones.
             trainer.take_average()?;
         }
         if !members::is_first() {
@@ -88,7 +89,7 @@ impl Run<'_> {
         Ok(Some((trainer, Report::new(stats))))
     }
 
-    /// Trains, and prints the report, including the figures that `add` adds.
+    /// Trains, and prints the report. `add` adds numbers to the report.
     pub(crate) fn finish<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -112,7 +113,7 @@ impl Run<'_> {
         Ok(Report::new(TrainingStats::without_steps(self.config.batch, started)))
     }
 
-    /// Makes a trainer one of the members, and resumes it or fills its buffer.
+    /// Joins a trainer to the group of the run's members, and resumes it or fills its replay buffer.
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
         let (mut trainer, steps) = (members::join(trainer)?, self.steps());
         if let Some(decay) = self.common.ema {
@@ -134,14 +135,15 @@ impl Run<'_> {
     }
 }
 
-/// The report of a task: the statistics of training, its figures, and panels beside the curves of training.
+/// The report of a task: the statistics of training, named numbers, and panels that are drawn beside the
+/// curves of training.
 pub(crate) struct Report {
     pub(crate) stats: TrainingStats,
     figures: Map<String, Value>,
     pub(crate) panels: Vec<Panel>,
 }
 
-/// The figures of every task, `null` if they are unknown.
+/// The names of the numbers that every report has. A number is `null` if it is unknown.
 const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 
 impl Report {
@@ -152,36 +154,36 @@ impl Report {
         report
     }
 
-    /// Sets a figure by its name in the line of JSON.
+    /// Sets a number of the report by its name in the line of JSON.
     pub(crate) fn set(&mut self, name: &str, value: impl Serialize) {
         self.figures.insert(name.to_owned(), json!(value));
     }
 
-    /// Sets all figures of a JSON object.
+    /// Adds all entries of a JSON object to the report.
     pub(crate) fn extend(&mut self, figures: Value) {
         if let Value::Object(figures) = figures {
             self.figures.extend(figures);
         }
     }
 
-    /// Sets log Z of the target, if it is known.
+    /// Reports the target's log Z, if it is known.
     pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
         log_z.iter().for_each(|log_z| self.set("log_z_true", log_z));
     }
 
-    /// Sets log Z of the target, and the error of the learned log Z.
+    /// Reports the target's log Z, and the distance of the learned log Z from it.
     pub(crate) fn log_z_error(&mut self, log_z: f64) {
         self.extend(json!({ "log_z_true": log_z, "log_z_error": (self.stats.log_z() - log_z).abs() }));
     }
 
-    /// Sets L1, TV and JSD: means of exact distances.
+    /// Reports the mean L1, TV and JSD of several exact distances.
     pub(crate) fn exact_mean(&mut self, distances: &[Distances]) {
         let n = distances.len() as f64;
         let mean = |of: fn(&Distances) -> f64| distances.iter().map(|one| of(one) / n).sum::<f64>();
         self.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true }));
     }
 
-    /// Reports the reason why there are no exact distances.
+    /// Adds a note with the reason why there are no exact distances.
     pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
         let why = if run.common.is_frozen() {
             "the policy is frozen (--lr 0)".to_owned()
@@ -193,7 +195,7 @@ impl Report {
 }
 
 impl Run<'_> {
-    /// Draws the pictures, prints the figures for users, and with `--json` the line.
+    /// Draws the pictures and prints the report: numbers for users, and a line of JSON with `--json`.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
         report.extend(json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
@@ -204,7 +206,7 @@ impl Run<'_> {
             write_json(&run.result(), &line)?;
             report_file(&run.result());
         }
-        // Standard output is for the line alone with --json.
+        // Standard output has only the line of JSON if `--json` is given.
         if self.common.json {
             tell(format_args!("{line:#}"));
             return print(line);
@@ -212,7 +214,7 @@ impl Run<'_> {
         print(format_args!("{line:#}"))
     }
 
-    /// Draws loss, log Z and the metrics of training, and the task's panels.
+    /// Draws the curves of loss, log Z and other metrics, and the task's panels.
     fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.stats.steps.records;
         let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
@@ -236,23 +238,23 @@ impl Run<'_> {
     }
 }
 
-/// The figures of training over all steps of the run, including those before a resume. Figures of steps are
-/// NaN if there are no steps.
+/// The statistics of training over all steps of the run, including the steps before a resume. If there are no
+/// steps, statistics of steps are NaN.
 #[derive(Default)]
 pub(crate) struct TrainingStats {
     batch: usize,
     params: i64,
     members: usize,
-    /// The seconds spent on filling the buffer.
+    /// The seconds spent on filling the replay buffer.
     filled_s: f64,
     steps: Steps,
 }
 
-/// The metric of distinct modes found so far, which is drawn against reward calls.
+/// The metric that counts distinct modes found so far. Its curve is drawn against reward calls.
 const MODES: &str = "modes_found";
 
 impl StepRecord {
-    /// Returns a figure by name, if it was measured after this step.
+    /// Returns the number with this name that was measured after the step; `None` if it wasn't measured.
     fn figure(&self, name: &str) -> Option<f64> {
         match name {
             "loss" => self.loss,
@@ -261,29 +263,29 @@ impl StepRecord {
         }
     }
 
-    /// Returns the seconds of all phases.
+    /// Returns the seconds that the step took, summed over its phases.
     fn time(&self) -> f64 {
         self.seconds.iter().sum()
     }
 }
 
 impl TrainingStats {
-    /// Returns the figures of work that began at this time and has no steps.
+    /// Returns the statistics of work without steps that began at this time.
     fn without_steps(batch: usize, started: Instant) -> Self {
         Self { batch, members: 1, filled_s: started.elapsed().as_secs_f64(), ..Self::default() }
     }
 
-    /// Returns the last three quarters of the steps, after the warm-up.
+    /// Returns the records of the last three quarters of the steps: the first quarter is the warm-up.
     fn warm(&self) -> &[StepRecord] {
         &self.steps.records[self.steps.records.len() / 4..]
     }
 
-    /// Returns the mean over the warm steps.
+    /// Returns the mean of a number over the records after the warm-up.
     fn mean(&self, of: impl Fn(&StepRecord) -> f64) -> f64 {
         self.warm().iter().map(of).sum::<f64>() / self.warm().len() as f64
     }
 
-    /// Returns the steps per second after the warm-up: the median of windows.
+    /// Returns the steps per second after the warm-up: the median over windows of records.
     pub(crate) fn its_per_s(&self) -> f64 {
         let steps = |window: &[StepRecord]| window.iter().map(|step| step.n).sum::<usize>() as f64;
         let rate = |window: &[StepRecord]| steps(window) / window.iter().map(StepRecord::time).sum::<f64>();
@@ -292,12 +294,12 @@ impl TrainingStats {
         windows.get(windows.len() / 2).copied().unwrap_or(f64::NAN)
     }
 
-    /// Returns log Z of the last step.
+    /// Returns log Z after the last step; NaN if it is unknown.
     fn log_z(&self) -> f64 {
         self.steps.records.last().and_then(|step| step.log_z).unwrap_or(f64::NAN)
     }
 
-    /// Returns the figures of training; the loss is the mean of the last tenth.
+    /// Returns the statistics of training as JSON. The loss is the mean over the last tenth of the records.
     fn figures(&self) -> Value {
         let mean_len = self.mean(|step| step.mean_len.unwrap_or(f64::NAN));
         let records = &self.steps.records;
@@ -315,7 +317,7 @@ impl TrainingStats {
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
             "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
             "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
-            // Each member counts its own calls, and all counts are equal.
+            // Each member counts the reward calls of its share of the batch, and these counts are equal.
             "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,
             "modes_seen": modes_seen.map(|seen| seen as u64),
             "loss": loss,
@@ -324,12 +326,12 @@ impl TrainingStats {
     }
 }
 
-/// Returns no metrics.
+/// Returns no metrics: a `measure` function for tasks that measure nothing during training.
 pub(crate) fn unmeasured<E: TrainEnv>(_: &Trainer<E>) -> Result<Metrics> {
     Ok(Metrics::new())
 }
 
-/// Returns the metrics of a measurement: the JSD, if there is one.
+/// Returns the JSD as a metric; no metrics for `None`.
 pub(crate) fn jsd(value: Option<f64>) -> Metrics {
     value.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect()
 }

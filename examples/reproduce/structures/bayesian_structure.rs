@@ -1,5 +1,5 @@
-//! Structures of a Bayesian network in proportion to their posterior probability, from simulated data or a
-//! CSV file.
+//! Structures of a Bayesian network, sampled in proportion to their posterior probability given simulated
+//! data or a CSV file.
 
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn_dags::{
@@ -31,7 +31,7 @@ pub(crate) struct Structures {
     common: Common,
 }
 
-/// A network of structures.
+/// A network that reads structures.
 #[derive(Clone, Copy)]
 enum Network {
     Perceptron,
@@ -46,12 +46,13 @@ const NETWORKS: &[Choice<Network>] = &[
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
-/// The largest number of nodes for which all graphs are listed, and the limit of the number of graphs.
+/// The largest number of nodes for which all graphs are listed.
 const MOST_LISTED: usize = 5;
+/// The largest number of graphs that are listed.
 const EXACT_LIMIT: usize = 30_000;
 
 impl Structures {
-    /// Refuses flags that would have no effect beside the others.
+    /// Returns an error for a flag that has no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.common.objective.name != "modified-db" {
             refuse(&["--lag"], "0, or --objective modified-db")?;
@@ -81,7 +82,7 @@ impl Task for Structures {
             buffer: NEWEST,
             epsilon: 0.5,
             exact_up_to: EXACT_LIMIT,
-            // A measurement of 29,281 graphs is cheap compared with the thousands of steps between two
+            // Measuring all 29,281 graphs is cheap compared with the thousands of steps between two
             // measurements.
             measure_up_to: EXACT_LIMIT,
             samples: 0,
@@ -144,26 +145,26 @@ impl Task for Structures {
     }
 }
 
-/// The number of drawn graphs.
+/// The number of graphs that are drawn.
 const SHOWN: usize = 8;
-/// The largest number of nodes for which sheets are readable.
+/// The largest number of nodes for which a drawn sheet of graphs is readable.
 const MOST_DRAWN_NODES: usize = 30;
 
-/// The learned distribution: graphs, and the probability of each unless they are samples.
+/// The learned distribution of graphs: all graphs with their probabilities, or samples.
 struct Findings<'a> {
     problem: &'a Problem,
     states: GraphStates,
     probs: Option<Vec<f64>>,
     learned: Marginals,
     exact_edges: Option<PairMatrix>,
-    /// The exact marginals, if all graphs are listed.
+    /// The exact edge, path and blanket probabilities, if all graphs are listed.
     exact: Option<Marginals>,
     top: Vec<(usize, f64)>,
     log_z_true: Option<f64>,
 }
 
 impl<'a> Findings<'a> {
-    /// Builds the findings from all graphs with their probabilities.
+    /// Builds the findings from all graphs and their probabilities.
     fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
         let target = Marginals::of(&states, Some(&exact.target.probs))?;
@@ -171,8 +172,9 @@ impl<'a> Findings<'a> {
         Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
 
-    /// Builds the findings from graphs: from all graphs if their probabilities are given, otherwise from
-    /// samples. The exact edge probabilities and log Z are given if they are known.
+    /// Builds the findings from graphs. If `probs` is given, the graphs are all graphs with their
+    /// probabilities; otherwise they are samples. The exact edge probabilities and log Z are given if they
+    /// are known.
     fn new(
         problem: &'a Problem,
         states: GraphStates,
@@ -185,7 +187,7 @@ impl<'a> Findings<'a> {
         Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
     }
 
-    /// Reports figures of edges, paths and blankets; unknown figures are null.
+    /// Reports numbers about edges, paths and Markov blankets. A number is null if it is unknown.
     fn report(&self, report: &mut Report) -> Result<()> {
         let (learned, exact) = (&self.learned, self.exact.as_ref());
         for (name, learned, exact) in [
@@ -209,10 +211,12 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Returns edge marginals as heat maps, and learned against exact ones.
+    /// Returns panels of the edge probabilities: heat maps, and a scatter plot of learned against exact
+    /// values.
     fn panels(&self) -> Vec<Panel> {
         let n = self.problem.names.len();
-        // Rows run from the top, as in a matrix: sources downwards, targets to the right.
+        // Heat maps begin with the lowest row, so rows are reversed: sources run downwards and targets to the
+        // right, as in a matrix.
         let names = &self.problem.names;
         let map = |title: &str, edges: &PairMatrix| {
             Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
@@ -238,7 +242,7 @@ impl<'a> Findings<'a> {
         panels
     }
 
-    /// Writes the edge marginals as a table, and draws the most probable graphs.
+    /// Writes the edge probabilities as a table, and draws the most probable graphs.
     fn write(&self, common: &Common) -> Result<()> {
         common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
         if self.problem.names.len() > MOST_DRAWN_NODES {
@@ -260,7 +264,7 @@ impl<'a> Findings<'a> {
         common.draw("graphs", |path| sheet.write(path))
     }
 
-    /// Returns the origin of the learned figures.
+    /// Returns a word for the origin of the learned probabilities.
     fn origin(&self) -> String {
         match &self.probs {
             Some(_) => "learned".into(),
@@ -268,7 +272,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Returns the probability of a graph, or its number of samples.
+    /// Returns the text for a graph's probability, or for its number among the samples.
     fn probability(&self, p: f64) -> String {
         match &self.probs {
             Some(_) => format!("p = {p:.4}"),
@@ -276,8 +280,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints the edge marginals, next to the exact ones if they are known, and the most probable graphs, for
-    /// users.
+    /// Prints, for users, the learned edge probabilities, the exact ones if they are known, and the most
+    /// probable graphs.
     fn print(&self) {
         let names = &self.problem.names;
         tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));
@@ -292,7 +296,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Returns a table with a row for each source and a column for each target.
+/// Returns a table of edge values, with a row for each source and a column for each target.
 fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
     let mut table = Table::new([title].into_iter().chain(names.iter().map(String::as_str)));
     for (a, name) in names.iter().enumerate() {

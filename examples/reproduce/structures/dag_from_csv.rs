@@ -42,18 +42,18 @@ pub(crate) struct Args {
     threads: usize,
 }
 
-/// Refuses --run, and names the task to use instead.
+/// Returns an error for `--run`, which names the task to use instead.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same file")
 }
 
-/// The resulting edges.
+/// The learned and exact probabilities of edges.
 pub(crate) struct Edges {
     names: Vec<String>,
     graphs: usize,
-    /// The share of sampled graphs that have an edge.
+    /// The share of the sampled graphs that have each edge.
     pub(crate) learned: PairMatrix,
-    /// The probability of an edge given the data, summed over all graphs; `None` if the sum isn't possible.
+    /// The posterior probability of each edge, summed over all graphs; `None` if the sum isn't possible.
     pub(crate) exact: Option<PairMatrix>,
 }
 
@@ -83,8 +83,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // A few of many graphs have nearly all of the probability: half of the actions are random to find
-        // them, and replay keeps them.
+        // Only a few of the many graphs have nearly all of the probability. To find them, half of the actions
+        // are random at first, and replay keeps them.
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
@@ -100,7 +100,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
 
-/// Sums the probabilities of edges over all graphs, for up to 14 variables, unless too many digits cancel.
+/// Sums the posterior probability of each edge over all graphs. Returns `None` for more than 14 variables, or
+/// if too many digits cancel.
 pub(crate) fn exact_edges<S: LocalScore>(
     env: &BayesianStructure,
     reward: &DagReward<S>,
@@ -114,9 +115,10 @@ pub(crate) fn exact_edges<S: LocalScore>(
     }
 }
 
-/// The smallest probability of an edge that is listed.
+/// The smallest probability of an edge that the table lists.
 const LEAST: f64 = 0.05;
-/// The root mean squared error over all pairs of variables, above which the learned shares aren't reliable.
+/// The root mean squared error over all pairs of variables above which the learned probabilities count as
+/// unreliable.
 const CONVERGED: f64 = 0.03;
 
 impl fmt::Display for Edges {

@@ -1,4 +1,4 @@
-//! Structures of Bayesian networks.
+//! Tasks on structures of Bayesian networks.
 
 pub(crate) mod bayesian_structure;
 pub(crate) mod dag_from_csv;

@@ -1,4 +1,5 @@
-//! The problem: data, a score of parents, and the edges that are known.
+//! The problem of the tasks on Bayesian networks: data, a score of each node's parents, and known edges to
+//! compare with.
 
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw,
@@ -7,7 +8,7 @@ use gfn_dags::{
 
 use crate::prelude::*;
 
-/// The flags of the problem.
+/// The flags that define the problem.
 #[derive(Args)]
 pub(crate) struct ProblemArgs {
     /// Nodes of the simulated network
@@ -35,7 +36,7 @@ pub(crate) struct ProblemArgs {
     pub(super) score: Score,
 }
 
-/// A score of a node's parents.
+/// The scores of a node's parents.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Score {
     /// Gaussian, with the parameters integrated out
@@ -46,10 +47,10 @@ pub(super) enum Score {
     Bde,
 }
 
-/// Scores of any kind with a cache, shared between the trainer and the exact posterior.
+/// A score of any kind, with a cache that the trainer and the exact posterior share.
 pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
 
-/// Variables, a score of graphs on them, and known edges.
+/// The variables, a score of graphs on them, and the known edges, if any.
 pub(crate) struct Problem {
     pub(super) names: Vec<String>,
     pub(super) title: String,
@@ -57,19 +58,19 @@ pub(crate) struct Problem {
     scores: Scores,
 }
 
-/// The number of simulated observations.
+/// The number of observations that are simulated.
 const OBSERVATIONS: usize = 100;
-/// The standard deviation of the simulated noise; weights of edges are drawn from N(0, 1).
+/// The standard deviation of the simulated noise. Weights of edges are drawn from N(0, 1).
 const NOISE: f64 = 0.1;
 /// The largest number of nodes for which all scores are computed before training.
 const MAX_SCORED_AHEAD: usize = 12;
-/// The largest number of distinct whole numbers of a variable that are its classes.
+/// The largest number of distinct whole numbers of a variable for which these numbers are treated as classes.
 const MAX_CODES: usize = 20;
-/// The number of classes that numbers are cut into for the discrete score.
+/// The number of intervals into which numbers are cut for the discrete score.
 const LEVELS: usize = 3;
 
 impl ProblemArgs {
-    /// Returns a problem of simulated data with the default settings.
+    /// Returns a problem of simulated data with the default flags.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
         let (edges, score) = (5.0, Score::Bge);
         Self { nodes, edges, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
@@ -77,7 +78,8 @@ impl ProblemArgs {
 
     pub(super) fn problem(&self, rng: &mut Rng) -> Result<Problem> {
         let Some(path) = &self.data else {
-            // Linear Gaussian data of an Erdos-Renyi graph, as torchgfn and jax-dag-gflownet simulate them.
+            // The simulation follows torchgfn and jax-dag-gflownet: linear Gaussian data of an Erdos-Renyi
+            // graph.
             let truth = GraphLaw::ErdosRenyi { edges: self.edges }.draw(self.nodes, rng)?;
             let edges = truth.edges().collect();
             let data = Sem::draw(truth, SemConfig::Linear, NOISE, rng)?.sample(OBSERVATIONS, rng)?;
@@ -99,7 +101,7 @@ impl ProblemArgs {
                     let truth = self.known_edges(&names)?;
                     return self.with_score(names, rows, truth, Box::new(Bde::new(classes, BdeConfig::default())?));
                 }
-                // The error is equal for a file of words and for a file of numbers.
+                // The error of reading classes is returned for all files, of words and of numbers.
                 (Err(error), Err(_)) => return Err(error),
                 _ => {}
             }
@@ -142,19 +144,19 @@ impl ProblemArgs {
 }
 
 impl Problem {
-    /// Returns the environment of all structures.
+    /// Returns the environment of all acyclic graphs on the variables.
     pub(crate) fn env(&self) -> Result<GraphEnv> {
         Ok(BayesianStructure::new(StructureConfig::new(self.names.len()))?.into_env())
     }
 
-    /// Returns the posterior over the graphs of an environment, relative to its initial graph.
+    /// Returns the posterior of graphs as a reward. It is relative to the environment's initial graph.
     pub(crate) fn reward(&self, env: &GraphEnv) -> Result<DagReward<Scores>> {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 }
 
-/// Returns `true` if each variable is made of words, or has a few labels that are whole numbers. A word among
-/// varying numbers is treated as a typing error.
+/// Returns `true` if each variable has words as values, or a few different whole numbers. A word in a column
+/// of many different numbers is treated as a typing error.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));

@@ -1,5 +1,5 @@
-//! Every objective on every source of trajectories: one table of exact distances at one budget, or estimates
-//! from samples if there are too many states.
+//! A comparison of every objective on every source of trajectories, in one table, with an equal number of
+//! steps. It has exact distances, or estimates from samples if there are too many states.
 
 use clap::Arg;
 use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
@@ -35,7 +35,7 @@ pub(crate) struct Comparison {
     machine: Machine,
 }
 
-/// Refuses the flag of a run folder, and names the alternative.
+/// Returns an error for `--run`, which names the alternative.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task makes a run for each pair, and keeps none; --json has its figures")
 }
@@ -49,8 +49,8 @@ enum Environment {
     Dag,
 }
 
-/// The objectives that other tasks don't have: weightings of sub-trajectory balance, and objectives relative
-/// to the uniform policy.
+/// The objectives that no other task has: weightings of sub-trajectory balance, and objectives relative to
+/// the uniform policy as prior.
 const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
     ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),
@@ -67,7 +67,8 @@ fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
     Ok(Box::new(SubTrajectoryBalance::new(weighting)?))
 }
 
-/// The buffer that supplies half of a batch, if any, and the path to its objects.
+/// The replay buffer that supplies half of each batch, and the way in which paths to its objects are drawn;
+/// `None` for a source without a buffer.
 type Replay = Option<(Eviction, Draw, ReplayPath)>;
 
 const BY_REWARD: Draw = Draw::RewardPrioritised { exponent: 1.0 };
@@ -84,13 +85,13 @@ const SOURCES: &[Choice<Replay>] = &[
     ("terminating", Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)), "Half of it by new paths"),
 ];
 
-/// The number of objects in a buffer.
+/// The capacity of the replay buffer.
 const CAPACITY: usize = 1_000;
 /// The largest number of states for which distances are exact.
 const LIST_LIMIT: usize = 100_000;
-/// The number of samples of an estimate.
+/// The number of samples from which a policy is estimated if there are too many states.
 const SAMPLES: usize = 2_000;
-/// The learning rate at the start; it falls to 0 in a straight line.
+/// The learning rate at the start. It falls linearly to 0.
 const LEARNING_RATE: f64 = 3e-3;
 
 impl Task for Comparison {
@@ -111,7 +112,7 @@ impl Comparison {
         let device = self.machine.device()?;
         let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
         let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
-        // Fails with `Error::Missing` for a pair that isn't defined.
+        // `build` fails with `Error::Missing` for a pair that isn't defined.
         let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
             let mut rng = Rng::seeded(self.machine.seed);
             let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
@@ -129,8 +130,8 @@ impl Comparison {
             let trainer = if objective.needs(Quantity::LogPrior) {
                 let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
                 let space = &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
-                // The reward becomes R(x) / prior(x): a relative objective has the target `prior(x) R'(x)`,
-                // which then equals the target of all other objectives.
+                // The reward R' becomes R(x) / prior(x). A relative objective has the target prior(x) R'(x),
+                // which then equals R, the target of all other objectives.
                 let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
                 let prior: BTreeMap<_, f64> = env.keys(space.states()).into_iter().zip(prior).collect();
                 let keyed = env.clone();
@@ -183,7 +184,7 @@ impl Comparison {
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }
 
-    /// Trains, and returns the figures of a pair.
+    /// Trains one pair of an objective and a source, and returns its results.
     fn measure(&self, mut trainer: Trainer<VectorEnv>, exact: Option<&Exact<VectorEnv>>) -> Result<Value> {
         let (mut log_z, mut seconds) = (f64::NAN, 0.0);
         let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {

@@ -1,5 +1,5 @@
-//! Grids: with every reward, with local search from the sampled points, with means of exploration if the
-//! reward is 0 almost everywhere, and one policy for a family of rewards.
+//! Grids: with every reward, with local search from the sampled points, with several means of exploration for
+//! a reward that is 0 almost everywhere, and with one policy for a family of rewards.
 
 use gfn::metrics::modes_covered;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
@@ -36,9 +36,9 @@ pub(crate) struct Grid {
     common: Common,
 }
 
-/// The largest number of states for which the distribution is exact: 20^4.
+/// The largest number of states for which the distribution is exact: 160,000 = 20^4.
 const EXACT_LIMIT: usize = 160_000;
-/// The number of final samples from which modes are counted if probabilities aren't known.
+/// The number of final samples from which modes are counted if the policy's probabilities aren't known.
 const SAMPLES: usize = 10_000;
 
 impl Task for Grid {
@@ -54,7 +54,7 @@ impl Task for Grid {
                 return Err(Error::config("--r0", format!("with --reward {}", self.reward), "--reward original"));
             }
         };
-        // The totals come from a closed form, or from the sum over all points.
+        // The number of modes and log Z come from a closed form, or from the sum over all points.
         let totals = reward.totals(EXACT_LIMIT as u64).ok();
         let recipe = Recipe {
             steps: if self.ndim <= 2 { 2_000 } else { 5_000 },
@@ -81,7 +81,8 @@ impl Task for Grid {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
                 if self.ndim == 2 {
-                    // States are listed in the order in which they are reached.
+                    // The exact values follow the order in which states are listed, so they are sorted into
+                    // the cells of a heat map.
                     let cells = |values: &[f64]| {
                         let mut cells = vec![0.0; values.len()];
                         for (point, &value) in exact.graph.states().rows().zip(values) {
@@ -105,7 +106,8 @@ impl Task for Grid {
     }
 }
 
-/// Trains, and counts the modes that training finds, unless several members find a part of them each.
+/// Trains, and counts the modes that training finds. A run of several members counts none, because each
+/// member finds only some of the modes.
 fn learn_counting_modes(
     run: &Run<'_>,
     trainer: Trainer<VectorEnv>,
@@ -128,7 +130,7 @@ pub(crate) struct LocallySearched {
     common: Common,
 }
 
-/// The number of points along each of two dimensions.
+/// The number of points along each of the grid's two dimensions.
 const SEARCHED_HEIGHT: usize = 16;
 /// The settings of local search: four proposals per object, of at most eight backward steps.
 const SEARCH: LocalSearch = LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
@@ -166,7 +168,7 @@ pub(crate) struct Exploration {
 #[derive(Clone, Copy)]
 enum Means {
     None,
-    /// Intrinsic rewards with a coefficient.
+    /// Intrinsic rewards whose coefficient follows a schedule.
     Intrinsic(fn(Schedule) -> IntrinsicConfig),
     Teacher,
     Thompson,
@@ -181,11 +183,11 @@ const MEANS: &[Choice<Means>] = &[
     ("thompson", Means::Thompson, "Thompson heads"),
 ];
 
-/// The number of points along each of two dimensions.
+/// The number of points along each of the grid's two dimensions.
 const SPARSE_HEIGHT: usize = 16;
-/// The coefficient of intrinsic rewards at the start; it falls to 0 over the first two thirds of the steps.
+/// The coefficient of intrinsic rewards at the start. It falls to 0 over the first two thirds of the steps.
 const COEFFICIENT: f64 = 0.1;
-/// The teacher's share of a batch, and the share that each Thompson head learns from.
+/// The teacher's share of a batch, which is also the share of a batch that each Thompson head learns from.
 const SHARE: f64 = 0.5;
 /// The number of Thompson heads.
 const HEADS: usize = 8;
@@ -238,7 +240,7 @@ impl Task for Exploration {
         learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
-                // The target of a frozen policy has a known log Z, too.
+                // The target's log Z is known even if the policy is frozen.
                 report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
             }
             Ok(())
@@ -253,7 +255,7 @@ pub(crate) struct ConditionalGrid {
     common: Common,
 }
 
-/// The number of points along each of two dimensions.
+/// The number of points along each of the grid's two dimensions.
 const CONDITIONAL_HEIGHT: usize = 8;
 /// The conditions under which the policy is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];

@@ -1,4 +1,5 @@
-//! Vectors of small integers: grids, bits, spins, strings; and methods of training that are compared on them.
+//! Tasks on vectors of small integers: grids, bits, spins and strings, and comparisons of training methods on
+//! them.
 
 pub(crate) mod compare_objectives;
 pub(crate) mod hypergrid;

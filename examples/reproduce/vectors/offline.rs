@@ -1,4 +1,4 @@
-//! Learning from a file of trajectories: a data set is written, read, and learned from without on-policy
+//! Learning from a file of trajectories: a data set is written, read back, and learned from without on-policy
 //! samples.
 
 use gfn::rollout::Trajectories;
@@ -38,7 +38,7 @@ impl Task for Offline {
         let log_r = log_rewards(&reward, trajectories.terminal_states(), None)?;
         data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
-        // A balance objective learns from the paths of the data.
+        // The trajectories of the data set are learned from as they are, which balance objectives allow.
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };
@@ -57,7 +57,7 @@ impl Task for Offline {
 }
 
 impl Offline {
-    /// Writes uniform random trajectories with their rewards.
+    /// Writes a data set of uniform random trajectories with their rewards.
     fn make_data(&self, env: &VectorEnv, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
         try_file(&self.data)?;
         let trajectories = Sampler::new(env, &UniformPolicy).forward(self.size, rng)?;

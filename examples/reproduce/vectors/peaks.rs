@@ -1,5 +1,5 @@
 //! Peaks on a grid of many dimensions: the number of peaks that a policy and Markov chains find, by the
-//! number of computed rewards.
+//! number of rewards that they compute.
 
 use std::cell::RefCell;
 use std::f64::consts::PI;
@@ -33,11 +33,11 @@ pub(crate) struct PeakSearch {
     common: Common,
 }
 
-/// A search for peaks.
+/// A method that searches for peaks.
 #[derive(Clone, Copy)]
 enum Method {
     Policy,
-    /// Markov chains on ladders of this number of temperatures, along which they exchange points.
+    /// Markov chains on ladders with this number of temperatures. Neighbours on a ladder exchange points.
     Chains(usize),
 }
 
@@ -47,12 +47,12 @@ const METHODS: &[Choice<Method>] = &[
     ("tempering", Method::Chains(8), "Replica exchange: each next chain samples by a lower power of R"),
 ];
 
-/// The number of Markov chains in all.
+/// The total number of Markov chains.
 const CHAINS: usize = 16;
-/// The largest number of points for which a policy's distribution is exact, and chains are compared with the
-/// target.
+/// The largest number of points for which a policy's distribution is exact, and for which the chains' visits
+/// are compared with the target.
 const EXACT_LIMIT: usize = 4_096;
-/// The parts of the budget after which peaks are counted.
+/// The fractions of the budget after which found peaks are counted: a divisor, and the name of the count.
 const PARTS: [(u64, &str); 4] =
     [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
 
@@ -62,7 +62,7 @@ impl Task for PeakSearch {
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
         let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        // A single member must draw all points, and checkpoints don't hold the peaks that were found.
+        // A run has one member: it must draw all points, and checkpoints don't hold the peaks found so far.
         if members::count() > 1 {
             return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
         }
@@ -94,12 +94,12 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs chains until they have computed the number of rewards that training would. Each round makes a
-    /// proposal for each chain, then exchanges the points of every other pair of neighbours on a ladder of
-    /// powers of R.
+    /// Runs Markov chains until they have computed as many rewards as training would. In each round every
+    /// chain makes a proposal, then every second pair of neighbours on a ladder exchanges points. A ladder
+    /// has falling powers of R.
     fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
-        // A separate random stream is needed, because the run's stream with seed 0 places the peaks: chains
-        // would begin at their tops.
+        // A separate random stream is needed: the run's stream with seed 0 places the peaks, so chains that
+        // used it would begin at the peaks' tops.
         let (budget, rng) = (budget(run), &mut run.rng().split());
         // The chains sample R to powers that fall from 1 to 1 / hottest by a constant factor. `hottest` is
         // -log of the reward's floor, and at least 2.
@@ -123,8 +123,9 @@ impl PeakSearch {
                 n_rounds += 1;
                 let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
                 found.add(n_rounds, reward_calls, modes);
-                // Counted rounds are far apart, because the points of a chain depend on each other. The first
-                // chain of a ladder samples by R itself.
+                // Visits are counted only in rounds that are far apart, because successive points of a chain
+                // depend on each other. Only the first chain of a ladder counts: it samples in proportion to
+                // R itself.
                 if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
                     for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
                         if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
@@ -143,7 +144,7 @@ impl PeakSearch {
         run.print(report)
     }
 
-    /// Reports figures and curve of the peaks that were found.
+    /// Reports the numbers of peaks found at several parts of the budget, and their curve.
     fn report(&self, run: &Run<'_>, peaks: &Peaks, found: &ModeTracker<usize>, report: &mut Report) {
         let mut points = Vec::new();
         for (part, name) in PARTS {
@@ -163,11 +164,11 @@ fn budget(run: &Run<'_>) -> u64 {
     (run.steps() * run.config.batch) as u64
 }
 
-/// The seed of the peaks' places, which are equal for all runs.
+/// The seed that places the peaks, which are equal for all runs.
 const PLACES_SEED: u64 = 0;
-/// The smallest distance between two tops, in widths.
+/// The smallest distance between the tops of two peaks, in widths of a peak.
 const MIN_DISTANCE: f64 = 4.0;
-/// The number of places that are tried for each peak.
+/// The number of random points that are tried for each peak.
 const MAX_TRIES: usize = 10_000;
 
 /// A sum of Gaussian peaks far apart: R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)).
@@ -207,12 +208,12 @@ impl Peaks {
         (self.floor + self.heights(point).sum::<f64>()).ln()
     }
 
-    /// Returns the peak that a point belongs to: at the point it has at least half of its height.
+    /// Returns the peak that a point belongs to, which has at least half of its maximum height at the point.
     fn peak_at(&self, point: &[u16]) -> Option<usize> {
         self.heights(point).position(|height| height >= 0.5)
     }
 
-    /// Returns log Z: a peak's sum is a product over dimensions.
+    /// Returns log Z. The sum of a peak over the grid is a product over dimensions.
     fn log_z(&self) -> f64 {
         let along = |&top: &u16| {
             let height = |x: usize| (-0.5 * ((x as f64 - f64::from(top)) / self.width).powi(2)).exp();
@@ -222,8 +223,8 @@ impl Peaks {
         (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
     }
 
-    /// Reports the TV between the visits of a small grid and the target, and the mean TV of an equal number
-    /// of independent samples.
+    /// Reports the TV between the target and the chains' visits of a small grid, and the mean TV of an equal
+    /// number of independent samples for comparison.
     fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
         let n = visits.iter().sum::<u64>();
         if n == 0 {
@@ -254,7 +255,7 @@ fn squared(one: &[u16], other: &[u16]) -> f64 {
     one.iter().zip(other).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum()
 }
 
-/// A Markov chain that samples in proportion to R to the power `beta`.
+/// A Markov chain whose stationary distribution is proportional to R to the power `beta`.
 struct Chain {
     point: Vec<u16>,
     log_reward: f64,
@@ -262,14 +263,14 @@ struct Chain {
 }
 
 impl Chain {
-    /// Builds a chain at a random point.
+    /// Builds a chain that starts at a random point.
     fn new(peaks: &Peaks, beta: f64, rng: &mut Rng) -> Self {
         let point: Vec<u16> = (0..peaks.grid.ndim()).map(|_| rng.below(peaks.grid.height()) as u16).collect();
         Self { log_reward: peaks.log_value(&point), point, beta }
     }
 
-    /// Proposes a step up or down along a random axis, accepted by the Metropolis rule. Returns `false` for a
-    /// step off the grid, which is never accepted and needs no reward.
+    /// Proposes a step up or down along a random axis, and accepts it by the Metropolis rule. Returns `false`
+    /// if the step would leave the grid: it isn't accepted, and needs no reward.
     fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
         let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
         let before = self.point[axis];
@@ -286,7 +287,7 @@ impl Chain {
     }
 }
 
-/// Exchanges two chains' points by the Metropolis rule.
+/// Exchanges the points of two chains with the Metropolis probability.
 fn exchange(pair: &mut [Chain], rng: &mut Rng) {
     let [one, other] = pair else { return };
     let gain = (one.beta - other.beta) * (other.log_reward - one.log_reward);

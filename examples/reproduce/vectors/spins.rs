@@ -33,7 +33,7 @@ pub(crate) struct Ising {
     common: Common,
 }
 
-/// The coupling of neighbours.
+/// The coupling of neighbouring spins.
 const COUPLING: f64 = 0.22;
 
 impl Task for Ising {
@@ -45,9 +45,9 @@ impl Task for Ising {
     }
 }
 
-/// Trains on `n` spins, and estimates log Z from `samples` samples.
+/// Trains on `n` spins, and estimates log Z from `samples` samples of the policy.
 fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
-    // Lattices of up to 9 x 9 are summed exactly, row by row.
+    // The exact log Z is summed row by row, for lattices of up to 9 x 9 spins.
     let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
     let network = run.common.perceptron(BackwardPolicy::Uniform);
     let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;

@@ -1,4 +1,4 @@
-//! Strings: bits near hidden modes, DNA of eight letters, and molecules of five blocks.
+//! Strings: bits near hidden modes, DNA of eight letters, and molecules that join five blocks.
 
 use gfn::nn::{SequenceKind, SequenceNetConfig};
 use gfn::policy::{SequenceLayout, SequencePolicy, SequencePolicyConfig};
@@ -25,16 +25,16 @@ const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
     ("transformer", Some(SequenceKind::Transformer { heads: 4 }), "A causal transformer, four heads"),
 ];
 
-/// The number of bits per sequence, and of modes.
+/// The number of bits of a sequence.
 const N_BITS: usize = 8;
+/// The number of modes.
 const N_MODES: usize = 4;
 
 impl Task for BitSequences {
     fn run(&self) -> Result<()> {
         let common = &self.common;
         let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
-        // Modes are tilings of every second bit of the motifs, because a whole motif is as long as a
-        // sequence.
+        // A motif is as long as a sequence, so modes are tilings of shorter motifs: every second bit of each.
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
@@ -72,7 +72,7 @@ pub(crate) struct TfBind8 {
     common: Common,
 }
 
-/// The power of the score that is the reward.
+/// The power to which the score is raised to give the reward.
 const TFBIND8_EXPONENT: f64 = 3.0;
 
 impl Task for TfBind8 {
@@ -93,13 +93,13 @@ pub(crate) struct Qm9Strings {
     common: Common,
 }
 
-/// The power of the score that is the reward.
+/// The power to which the score is raised to give the reward.
 const QM9_EXPONENT: f64 = 5.0;
 
 impl Task for Qm9Strings {
     fn run(&self) -> Result<()> {
         let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
-        // The limit is above the number of states.
+        // The limit of states is above the environment's number of states, so distances are exact.
         let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let log_z = reward.log_z();
@@ -107,7 +107,7 @@ impl Task for Qm9Strings {
     }
 }
 
-/// Trains a perceptron, and reports the rank correlation of probabilities and rewards.
+/// Trains a perceptron, and reports the rank correlation between probabilities and rewards.
 fn learn(
     run: &Run<'_>,
     env: VectorEnv,

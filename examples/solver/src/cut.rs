@@ -15,7 +15,7 @@ pub(crate) struct Cut {
     near: Lists,
     sides: Vec<bool>,
     gains: Vec<i64>,
-    /// The round up to which a node may not move.
+    /// The last round in which each node may not move.
     blocked_until: Vec<u64>,
     round: u64,
     size: i64,
@@ -64,7 +64,7 @@ impl Moves for Cut {
             if gain_of_a < gain || blocked_until >= self.round && self.size + gain_of_a <= self.best_size {
                 continue;
             }
-            // Reservoir sampling: all nodes of equal gain are equally likely.
+            // Reservoir sampling makes all nodes of equal gain equally likely.
             n_equal = if gain_of_a > gain { 1 } else { n_equal + 1 };
             if n_equal == 1 || rng.below(n_equal) == 0 {
                 (best, gain) = (a, gain_of_a);

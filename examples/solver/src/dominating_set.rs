@@ -1,5 +1,5 @@
-//! Local search for small dominating sets, by removals and insertions, with weights of nodes that are hard to
-//! dominate.
+//! Local search for small dominating sets. It removes and inserts nodes, and gives weights to nodes that are
+//! hard to dominate.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -7,7 +7,7 @@ use gfn::graph::GraphState;
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// Members sampled as candidates for removal, if there are more.
+/// The number of members that are sampled as candidates for removal if there are more.
 const MAX_CANDIDATES: usize = 50;
 
 /// A set with one node less than the best dominating set, which the search tries to make dominating. Each
@@ -22,13 +22,13 @@ pub(crate) struct DominatingSet {
     undominated: NodeList,
     /// The number of dominators of each node.
     dominators: Vec<u32>,
-    /// XOR of the dominators of each node, which is the dominator itself if there is only one.
+    /// The XOR of each node's dominators. It is the dominator itself if there is only one.
     dominator: Vec<u32>,
     weights: Vec<u64>,
-    /// The weight of the nodes that only this member dominates; for a node outside of the set, the weight of
-    /// the undominated nodes that it would dominate.
+    /// The score of each node. For a member of the set it is the weight of the nodes that only this member
+    /// dominates. For any other node it is the weight of the undominated nodes that the node would dominate.
     scores: Vec<u64>,
-    /// The step at which a node was last inserted or removed.
+    /// The step at which each node was last inserted or removed.
     last_moved: Vec<u64>,
     clock: u64,
 }
@@ -62,7 +62,7 @@ impl DominatingSet {
             let (row, weight) = (b as usize, self.weights[b as usize]);
             let before = self.dominators[row];
             self.dominators[row] = if comes { before + 1 } else { before - 1 };
-            // The other dominator, if there is exactly one besides `a`.
+            // If exactly one node besides `a` dominates this row, `other` is that node.
             let other = if comes { self.dominator[row] } else { self.dominator[row] ^ a } as usize;
             self.dominator[row] ^= a;
             match (before, comes) {
@@ -88,7 +88,7 @@ impl DominatingSet {
         self.last_moved[a as usize] = self.clock;
     }
 
-    /// Changes the scores of all nodes that can dominate `b`, except `but`.
+    /// Changes the scores of all nodes that dominate `b` or could dominate it, except node `but`.
     fn change_scores(&mut self, b: u32, but: u32, mut change: impl FnMut(&mut u64)) {
         let Self { near, scores, .. } = self;
         let mut one = |c: u32| {
@@ -100,8 +100,8 @@ impl DominatingSet {
         near.each(b, one);
     }
 
-    /// Returns the member with the smallest loss, the oldest if several are equal; never the one that was
-    /// inserted last.
+    /// Returns the member whose removal loses the smallest weight. Among equal members it is the one that was
+    /// moved longest ago, never the one inserted last.
     fn cheapest_member(&self, rng: &mut Rng) -> Option<u32> {
         let members = self.members.nodes();
         let key = |a: &u32| (self.scores[*a as usize], self.last_moved[*a as usize]);
@@ -112,13 +112,13 @@ impl DominatingSet {
         (0..MAX_CANDIDATES).map(|_| members[rng.below(members.len())]).filter(old).min_by_key(key)
     }
 
-    /// Dominates a random undominated node by the neighbour with the highest score; of several by the one
-    /// that has been outside longest.
+    /// Inserts the node with the highest score that dominates a random undominated node. Among equal nodes it
+    /// is the one that has been outside of the set longest.
     fn dominate(&mut self, since: u64, rng: &mut Rng) {
         let Some(b) = self.undominated.draw(rng) else { return };
         let key = |c: u32| {
             let (score, last_moved) = (self.scores[c as usize], self.last_moved[c as usize]);
-            // A node removed in this round returns only if there is no other.
+            // A node that was removed in this round is inserted again only if there is no other node.
             (last_moved <= since, score, std::cmp::Reverse(last_moved))
         };
         let (mut best, mut best_key) = (b, key(b));
@@ -131,7 +131,7 @@ impl DominatingSet {
         self.toggle(best);
     }
 
-    /// Removes members that aren't needed.
+    /// Removes members that the set doesn't need to be dominating.
     fn prune(&mut self, rng: &mut Rng) {
         let mut members = self.members.nodes().to_vec();
         while !members.is_empty() {
@@ -165,7 +165,7 @@ impl Moves for DominatingSet {
         self.prune(rng);
     }
 
-    /// Swaps one member for another node; returns `true` if all nodes are dominated.
+    /// Swaps a member of the set for another node. Returns `true` if all nodes are dominated.
     fn round(&mut self, rng: &mut Rng) -> bool {
         if self.undominated.len() == 0 {
             if self.members.len() < 2 {

@@ -1,4 +1,4 @@
-//! Greedy solutions.
+//! Greedy solutions of graph problems.
 
 use gfn::env::Direction;
 use gfn::graph::{GraphActionType, GraphState, Move};
@@ -25,7 +25,7 @@ use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] for a graph with marks on it.
+/// [`Error::Contract`] for a graph whose nodes have marks.
 pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
     let mut state = initial_state(problem, graph)?;
     if problem == Problem::Cut {
@@ -49,7 +49,7 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
     }
 }
 
-/// Counts the neighbours of node `a` among the first `n` nodes, on its own side and on the other.
+/// Counts the neighbours of node `a` among the first `n` nodes: on the side of `a`, and on the other side.
 fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().neighbours(a).filter(|&b| b < n);
     others.fold((0, 0), |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) })
@@ -67,7 +67,7 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
     MarkNode(problem).apply(Direction::Forward, state, Move { a, ..Move::default() })
 }
 
-/// Returns the state with the graph's nodes before any choice.
+/// Returns the state in which no node of the graph is decided yet.
 fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
         return Err(Error::contract("a greedy solution needs a graph without marks", graph.to_string()));

@@ -5,7 +5,8 @@ use gfn::Rng;
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// Candidates for a forced insertion; the one that has been outside longest is inserted.
+/// The number of candidates for a forced insertion. The candidate that has been outside of the set longest is
+/// inserted.
 const N_CANDIDATES: usize = 4;
 
 /// An independent set, with the *tightness* of each other node: the number of its neighbours in the set. Free
@@ -17,16 +18,17 @@ pub(crate) struct IndependentSet {
     members: NodeList,
     free: NodeList,
     tightness: Vec<u32>,
-    /// XOR of a node's neighbours in the set, which is the neighbour itself if the tightness is 1.
+    /// The XOR of each node's neighbours in the set. It is the only neighbour itself if the tightness is 1.
     blocker: Vec<u32>,
-    /// The step at which a node last left the set.
+    /// The step at which each node last left the set.
     removed_at: Vec<u64>,
     clock: u64,
-    /// Insertions (`true`) and removals since the round began, to undo them.
+    /// The insertions (`true`) and removals (`false`) since the round began, by which the round can be
+    /// undone.
     journal: Vec<(u32, bool)>,
-    /// Members that two other nodes may now replace.
+    /// The members of the set that two other nodes may now replace.
     candidates: Vec<u32>,
-    /// The size of the largest set so far.
+    /// The size of the largest set found so far.
     best_size: usize,
 }
 
@@ -103,7 +105,7 @@ impl IndependentSet {
         }
     }
 
-    /// Returns two nodes that can replace this member.
+    /// Returns two nodes that can replace member `a`; `None` if there are none.
     fn replacement_pair(&self, a: u32, rng: &mut Rng) -> Option<[u32; 2]> {
         let mut tight = Vec::new();
         self.near.each(a, |b| tight.extend((self.tightness[b as usize] == 1).then_some(b)));
@@ -116,7 +118,7 @@ impl IndependentSet {
         pairs.into_iter().find(|&[b, c]| !self.near.are_neighbours(b, c))
     }
 
-    /// Swaps members for two nodes each until no swap is possible.
+    /// Swaps one member for two other nodes, until no such swap is possible.
     fn swap_improve(&mut self, rng: &mut Rng) {
         self.insert_free(rng);
         while let Some(a) = self.candidates.pop() {
@@ -164,8 +166,8 @@ impl Moves for IndependentSet {
         self.start(&[], rng);
     }
 
-    /// Forces one node into the set, with a small probability several, and improves the set by swaps. A
-    /// smaller set is undone, except with a small probability.
+    /// Forces one node into the set, or with a small probability several, and then improves the set by swaps.
+    /// If the set got smaller, the round is undone, except with a small probability.
     fn round(&mut self, rng: &mut Rng) -> bool {
         let before = self.members.len();
         if before == self.near.n_nodes() {

@@ -1,4 +1,4 @@
-//! Local search for [`gfn_gym::graph_problems`]: a baseline for policies, and a way to improve their
+//! Local search for [`gfn_gym::graph_problems`]. It is a baseline for policies, and a way to improve their
 //! solutions.
 //!
 //! | item | is |
@@ -29,10 +29,10 @@ use lists::Lists;
 pub use search_source::SearchSource;
 pub use solver::{Origin, Progress, Solver, SolverResult};
 
-/// Rounds per node without a better solution after which a search restarts.
+/// The number of rounds per node without a better solution, after which a search restarts.
 const MAX_ROUNDS_WITHOUT_PROGRESS: usize = 200;
 
-/// Improves a solution by a number of rounds of [`SolutionSearch`]; the result is at least as good as
+/// Improves a solution by a number of rounds of [`SolutionSearch`]. The result is at least as good as
 /// `start`.
 ///
 /// ```
@@ -54,14 +54,14 @@ pub fn improve(problem: Problem, graph: &GraphState, start: &[u32], rounds: usiz
     Ok(search.best().to_vec())
 }
 
-/// Moves between solutions of a problem.
+/// The local search of one problem, which moves between its solutions.
 trait Moves: Send {
     fn graph(&self) -> &GraphState;
-    /// Starts at a solution, after improvements that cost nothing.
+    /// Moves to this solution, and improves it as far as that needs no search.
     fn start(&mut self, nodes: &[u32], rng: &mut Rng);
-    /// Starts at a random solution.
+    /// Moves to a random solution.
     fn restart(&mut self, rng: &mut Rng);
-    /// Makes one round; returns `true` if it ends at a solution.
+    /// Makes one round of local search. Returns `true` if the round ends at a solution.
     fn round(&mut self, rng: &mut Rng) -> bool;
     fn size(&self) -> usize;
     fn solution(&self) -> Vec<u32>;
@@ -98,7 +98,7 @@ pub struct SolutionSearch {
     moves: Box<dyn Moves>,
     best: Vec<u32>,
     size: usize,
-    /// Rounds since the last start or the last better solution.
+    /// The number of rounds since the last start or the last better solution.
     rounds_without_progress: usize,
 }
 
@@ -123,7 +123,7 @@ impl SolutionSearch {
     /// Starts a search at this solution.
     ///
     /// # Errors
-    /// Those of [`Problem::check`].
+    /// Errors of [`Problem::check`].
     pub fn starting_at(problem: Problem, graph: &GraphState, solution: &[u32], rng: &mut Rng) -> Result<Self> {
         let mut search = Self::without_start(problem, graph);
         search.start(solution, rng)?;
@@ -140,10 +140,10 @@ impl SolutionSearch {
         Self { problem, moves, best: Vec::new(), size: 0, rounds_without_progress: 0 }
     }
 
-    /// Restarts at this solution, and forgets all others.
+    /// Restarts at this solution, and forgets all solutions found before.
     ///
     /// # Errors
-    /// Those of [`Problem::check`]; then nothing is changed.
+    /// Errors of [`Problem::check`]; then nothing is changed.
     pub fn start(&mut self, solution: &[u32], rng: &mut Rng) -> Result<()> {
         self.problem.check(self.moves.graph(), solution)?;
         self.moves.start(solution, rng);
@@ -151,19 +151,19 @@ impl SolutionSearch {
         Ok(())
     }
 
-    /// Restarts at a random solution, and forgets all others.
+    /// Restarts at a random solution, and forgets all solutions found before.
     pub fn restart(&mut self, rng: &mut Rng) {
         self.moves.restart(rng);
         self.reset_best();
     }
 
-    /// Runs a number of rounds.
+    /// Runs a number of rounds of local search.
     pub fn run(&mut self, rounds: usize, rng: &mut Rng) {
         (0..rounds).for_each(|_| self.round(rng));
     }
 
-    /// Runs at most `rounds` rounds, and starts none after `end`. The solution depends on the machine's
-    /// speed.
+    /// Runs at most `rounds` rounds of local search, none of which starts after `end`. The solution depends
+    /// on the machine's speed.
     pub fn run_until(&mut self, end: Instant, rounds: usize, rng: &mut Rng) {
         for _ in 0..rounds {
             if Instant::now() >= end {

@@ -3,8 +3,8 @@
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-/// The most entries of stored complement lists (128 MB). Larger ones are computed from the graph's lists when
-/// needed.
+/// The largest number of entries of stored neighbour lists of a complement (128 MB). Larger lists are
+/// computed from the graph's neighbour lists when they are needed.
 const MAX_ENTRIES: usize = 1 << 25;
 
 /// The neighbours of each node in a graph or in its complement.
@@ -12,7 +12,8 @@ const MAX_ENTRIES: usize = 1 << 25;
 pub(crate) struct Lists {
     graph: GraphState,
     is_complement: bool,
-    /// `true` if `near` holds the graph's own neighbours, from which those of the complement are computed.
+    /// `true` if `near` holds the neighbours in the graph, from which the neighbours in the complement are
+    /// computed.
     is_implicit: bool,
     starts: Vec<usize>,
     near: Vec<u32>,
@@ -53,13 +54,13 @@ impl Lists {
         }
     }
 
-    /// `true` for two different nodes that are neighbours.
+    /// Returns `true` if two nodes are different and are neighbours.
     pub(crate) fn are_neighbours(&self, a: u32, b: u32) -> bool {
         a != b && self.graph.has_edge(a, b) != self.is_complement
     }
 }
 
-/// The nodes below `n` except `a` and the nodes in `listed`, which ascend.
+/// Returns the nodes below `n` except `a` and the nodes in `listed`, which must be in ascending order.
 fn complement_of(listed: impl Iterator<Item = u32>, a: u32, n: u32) -> impl Iterator<Item = u32> {
     let mut listed = listed.peekable();
     (0..n).filter(move |&b| listed.next_if_eq(&b).is_none() && b != a)

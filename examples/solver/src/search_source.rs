@@ -1,4 +1,4 @@
-//! Training on samples of the policy that local search has improved.
+//! A source of training trajectories to solutions that local search improved.
 
 use gfn::env::{Env, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use crate::SolutionSearch;
 
-/// A source of trajectories whose objects are better than the policy's: samples of the policy, drawn without
-/// exploration, after a number of rounds of [`SolutionSearch`]. The trajectory to each improved solution is
-/// drawn backwards, uniformly or by P_B.
+/// A source of trajectories whose objects are better than the policy's own. It draws samples of the policy
+/// without exploration, and improves each by a number of rounds of [`SolutionSearch`]. The trajectory to each
+/// improved solution is drawn backwards, uniformly or by P_B.
 ///
 /// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The
 /// trajectories are off-policy, so use an objective that allows them; the target stays the same.
@@ -45,11 +45,11 @@ pub struct SearchSource {
 }
 
 impl SearchSource {
-    /// Improves each sample by `rounds` of search for this problem, which must be that of the environment
-    /// (otherwise a step fails). Backward trajectories are uniform.
+    /// Builds a source that improves each sample by `rounds` rounds of local search. `problem` must be the
+    /// environment's problem; otherwise a step fails. Backward trajectories are uniform by default.
     ///
     /// # Errors
-    /// [`Error::Config`] for no round.
+    /// [`Error::Config`] if `rounds` is 0.
     pub fn new(problem: Problem, rounds: usize) -> Result<Self> {
         if rounds == 0 {
             return Err(Error::config("rounds of local search", rounds, "at least one for each sample"));
@@ -57,7 +57,7 @@ impl SearchSource {
         Ok(Self { problem, rounds, backward_by_policy: false })
     }
 
-    /// Draws backward trajectories by P_B instead of uniformly, as objectives that train P_B need.
+    /// Draws backward trajectories by P_B instead of uniformly, which objectives that train P_B need.
     #[must_use]
     pub fn backward_by_policy(mut self) -> Self {
         self.backward_by_policy = true;
@@ -67,7 +67,7 @@ impl SearchSource {
     /// Returns the terminal states that local search finds from these states.
     fn improve(&self, env: &GraphEnv, samples: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
         let (problem, instances) = (self.problem, env.instances(samples));
-        // One random stream per object, so that results don't depend on the number of threads.
+        // Each object has its own random stream, so that results don't depend on the number of threads.
         let streams: Vec<Rng> = (0..samples.len()).map(|_| rng.split()).collect();
         let each = samples.graphs().par_iter().zip(instances).zip(streams);
         let solutions = each.map(|((state, instance), mut rng)| {

@@ -12,11 +12,12 @@ use serde::Serialize;
 
 use crate::SolutionSearch;
 
-/// Rounds between two checks for a better solution.
+/// The number of rounds of local search between two checks for a better solution.
 const ROUNDS_PER_CHECK: usize = 64;
 
-/// Solver for one graph: samples from a policy, each improved by [local search](SolutionSearch), batch by
-/// batch. The policy works for any graph if its network gives nodes no identity (`identity: false`).
+/// A solver for one graph. It samples a policy batch by batch, and improves each sample by [local
+/// search](SolutionSearch). The policy works for any graph if its network gives nodes no identity (`identity:
+/// false`).
 ///
 /// ```
 /// use gfn::Rng;
@@ -37,7 +38,7 @@ const ROUNDS_PER_CHECK: usize = 64;
 /// ```
 pub struct Solver<'a> {
     problem: Problem,
-    /// The policy, and the problem's rules that it was trained with.
+    /// The policy, and the problem's environment on which it was trained.
     policy: Option<(&'a GraphProblem, &'a dyn Policy<GraphEnv>)>,
     budget: Budget,
     at_once: usize,
@@ -56,14 +57,14 @@ enum Budget {
 pub enum Origin {
     /// A sample of the policy, before local search.
     Sample,
-    /// Local search from a sample or from a random solution.
+    /// A result of local search, from a sample or from a random solution.
     Search,
 }
 
-/// A solution that is better than all before.
+/// A solution that is better than all solutions found before.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Progress {
-    /// Seconds since the start.
+    /// The seconds since the start of the solver.
     pub seconds: f64,
     /// The size of the solution.
     pub size: usize,
@@ -78,18 +79,18 @@ pub struct SolverResult {
     pub nodes: Vec<u32>,
     /// The size of the solution, as defined by [`Problem::check`].
     pub size: usize,
-    /// Each solution that was better than all before; the last one is this solution.
+    /// Each solution that was better than all solutions before it. The last entry is the returned solution.
     pub history: Vec<Progress>,
-    /// The number of samples of the policy.
+    /// The number of samples drawn from the policy.
     pub samples: usize,
-    /// Seconds for everything.
+    /// The seconds that the solver took in all.
     pub seconds: f64,
-    /// Seconds for samples of the policy.
+    /// The seconds spent on sampling the policy.
     pub sampling_s: f64,
 }
 
 impl Solver<'static> {
-    /// Searches without a policy, from one random solution after another.
+    /// Builds a solver without a policy, which runs local search from one random solution after another.
     #[must_use]
     pub fn search_alone(problem: Problem) -> Self {
         Self { problem, policy: None, budget: Budget::Seconds(1.0), at_once: 32, rounds: 10_000 }
@@ -97,32 +98,32 @@ impl Solver<'static> {
 }
 
 impl<'a> Solver<'a> {
-    /// Samples a policy and searches, for one second. `rules` belong to the environment that the policy was
-    /// trained on.
+    /// Builds a solver that samples a policy and runs local search, for one second by default. `rules` is the
+    /// environment on which the policy was trained.
     #[must_use]
     pub fn new(rules: &'a GraphProblem, policy: &'a dyn Policy<GraphEnv>) -> Self {
         let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
         Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
 
-    /// Stops after this time. Up to a tenth of it is for local search from a random solution, so that there
-    /// is an early result. No batch starts that would end too late, judging by earlier batches; only the
-    /// first sample may take longer. The solution depends on the machine's speed.
+    /// Sets a time limit in seconds. Up to a tenth of it is for local search from a random solution, so that
+    /// there is an early result. A batch starts only if it would end in time, judging by earlier batches;
+    /// only the first sample may take longer. The solution depends on the machine's speed.
     #[must_use]
     pub fn seconds(mut self, seconds: f64) -> Self {
         self.budget = Budget::Seconds(seconds);
         self
     }
 
-    /// Stops after a number of batches (without a policy, random starts). Equal random streams give equal
-    /// solutions.
+    /// Sets a number of batches after which the solver stops. Without a policy it is the number of random
+    /// starts. Equal random streams give equal solutions.
     #[must_use]
     pub fn batches(mut self, batches: usize) -> Self {
         self.budget = Budget::Batches(batches);
         self
     }
 
-    /// Sets the number of samples per batch, by default 32. With a limit of time this is the maximum: batches
+    /// Sets the number of samples per batch, by default 32. With a time limit it is the maximum: batches
     /// start with one sample and grow while time allows.
     #[must_use]
     pub fn at_once(mut self, at_once: usize) -> Self {
@@ -130,7 +131,8 @@ impl<'a> Solver<'a> {
         self
     }
 
-    /// Sets the rounds of local search from each sample and from each random solution, by default 10,000.
+    /// Sets the number of rounds of local search from each sample and from each random solution, by default
+    /// 10,000.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
@@ -138,7 +140,7 @@ impl<'a> Solver<'a> {
     }
 
     /// Searches for the best solution of a graph on the calling thread. `progress` is called with each
-    /// solution that is better than all before.
+    /// solution that is better than all solutions before it.
     ///
     /// # Errors
     /// [`Error::Config`] for a budget or a batch of 0; those of [`Instances::new`] and of the policy.
@@ -153,7 +155,7 @@ impl<'a> Solver<'a> {
         self.run(started, graph, rng, Some(&mut draw), progress)
     }
 
-    /// Same search as [`solve`](Self::solve), with solutions from `draw` instead of samples of a policy.
+    /// Searches as [`solve`](Self::solve) does, with solutions from `draw` instead of samples of a policy.
     ///
     /// # Errors
     /// [`Error::Config`] for a budget or a batch of 0, and for a solver with a policy; those of
@@ -207,7 +209,7 @@ impl<'a> Solver<'a> {
             },
             progress,
         };
-        // Ensures a first solution, however long samples take.
+        // The first search ensures an early solution, however long samples take.
         run.record_search();
         if draw.is_some() && run.end.is_some() {
             let end = std::mem::replace(&mut run.end, started.checked_add(limit / 10));
@@ -242,16 +244,16 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// Draws a number of solutions.
+/// A function that draws a number of solutions.
 type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
 
-/// Progress of one call of [`Solver::solve`].
+/// The state of one call of [`Solver::solve`].
 struct Run<'a, F> {
     solver: &'a Solver<'a>,
     graph: &'a GraphState,
     search: SolutionSearch,
     started: Instant,
-    /// The end of the time limit, if there is one.
+    /// The time at which the search must end, if there is a time limit.
     end: Option<Instant>,
     best: Option<usize>,
     solved: SolverResult,
@@ -266,8 +268,8 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         }
     }
 
-    /// Returns `true` if `n` samples, judging by earlier ones, would leave at least as much time for the
-    /// search.
+    /// Returns `true` if drawing `n` samples would leave at least as much time for the search of them. The
+    /// time of a sample is estimated from earlier samples.
     fn has_time_for(&self, n: usize) -> bool {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
         let one = self.solved.sampling_s / self.solved.samples.max(1) as f64;
@@ -291,7 +293,7 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         Ok(())
     }
 
-    /// Continues the search for the configured number of rounds.
+    /// Continues local search for the configured number of rounds, or until the time limit.
     fn search(&mut self, rng: &mut Rng) {
         let mut left = self.solver.rounds;
         while left > 0 && self.end.is_none_or(|end| Instant::now() < end) {

@@ -17,7 +17,8 @@ from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
 from importlib.metadata import version as _version
 from importlib.util import find_spec as _find_spec
 
-# torch comes first: its libraries are those that the extension is linked to. A process must have only one libtorch.
+# torch is imported first, because the extension is linked to its libraries. A process must have only one
+# libtorch.
 import torch as _torch
 
 
@@ -28,7 +29,7 @@ def _linked() -> str:
     if spec is None or spec.origin is None:
         raise ImportError("the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout")
     with open(spec.origin, "rb") as file, _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_READ) as whole:
-        # `find` is fast; `re` would look at each byte.
+        # The method `find` is fast; `re` would examine each byte.
         at = whole.find(b"gfn-rs is linked to torch ")
         found = _re.match(rb"\D+(\d+\.\d+);", whole[at : at + 40]) if at >= 0 else None
     if found is None:
@@ -36,7 +37,8 @@ def _linked() -> str:
     return found.group(1).decode()
 
 
-# A release: pre-releases (2.13.0a0, 2.13.0.dev20260101) have other symbols and another layout of objects.
+# The pattern matches releases only: pre-releases (2.13.0a0, 2.13.0.dev20260101) have other symbols and
+# another layout of objects.
 _release = _re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", _torch.__version__)
 if _release is None or _release.group(1) != _linked():
     raise ImportError(

@@ -1,4 +1,4 @@
-"""Batches of graphs in the formats of other libraries."""
+"""Conversions between `Graphs` and the graphs of other libraries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import torch
 from . import _gfn
 from ._objects import rows
 
-# The number of attributes of a node or an edge.
+# The number of attributes that each node and each edge has.
 ATTRIBUTES = 7
-# The largest number of nodes of all graphs, and of pairs of nodes of one graph: 4 GiB.
+# The largest number of nodes in all graphs of a batch together.
 _MOST_NODES = 2**24
+# The largest number of pairs of nodes, summed over the graphs of a batch. A bit for each pair takes 4 GiB.
 _MOST_PAIRS = 2**35
 
 
@@ -27,13 +28,14 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
 
 
 def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
-    """Returns graphs that were pickled."""
+    """Returns the graphs that were pickled as these arrays, settings and instances."""
     graphs = _gfn.Graphs.of(**parts)
     return graphs._restored(settings, list(instances or [0] * len(graphs)))
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
-    """Yields the classes and attributes of each graph's nodes, and its edges with their classes and attributes."""
+    """Yields, for each graph, the classes and attributes of its nodes, its edges, and their classes and
+    attributes."""
     node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges
     node_classes, node_attributes = graphs.node_classes, graphs.node_attributes
     edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
@@ -43,7 +45,7 @@ def _parts(graphs: _gfn.Graphs) -> Any:
 
 
 def _named(kind: Any, attributes: Any) -> dict[str, Any]:
-    """Returns the data of a node or an edge of networkx; attributes only if one is set."""
+    """Returns the data of a node or an edge for networkx. Attributes are included only if one is set."""
     data: dict[str, Any] = {"class": int(kind)}
     if attributes.any():
         data["attributes"] = tuple(attributes.tolist())
@@ -63,7 +65,7 @@ def to_networkx(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _class(data: Any, of: str) -> int:
-    """Returns the class of a node or an edge of networkx."""
+    """Reads the class of a node or an edge of networkx."""
     value = data.get("class", 0)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**16:
         raise ValueError(f"the class of {of} is {value!r:.200}: expected a whole number from 0 to 65535")
@@ -71,7 +73,7 @@ def _class(data: Any, of: str) -> int:
 
 
 def _attributes(data: Any, of: str) -> list[int]:
-    """Returns the attributes of a node or an edge of networkx; missing ones are 0."""
+    """Reads the attributes of a node or an edge of networkx. Missing attributes are 0."""
     values = data.get("attributes", ())
     small = isinstance(values, (tuple, list)) and all(
         isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256 for value in values
@@ -82,7 +84,8 @@ def _attributes(data: Any, of: str) -> list[int]:
 
 
 def of_networkx(graphs: Any) -> _gfn.Graphs:
-    """Returns graphs of networkx, all directed or none; nodes are numbered in their order."""
+    """Converts graphs of networkx, which must be all directed or all undirected. Nodes are numbered in their
+    order."""
     import networkx
 
     if isinstance(graphs, networkx.Graph) or not isinstance(graphs, Iterable):
@@ -147,7 +150,8 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
-    """Returns a tensor of a `Data` with a row for each node or edge; zeros if it has none."""
+    """Reads a tensor of a `Data`, which must have a row for each node or edge. Returns zeros if it doesn't
+    exist."""
     given = getattr(data, name, None)
     if given is None:
         return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
@@ -160,7 +164,8 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the columns with one direction of each edge; the other direction must exist, too."""
+    """Returns a mask of the columns of `index` that has one direction of each edge. Refuses an edge whose
+    other direction is missing."""
     forth: npt.NDArray[np.bool_] = index[0] < index[1]
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
@@ -171,7 +176,7 @@ def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int6
 
 
 def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
-    """Returns graphs of PyTorch Geometric; an undirected edge occurs in both directions."""
+    """Converts graphs of PyTorch Geometric. An undirected edge must occur in both directions."""
     from torch_geometric.data import Data
 
     if isinstance(graphs, Data) or not isinstance(graphs, Iterable):
@@ -210,12 +215,13 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
 def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
     from rdkit import Chem
 
-    # The start has no atoms, so it is no molecule.
+    # The initial state has no atoms, so None stands for it.
     return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]
 
 
 def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes: tuple[Any, Any], of_edges: tuple[Any, Any]) -> _gfn.Graphs:
-    """Returns graphs from arrays, in the arguments of `Graphs.of`; nodes and edges each have classes and attributes."""
+    """Builds graphs from the arguments of `Graphs.of`. `of_nodes` and `of_edges` each are classes and
+    attributes."""
     sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
     ends = rows(edges, "edges", "int64", [None])
     if ends.shape[1] != 2 or len(ptr) != len(sizes) + 1 or (np.diff(ptr) < 0).any() or (ptr[0], ptr[-1]) != (0, len(ends)):
@@ -225,7 +231,7 @@ def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes:
         )
     if ((sizes < 0) | (sizes > 65_535)).any():
         raise ValueError(f"n_nodes {sizes.tolist()}: expected 0 to 65535 for each graph")
-    # Each graph takes a bit per pair of nodes; a failed allocation would end the process.
+    # A graph takes a bit of memory per pair of nodes, and a failed allocation would end the process.
     total, pairs = int(sizes.sum()), int((sizes**2).sum())
     if total > _MOST_NODES or pairs > _MOST_PAIRS:
         what = f"{total} nodes and {pairs} pairs of them in {len(sizes)} graphs"
@@ -240,7 +246,7 @@ def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes:
 
 
 def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.uint16]:
-    """Returns a row of class and attributes for each of `n` nodes or edges."""
+    """Returns an array with a row for each of `n` nodes or edges: the class, then the attributes."""
     out = np.zeros((n, 1 + ATTRIBUTES), dtype=np.uint16)
     if classes is not None:
         classes = rows(classes, f"{of}_classes", "int64", [])
@@ -257,7 +263,7 @@ def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.ui
 
 
 def _within(values: npt.NDArray[np.int64], name: str, most: int) -> npt.NDArray[np.int64]:
-    """Returns numbers that are all from 0 to `most`."""
+    """Returns the numbers unchanged. Refuses numbers that aren't from 0 to `most`."""
     wrong = values[(values < 0) | (values > most)]
     if wrong.size:
         raise ValueError(f"{name} has {wrong[0]}: expected 0 to {most}")

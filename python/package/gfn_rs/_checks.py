@@ -1,4 +1,4 @@
-"""Checks of arguments."""
+"""Checks of arguments of public functions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
 
 
 def describe(*parts: Any) -> list[Any]:
-    """Returns the description of a run in a checkpoint, which is resumed with equal parts only. A function is
-    described as one."""
+    """Returns the description of a trainer's parts for its checkpoint. A run can be resumed only with equal
+    parts. A function is described by the words "a function"."""
     return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
 
 
 def existing_path(path: str | os.PathLike[str]) -> str:
-    """Returns the path of a checkpoint that exists."""
+    """Returns the path of a checkpoint as text. Refuses a path that doesn't exist."""
     path = os.fsdecode(path)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
@@ -44,7 +44,7 @@ def existing_path(path: str | os.PathLike[str]) -> str:
 
 
 def check_seed(value: int) -> int:
-    """Returns a seed of the library's random numbers."""
+    """Returns the seed. Refuses a number that isn't a seed of the library."""
     return count(value, "seed", most=LARGEST_SEED)
 
 
@@ -78,14 +78,14 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    """Returns a whole number within bounds."""
+    """Returns the number as an int. Refuses anything but a whole number from `least` to `most`."""
     check(n, name, int, Bounds(least, most))
     return int(n)
 
 
 def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """Returns the indices of selected ones of `n` things: by a number, a slice, a flat list or array of whole
-    numbers, or a mask."""
+    """Returns the indices of the things that `index` selects from `n` things: by a number, a slice, a flat
+    list or array of whole numbers, or a mask."""
     if not isinstance(index, slice):
         try:
             array = np.asarray(index)
@@ -93,8 +93,8 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
             array = np.asarray(None)
         if array.shape == (0,):
             array = array.astype(np.int64)
-        # True is not an index, although Python counts it as a number; and numpy reads the largest unsigned numbers as
-        # negative.
+        # True isn't an index, although Python counts it as a number. The largest unsigned numbers aren't
+        # either, because numpy would read them as negative.
         if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
             expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
             raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
@@ -102,7 +102,7 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
 
 
-# The methods of rules of graphs, and the methods of rules of graphs or of vectors.
+# The methods of rules for graphs; `_ASKED` also has the method of rules for vectors.
 OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
 _ASKED = (*OF_GRAPHS, "can_end")
 
@@ -137,7 +137,8 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
         array = np.asarray(answer)
     except Exception as error:
         raise TypeError(refused) from error
-    # Only booleans, whole and real numbers: numpy would take the real part of a complex number, and parse a text.
+    # Only booleans, whole and real numbers are accepted: numpy would take the real part of a complex number,
+    # and parse a text.
     if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
         raise TypeError(f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}")
     if array.ndim != 1:

@@ -9,18 +9,18 @@ import torch
 
 
 def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: int, seed: int) -> torch.Tensor:
-    """Returns the checked conditions that the function draws for a batch."""
+    """Calls a function that draws conditions for a batch, and checks its result."""
     return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
 
 
 def relabelled(function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int) -> torch.Tensor:
-    """Returns the checked conditions that objects get in hindsight."""
+    """Calls a function that gives objects new conditions in hindsight, and checks its result."""
     n, width = conditions.shape
     return checked(function(objects, conditions, np.random.default_rng(seed)), n, width, "the hindsight gave")
 
 
 def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
-    """Returns conditions as a tensor `[n, width]` of double precision."""
+    """Converts conditions to a tensor `[n, width]` of double precision. Refuses other shapes."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().numpy()
     try:
@@ -35,7 +35,8 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
 
 
 def check_presence(conditions: Any, width: int, message: str) -> None:
-    """Refuses conditions if they are given without need, or missing; `width` is that of the trainer or policy."""
+    """Refuses conditions if none are needed, and missing conditions if some are. `width` is the width that
+    the trainer or policy needs."""
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
         raise ValueError(f"{message.format(what)} with {width} numbers of them: expected them where it has some")

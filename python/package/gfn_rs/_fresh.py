@@ -1,4 +1,4 @@
-"""Fresh objects from a function."""
+"""Calls of the function of a `FreshSource`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from .trajectories import Trajectories
 def asked(
     function: Callable[[BatchRequest, np.random.Generator], Any], request: tuple[int, int, bool], n_conditions: int, seed: int
 ) -> _gfn.Paths | tuple[Any, Any, Any] | None:
-    """Returns trajectories, or objects, their log R and their conditions; None if there are none yet."""
+    """Calls the function and checks its result. Returns trajectories, or objects with their log R and
+    conditions; None if there are none yet."""
     answer = function(BatchRequest(*request), np.random.default_rng(seed))
     if answer is None:
         return None

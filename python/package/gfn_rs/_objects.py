@@ -1,4 +1,4 @@
-"""Objects as arrays."""
+"""Conversions of objects to arrays."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     if array.ndim == 0:
         raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}")
     if array.ndim == 1 and array.size == 0:
-        # An empty list has neither kind nor widths.
+        # An empty list has neither a dtype nor a width, so an empty array of any fitting width stands for it.
         array = np.empty((0, *(2 if width is None else width for width in widths)), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
         raise TypeError(f"{who} is an array of {array.dtype}: expected one of {kind} and shape {shape}")
@@ -40,7 +40,7 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
 
 
 def lines(molecules: Any, who: str) -> list[str]:
-    """Returns SMILES, each with an optional name after it, or molecules of RDKit, as texts."""
+    """Converts SMILES, each with an optional name after it, or molecules of RDKit to texts."""
 
     def refusal(what: str) -> TypeError:
         return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")

@@ -24,7 +24,7 @@ from .updates import Average
 
 @dataclass
 class Parts:
-    """Parts of a trainer; the extension reads the attributes of each."""
+    """The parts of a trainer. The extension reads each attribute."""
 
     prior: tuple[Policy, list[tuple[str, torch.Tensor]]] | None
     teacher: Teacher | None
@@ -96,7 +96,8 @@ def parts(
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Returns the shares of a batch that are replayed and given, and the source of paths to their objects."""
+    """Returns the share of replayed and the share of given objects in a batch, and the rule by which paths to
+    them are drawn."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
@@ -114,7 +115,7 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
 
 
 def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
-    """Returns the policy of a trainer in its current state, or a policy without parameters."""
+    """Returns the prior's policy, and its parameters if it is a trainer's policy in its current state."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
@@ -125,7 +126,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, lis
         raise ValueError(f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new trainer has")
     if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
         raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
-    # A shared module would be trained by both trainers, so the prior gets a copy.
+    # Two trainers would train a shared module, so the prior gets a copy of it.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
@@ -133,7 +134,7 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, lis
 
 
 def _tensors(module: Any) -> set[int]:
-    """Returns the addresses of the tensors of a module."""
+    """Returns the memory addresses of a module's tensors."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
 
@@ -145,7 +146,7 @@ def _equal(one: Environment, other: Environment) -> bool:
 
 
 def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
-    """Returns given objects and their conditions."""
+    """Returns the objects of a data set and their conditions."""
     check_presence(data.conditions, n_conditions, "{} of given objects for a trainer")
     conditions = None
     if data.conditions is not None:
@@ -157,7 +158,7 @@ def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.
 
 
 def _fingerprint(named: list[tuple[str, Any]]) -> str:
-    """Returns a hash of arrays, tensors and graphs by name, because a run is resumed with equal ones only."""
+    """Returns a hash of named arrays, tensors and graphs. A run can be resumed only with equal ones."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -185,7 +186,8 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any] | None:
-    """Returns an array of numbers or texts, or None. The `repr` of a long array would leave out its middle."""
+    """Converts a value to an array of numbers or texts; None if it isn't one. Its `repr` isn't enough,
+    because it leaves out the middle of a long array."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

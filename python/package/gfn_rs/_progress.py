@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Line:
-    """A line of progress on a terminal; without a terminal it writes nothing."""
+    """A line of progress on a terminal. It writes nothing if there is no terminal."""
 
     def __init__(self, steps: int, shown: bool) -> None:
         self._steps, self._shown = steps, shown

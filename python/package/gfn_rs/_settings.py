@@ -1,4 +1,5 @@
-"""Settings are dataclasses; the extension reads their attributes, or dictionaries that they convert themselves to."""
+"""Base classes of settings. Settings are dataclasses, and the extension reads their attributes or
+dictionaries made of them."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ MOST = 2**40
 AT_ONCE = 2**28
 # The largest size of a network, a state or a batch: a failed allocation would end the process.
 LARGEST_SIZE = 2**20
-# The largest seed.
+# The largest seed of random numbers.
 LARGEST_SEED = 2**64 - 1
 
 
@@ -66,7 +67,8 @@ def bounds(
 
 
 def needs(other: str, *values: str) -> dict[str, Any]:
-    """Returns the metadata of a field that has a meaning only if `other`, a field, has one of these values."""
+    """Returns the metadata of a field that has a meaning only if the field `other` has one of these
+    values."""
     return {"needs": (other, values)}
 
 
@@ -76,17 +78,17 @@ COUNT = bounds(0, MOST)
 SHARE = bounds(0.0, 1.0)
 # The bounds of a number that may be 0.
 NOT_NEGATIVE = bounds(0.0)
-# The bounds of a number that may not be 0.
+# The bounds of a number that must be above 0.
 POSITIVE = bounds(above=0.0)
 
 
 def variant(name: str) -> str:
-    """Returns a name in the form of Rust's enums: `SharedTorso` for `shared_torso`."""
+    """Converts a name to the spelling of Rust's enums: `shared_torso` becomes `SharedTorso`."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def plain(value: Any, name: str) -> Any:
-    """Returns a number, path, array or object as a value of JSON."""
+    """Converts a number, path, array or object to a value of JSON."""
     if hasattr(value, "_json"):
         return value._json()
     if isinstance(value, np.generic):
@@ -136,7 +138,7 @@ def _words(hint: Any) -> str:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Returns True if a value has a type, as the classes of settings declare them."""
+    """Returns True if a value has the type `hint`, which is any type that the classes of settings use."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is Any or hint is ArrayLike:
         return True
@@ -153,7 +155,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is not None and issubclass(origin, Sequence):
-        # A text is a sequence of texts, which is never intended.
+        # A text is a sequence of texts for Python, but is never meant as one.
         return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
     if origin is dict:
         return isinstance(value, dict)
@@ -163,13 +165,14 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _counts(hint: Any) -> bool:
-    """Returns True for a type with whole numbers, which all count something, so that they are at least 0."""
+    """Returns True for a type that contains whole numbers. They all count something, so they are at least
+    0."""
     return hint is int or any(_counts(part) for part in typing.get_args(hint))
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Refuses a number, or a list that contains it, outside of `whole`, the bounds of whole numbers, or `real`,
-    the bounds of all numbers."""
+    """Refuses a number outside of its bounds, also in a list: `whole` for whole numbers, `real` for all
+    numbers."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)
@@ -203,7 +206,7 @@ def _is_choice(hint: Any) -> bool:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """Returns the types of a class's fields. It is cached, because it takes a millisecond."""
+    """Returns the types of a class's fields. The result is cached, because it takes a millisecond."""
     return typing.get_type_hints(kind)
 
 
@@ -237,14 +240,14 @@ class Settings:
                     raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:
-        """Returns the values by their names in the extension."""
+        """Returns the values of all settings by their names in the extension."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 
     def _described(self) -> Any:
-        """Returns the description in checkpoints."""
+        """Returns the description of the settings that checkpoints contain."""
         return self._values()
 
     def _by_class(self) -> dict[str, Any]:
-        """Returns `{class: values}`, as the extension reads it."""
+        """Returns `{class name: values}`, which is what the extension reads."""
         return {type(self).__name__: self._values()}

@@ -1,4 +1,4 @@
-"""Tables of observations: columns of numbers, and columns of levels."""
+"""Tables of observations, with columns of numbers or columns of levels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The largest number of distinct values of a column whose values are its levels.
+# The largest number of distinct values that a column may have for its values to be levels.
 MAX_LEVELS = 20
 
 
@@ -37,7 +37,7 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
 
 
 def _convert_numbers(column: Any) -> Any:
-    """Converts a column of objects that are all numbers to a column of numbers."""
+    """Converts a column of Python objects that are all numbers to an array of numbers."""
     if column.dtype != object:
         return column
     values = column.tolist()

@@ -148,7 +148,7 @@ class Condition(Settings):
 
 
 class _Encoding(Settings):
-    """The base class of `Conditioning`, with the extension's part of it."""
+    """The base class of `Conditioning`, which holds the extension's object."""
 
     _conditioner: _gfn.Conditioner
 
@@ -196,7 +196,7 @@ class Conditioning(_Encoding):
 
     @property
     def width(self) -> int:
-        """The number of numbers in a condition's vector."""
+        """The number of entries of a condition's vector."""
         return self._conditioner.width
 
     def draw(self, n: int, seed: int = 0) -> torch.Tensor:

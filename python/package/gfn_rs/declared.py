@@ -15,7 +15,7 @@ from ._settings import Settings, bounds, plain
 from .envs import Environment, describe_graphs
 from .steps import Moves
 
-# The bounds of a number above all values of entries.
+# The bounds of the setting `values`, which is above all values of a vector's entries.
 _VALUES = bounds(2, 65_536)
 
 
@@ -181,13 +181,13 @@ class GraphEnv(Environment):
 
 
 class VectorMoves:
-    """Forward moves of a batch of vectors, as arrays of one length."""
+    """The forward moves of a batch of vectors, as arrays of equal length with an entry per move."""
 
     def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
         self.state = state
-        """The index in the batch of the vector of each move."""
+        """The index of each move's vector in the batch."""
         self.number = number
-        """The number of each move among the environment's moves."""
+        """The number of each move in the list of the environment's moves."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -244,7 +244,8 @@ class VectorEnv(Environment):
     def __post_init__(self) -> None:
         for name in ("changes", "start"):
             if isinstance(value := getattr(self, name), np.ndarray):
-                # Environments are compared by `==`, which arrays answer entry by entry.
+                # Arrays become tuples, because environments are compared by `==`, which arrays answer entry
+                # by entry.
                 object.__setattr__(self, name, tuple(tuple(row) for row in np.atleast_2d(value).tolist()))
         super().__post_init__()
 
@@ -267,7 +268,7 @@ class VectorEnv(Environment):
 
 
 def _array(value: Any, name: str) -> npt.NDArray[Any]:
-    """Returns an array of rows of one length."""
+    """Converts a setting to an array. Refuses rows of different lengths."""
     try:
         return np.asarray(value)
     except ValueError as error:
@@ -275,7 +276,7 @@ def _array(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Returns rows of small whole numbers."""
+    """Converts a setting to an array of rows of whole numbers. Refuses other arrays."""
     rows = _array(value, name)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
         raise ValueError(f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers {shape}")
@@ -375,7 +376,7 @@ class Env(Environment):
         return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:
-        """Returns True if the rules define the method themselves."""
+        """Returns True if the rules define this method, instead of inheriting it from `EnvRules`."""
         own = getattr(self.rules, method, None)
         return callable(own) and getattr(own, "__func__", own) is not getattr(EnvRules, method)
 
@@ -384,5 +385,5 @@ class Env(Environment):
         return {**{name: plain(getattr(self, name), name) for name in names}, "reverses": self._has("reverse")}
 
 
-# The methods of `EnvRules`; all but the last two are required.
+# The methods of `EnvRules`. Rules must define all of them but the last two.
 _STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")

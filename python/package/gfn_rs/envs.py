@@ -17,17 +17,17 @@ from .steps import Walkable
 
 
 class Coverage(NamedTuple):
-    """The part of an environment that was checked."""
+    """The states of an environment that a check visited."""
 
     visited: int
     """The number of distinct states that random walks visited."""
     states: int | None
-    """The number of these and of all states that backward moves lead to; None if there are too many, so that
-    backward walks were sampled."""
+    """The number of visited states and of all states to which backward moves lead from them. None if there
+    are too many, so that backward walks were sampled."""
 
 
 class Environment(Walkable, Settings):
-    """The base class of environments."""
+    """The base class of environments, which are also settings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,14 +53,14 @@ class Environment(Walkable, Settings):
 
 
 def describe_graphs(graphs: _gfn.Graphs) -> Any:
-    """Returns the description, for checkpoints, of graphs that an environment starts from."""
+    """Returns the description that checkpoints contain of the graphs that an environment starts from."""
     return [graphs.n_nodes.tolist(), graphs.edges.tolist(), graphs.node_classes.tolist()]
 
 
 @dataclass(frozen=True)
 class Ring(Environment):
-    """All graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`; the library's reward
-    is `RingReward`."""
+    """All graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`. The library's reward
+    for them is `RingReward`."""
 
     n_nodes: int
     directed: bool = True
@@ -129,7 +129,8 @@ class Encoding(NamedTuple):
 
 
 class _OfMolecules(Environment):
-    """The base class of environments of molecules, with custom rules and the meaning of classes."""
+    """The base class of environments of molecules. They accept custom rules, and name the classes of
+    graphs."""
 
     rules: Any
 
@@ -164,7 +165,8 @@ class _OfMolecules(Environment):
         return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
 
     def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
-        """Returns the reason for each row for which `accepts` is False."""
+        """Returns the reason for the refusal of each molecule for which `accepts` is False, by the molecule's
+        row."""
         return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
 
 
@@ -226,7 +228,7 @@ class Molecules(_OfMolecules):
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # Descriptions of runs without scaffolds or stereochemistry do not contain these settings.
+        # Settings for scaffolds or stereochemistry that aren't used are left out of the descriptions of runs.
         unknown: tuple[str, ...] = () if self.stereo else ("stereo",)
         if self.scaffold is None and self.attachments is None and not self.told_apart:
             unknown += "scaffold", "attachments", "told_apart"
@@ -234,15 +236,15 @@ class Molecules(_OfMolecules):
 
 
 class Trees(NamedTuple):
-    """The trees of fragments that molecules can be built as."""
+    """The trees of fragments as which molecules can be built."""
 
     graphs: _gfn.Graphs
     molecule: npt.NDArray[np.int64]
-    """The row of the molecule of each tree."""
+    """The row of each tree's molecule."""
 
 
 class _OfFile(_OfMolecules):
-    """The base class of `Fragments`, with the text of its file."""
+    """The base class of `Fragments`, which stores the text of the library's file."""
 
     _fragments: str | None
 
@@ -302,8 +304,8 @@ class Fragments(_OfFile):
         return Trees(graphs, np.asarray(rows, dtype=np.int64))
 
     def _shared(self, molecules: Sequence[Any]) -> Trees:
-        """Returns the same number of trees for each molecule, repeated if it has fewer: a data set in which
-        molecules count equally."""
+        """Returns the same number of trees for each molecule. A molecule's trees are repeated if it has
+        fewer, so that all molecules count equally in a data set."""
         graphs, molecule = self.trees(molecules)
         n = np.bincount(molecule)
         rows = (np.cumsum(n) - n)[:, None] + np.arange(n.max(initial=0)) % n[:, None]
@@ -323,7 +325,7 @@ class Fragments(_OfFile):
 
     @classmethod
     def _restore(cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None) -> Fragments:
-        """Returns an environment that was pickled, from the text of its file."""
+        """Returns the environment that was pickled, built from the text of its file."""
         made = object.__new__(cls)
         for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library), ("rules", rules)):
             object.__setattr__(made, name, value)
@@ -471,8 +473,8 @@ class SetAddition(Environment):
 
 @dataclass(frozen=True)
 class PerfectBinaryTree(Environment):
-    """A path from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]`: 0 below the
-    node, 1 left, 2 right."""
+    """A path from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]` with an entry per
+    level: 0 if the path hasn't got there yet, 1 for left, 2 for right."""
 
     depth: int
 

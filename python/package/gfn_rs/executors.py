@@ -29,14 +29,15 @@ from .trajectories import Sampler, Trajectories
 if TYPE_CHECKING:
     from .training import Trainer
 
-# The number of seconds between two checks for Ctrl-C, progress and missing answers.
+# The number of seconds between two checks for Ctrl-C, for progress and for missing results.
 _LOOK = 0.2
 # The number of seconds after which a batch shows its progress on a terminal.
 _SLOW = 2.0
-# The number of seconds that workers may take to start and to return answers, in addition to the time of the objects.
+# The number of seconds that workers may take to start and to return results, in addition to the time limits
+# of the objects.
 _GRACE = 60.0
 
-# The bounds of a time limit.
+# The bounds of a time limit in seconds.
 _SECONDS = Bounds(above=0.0, what="seconds")
 
 Numbers = npt.NDArray[np.float64]
@@ -101,19 +102,21 @@ class ParallelReward:
         check(on_failure, "on_failure", float | None)
         self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
-        """The number of objects that got `on_failure` so far."""
+        """The number of objects that got `on_failure` as log R so far."""
         self._calls = itertools.count()
 
     @property
     def partial_log_reward(self) -> Callable[..., Numbers]:
-        """The method of the function, computed in the same way; an `AttributeError` if it has none."""
+        """A function that computes the method `partial_log_reward` of `function` in the workers. Raises an
+        `AttributeError` if `function` has no such method."""
         if not callable(getattr(self.function, "partial_log_reward", None)):
             raise AttributeError(f"{type(self.function).__name__} has no partial_log_reward")
         return partial(self._compute, "partial_log_reward")
 
     @property
     def executor(self) -> Executor:
-        """The executor of the function. Assign another one if it broke, and continue training."""
+        """The executor that computes the function. Assign another executor if it broke, and continue
+        training."""
         return self._executor
 
     @executor.setter
@@ -124,7 +127,7 @@ class ParallelReward:
         return self._compute("__call__", states, conditions)
 
     def _compute(self, method: str, states: Any, conditions: Any = None) -> Numbers:
-        """Returns log R of all states."""
+        """Computes log R of all states by a method of the function, in the workers."""
         n = len(states)
         given = None if conditions is None else torch.as_tensor(conditions).detach().cpu().numpy()
         out = np.empty(n)
@@ -172,7 +175,7 @@ class ParallelReward:
                     sys.stderr.write(f"\rreward: {n - left} of {n} objects".ljust(40))
                     sys.stderr.flush()
         finally:
-            # Work that hasn't begun is dropped after an error, or after Ctrl-C.
+            # Calls that haven't begun are cancelled after an error or after Ctrl-C.
             for future in asked:
                 future.cancel()
             if shown:
@@ -182,7 +185,8 @@ class ParallelReward:
 
     def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
         try:
-            # Each call has its own number: Dask would answer a repeated call with the failure of the earlier one.
+            # Each call has a number of its own: otherwise Dask would answer a repeated call with the failure
+            # of the earlier call.
             return self._executor.submit(_compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls))
         except RuntimeError as error:
             raise _broken_executor("reward", self._executor, error) from error
@@ -190,7 +194,7 @@ class ParallelReward:
 
 @dataclass(frozen=True)
 class _Walks:
-    """Trajectories in transit between processes: moves, which are replayed where they arrive."""
+    """Trajectories on their way between processes. Only moves are sent, which the receiver replays."""
 
     moves: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
@@ -271,7 +275,8 @@ class Actors:
 
     @property
     def make(self) -> Callable[[int], "Trainer"]:
-        """The function that makes a worker's trainer. Assign another one if it failed, and continue training."""
+        """The function that makes a worker's trainer. Assign another function if it failed, and continue
+        training."""
         return self._make
 
     @make.setter
@@ -279,12 +284,12 @@ class Actors:
         if isinstance(make, type) or not callable(make):
             raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
         self.close()
-        # Workers make a new trainer for each value of `_run`.
+        # Workers make a new trainer whenever the value of `_run` changes.
         self._make, self._run = make, uuid.uuid4().hex
 
     @property
     def executor(self) -> Executor:
-        """The executor of the workers. Assign another one if it broke, and continue training."""
+        """The executor of the workers. Assign another executor if it broke, and continue training."""
         return self._executor
 
     @executor.setter
@@ -294,7 +299,7 @@ class Actors:
         self._executor = executor
 
     def close(self) -> None:
-        """Drops the open calls. A trainer that continues opens new ones."""
+        """Cancels the calls that haven't begun. A trainer that continues makes new calls."""
         for future in self._open_calls:
             future.cancel()
         self._open_calls, self._in_a_row = set(), 0
@@ -311,7 +316,7 @@ class Actors:
     def _attach(
         self, trainer: "Trainer", batch: int, n_conditions: int, conditions: Conditions | Conditioning | None
     ) -> None:
-        """Registers the trainer to sample for from now on."""
+        """Registers the trainer for which the workers sample from now on."""
         self._check_free(n_conditions, conditions)
         rng = np.random.default_rng()
         if isinstance(conditions, Conditioning):
@@ -325,7 +330,7 @@ class Actors:
         try:
             taken = self._wait_for_objects(request)
         except BaseException:
-            # The step isn't counted.
+            # The step failed, so it isn't counted.
             self._step -= 1
             raise
         if not taken:
@@ -337,9 +342,10 @@ class Actors:
         return FreshObjects(drawn)
 
     def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
-        """Waits until there are enough trajectories, and returns them; returns all of them if a buffer takes more
-        than a batch."""
-        # The number of objects that must arrive so that no object is used more often than `max_reuse` on average.
+        """Waits until there are enough trajectories for a batch, and returns them. If a buffer accepts more
+        objects than a batch has, it returns all trajectories."""
+        # The number of objects that must arrive so that objects aren't trained on more often than `max_reuse`
+        # times on average.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
         enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
@@ -357,7 +363,7 @@ class Actors:
             wait(self._open_calls, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
     def _collect(self) -> None:
-        """Receives finished calls."""
+        """Receives the results of finished calls."""
         for future in [future for future in self._open_calls if future.done()]:
             self._open_calls.discard(future)
             error = _error_of(future)
@@ -389,7 +395,7 @@ class Actors:
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
-        """Keeps calls open, unless a full batch is already waiting."""
+        """Makes new calls so that `tasks` calls are open, unless a full batch is already waiting."""
         if self._parameters is None:
             raise RuntimeError(
                 "these actors have no trainer: give them to one, `sources=[gfn.FreshSource(actors)]`"
@@ -407,7 +413,7 @@ class Actors:
                 raise _broken_executor("actors", self._executor, error) from error
 
     def _take(self, most: int) -> list[Trajectories]:
-        """Removes and returns at most `most` trajectories, oldest first."""
+        """Removes and returns at most `most` of the trajectories that arrived, oldest first."""
         taken: list[Trajectories] = []
         while most > 0 and self._ready:
             step, some = self._ready.pop(0)
@@ -431,8 +437,8 @@ def _draw_in_worker(
     epsilon: float,
     number: int,
 ) -> tuple[int, _Walks | str]:
-    """Samples trajectories with these parameters in a worker; returns them with log R, or the text of an
-    error."""
+    """Samples trajectories with these parameters; runs in a worker. Returns the step of the parameters, and
+    the trajectories with log R, or the text of an error."""
     try:
         if getattr(_WORKER, "run", None) != run:
             _WORKER.trainer, _WORKER.run = make(number), run
@@ -449,7 +455,7 @@ def _draw_in_worker(
         under = None if drawn.conditions is None else drawn.conditions
         walks = _Walks(drawn._paths.walked().numpy(), drawn.offsets, drawn._paths.instances(), drawn.log_rewards, under)
     except Exception as error:
-        # Errors are sent as text, because not every error can be pickled.
+        # The error is sent as text, because not every error can be pickled.
         return step, f"{type(error).__name__}: {error}"
     return step, walks
 
@@ -469,7 +475,7 @@ def _broken_executor(whose: str, executor: Executor, error: BaseException) -> Ru
 
 
 def _error_of(future: Future[Any]) -> BaseException | None:
-    """Returns the exception of a future, or of a cancelled future; None if it has none."""
+    """Returns the exception of a finished or cancelled call; None if it succeeded."""
     try:
         return future.exception()
     except CancelledError as error:
@@ -490,7 +496,7 @@ def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> 
 
 
 def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int) -> Numbers:
-    """Computes log R of some states in a worker."""
+    """Computes log R of a chunk of states; runs in a worker."""
     called = function if method == "__call__" else getattr(function, method)
     more = () if conditions is None else (torch.tensor(conditions),)
     with _time_limit(None if timeout is None else timeout * len(states)):
@@ -499,7 +505,8 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
         given = given.detach().cpu()
         given = (given.double() if given.is_floating_point() else given).numpy()
     array = np.asarray(given)
-    # numpy would take the real part of a complex number, and parse a text.
+    # Elements of other types are refused, because numpy would take the real part of a complex number, and
+    # parse a text.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         what = f"a {type(given).__name__} with elements of type {array.dtype}"
         raise TypeError(f"the reward returned {what}, expected real numbers: return an array of log R, one number per state")
@@ -510,12 +517,14 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
 
 
 class _TooLong(BaseException):
-    """An interruption by the alarm; not an `Exception`, so that a function that catches these doesn't catch it."""
+    """An interruption by the alarm. It isn't an `Exception`, so that a function that catches exceptions
+    doesn't catch it."""
 
 
 @contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Interrupts a function after `seconds`, if it runs in the main thread of a process that has alarms."""
+    """Interrupts the enclosed code after `seconds`, if it runs in the main thread of a process that has
+    alarms."""
     if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -531,5 +540,5 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         raise TimeoutError(f"it took longer than {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        # The handler is None if it wasn't set in Python.
+        # The previous handler is None if it wasn't set in Python; the default handler replaces it then.
         signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

@@ -9,7 +9,7 @@ from ._settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Settings, plain
 from .schedules import Linear, Number, schedule_json
 
 EPSILON = Linear(0.1, 0.01, 2_000)
-"""The default share of uniform actions."""
+"""The default of `Exploration.epsilon`, the share of uniform actions."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class Exploration(Settings):
     max_steps: int = field(default=100_000, metadata=COUNT)
 
     def __reduce__(self) -> Any:
-        # A copy must keep the default object itself, because it is recognised by identity.
+        # The default object itself must be kept by a copy, because it is recognised by identity.
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         if self.epsilon is EPSILON:
             del values["epsilon"]
         return _restore, (values,)
 
     def _training(self) -> dict[str, Any]:
-        """Returns the settings in the form of the trainer's configuration."""
+        """Returns the settings that the trainer's configuration in the extension has."""
         schedules = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "max_steps"}
         if self.epsilon is EPSILON:
-            # The library chooses the default: 0 if exploration isn't possible.
+            # The library then chooses the default, which is 0 if exploration isn't possible.
             del schedules["epsilon"]
         values = {name: schedule_json(0.0 if value is None else value) for name, value in schedules.items()}
         return {**values, "max_steps": plain(self.max_steps, "max_steps")}

@@ -47,7 +47,7 @@ def note_settings(value: Any) -> Any:
 
 
 class _CustomPart(Exception):
-    """A rule, module or function, which can't be restored from a file."""
+    """Raised for a rule, module or function, which can't be restored from a file."""
 
 
 def _restore_settings(note: Any) -> Any:
@@ -59,7 +59,7 @@ def _restore_settings(note: Any) -> Any:
         raise _CustomPart(note["own"])
     if "class" in note:
         kind = vars(gfn_rs).get(note["class"])
-        # The check keeps a malicious file from calling anything else.
+        # The class is checked so that a malicious file can't make Python call anything else.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
             raise ValueError(f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version")
         values = {name: _restore_settings(value) for name, value in note["values"].items()}

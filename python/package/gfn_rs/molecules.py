@@ -17,12 +17,13 @@ from ._settings import Settings, check
 
 
 class MoleculesRead(NamedTuple):
-    """The molecules of a file."""
+    """The molecules that were read from a file or list."""
 
     smiles: list[str]
     """The canonical SMILES of the molecules that could be read, in order."""
     report: str
-    """The changed and skipped lines: the number for each reason, and the first of them."""
+    """A text about the changed and skipped lines: the number of lines for each reason, and the first of
+    them."""
 
 
 def read_molecules(
@@ -170,7 +171,7 @@ class Ranking:
         return it
 
     def best(self, k: int) -> Ranking:
-        """Returns the best `k` molecules."""
+        """Returns the ranking of the best `k` molecules."""
         return self._of(self._ranking.best(k))
 
     def diverse(self, k: int, similarity: float = 0.7) -> Ranking:
@@ -193,25 +194,25 @@ class Ranking:
 
     @property
     def log_scores(self) -> npt.NDArray[np.float64]:
-        """The log-scores, `[n]`."""
+        """The log-score of each molecule, `[n]`, best first."""
         return self._ranking.log_scores()
 
     @property
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
-        """The further numbers, `[n]` each."""
+        """The further numbers of the molecules by name, `[n]` each."""
         return dict(self._ranking.columns())
 
     def csv(self) -> str:
-        """Returns the table: SMILES, log-scores and further numbers."""
+        """Returns the table as CSV: SMILES, log-scores and further numbers of each molecule."""
         return self._ranking.csv()
 
     def sdf(self) -> str:
-        """Returns the SD file (V2000), with the same data. A molecule that doesn't fit the format is an
-        error; `write` leaves it out."""
+        """Returns the text of an SD file (V2000) with the same data as the table. A molecule that doesn't fit
+        the format is an error; `write` leaves it out."""
         return self._ranking.sdf()
 
     def svg(self, title: str = "", shown: int = 24) -> str:
-        """Returns a sheet of pictures of the first `shown` molecules."""
+        """Returns an SVG with pictures of the first `shown` molecules."""
         return self._ranking.svg(title, shown)
 
     def write(self, folder: str | PathLike[str], title: str = "", shown: int = 24) -> None:

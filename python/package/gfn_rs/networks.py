@@ -1,4 +1,4 @@
-"""Networks that were built from the settings of a policy: torch modules."""
+"""Networks built from the settings of a policy. They are torch modules."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Evaluation:
 
     @property
     def log_pf(self) -> torch.Tensor:
-        """log P_F of each of `moves`."""
+        """log P_F of each move in `moves`."""
         log_pf: torch.Tensor = self._forward[2]
         return log_pf
 
     @property
     def log_pb(self) -> torch.Tensor:
-        """log P_B of each of `backward_moves`."""
+        """log P_B of each move in `backward_moves`."""
         log_pb: torch.Tensor = self._backward[2]
         return log_pb
 
@@ -68,7 +68,7 @@ class Evaluation:
 
 
 class _Scope(torch.nn.Module):
-    """A module that groups parameters under a common name."""
+    """A module that groups parameters whose names begin alike."""
 
 
 class Network(torch.nn.Module):
@@ -87,7 +87,7 @@ class Network(torch.nn.Module):
         super().__init__()
         self.env, self.settings = env, settings
         self._build_settings = build_settings
-        # True once a trainer uses it.
+        # The flag is True once a trainer uses the network.
         self._trained = False
         self._fixed_names: set[str] = set()
         self._show_parameters(session)
@@ -120,7 +120,7 @@ class Network(torch.nn.Module):
         return Network(env, settings, _new_session(env, settings, build_settings), build_settings)
 
     def _show_parameters(self, session: _gfn.Session) -> None:
-        """Registers the parameters of a session as this module's."""
+        """Registers the parameters of a session as parameters of this module."""
         self._session = session
         for name in list(self._modules):
             delattr(self, name)
@@ -134,7 +134,8 @@ class Network(torch.nn.Module):
         self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
         if not self._fixed_names:
-            # The fixed tensors are noise, as long as the user has frozen nothing; "" is never a name.
+            # Tensors without gradient are noise, as long as the user has frozen nothing. The name "" belongs
+            # to no tensor.
             self._fixed_names = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
         for path, tensor in tensors:
             if id(tensor) in known:
@@ -147,14 +148,16 @@ class Network(torch.nn.Module):
                 holder = holder.get_submodule(scope)
             self._registered.append((holder._buffers if path in self._fixed_names else holder._parameters, name, tensor))
             if path not in self._fixed_names:
-                # The mark makes torch treat the library's own tensor as a parameter, without a copy.
+                # The mark `_is_param` makes torch treat the library's own tensor as a parameter, without a
+                # copy.
                 tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
                 holder.register_buffer(name, tensor)
 
     def _check_own(self) -> None:
-        """Refuses tensors that replaced the library's own, because the library wouldn't compute with them."""
+        """Refuses to continue if tensors replaced the library's own parameters, because the library wouldn't
+        compute with them."""
         for held, name, tensor in self._registered:
             if held.get(name) is not tensor:
                 raise ValueError(
@@ -163,7 +166,8 @@ class Network(torch.nn.Module):
                 )
 
     def _lend_policy(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
-        """Returns the session that `take` makes of this policy. If `take` fails, the policy is restored."""
+        """Passes the policy to `take`, and returns the session that `take` makes of it. If `take` fails, the
+        policy is restored."""
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         try:
             return take(self._session)
@@ -203,7 +207,7 @@ class Network(torch.nn.Module):
 
     @property
     def n_conditions(self) -> int:
-        """The width of a condition; 0 without conditions."""
+        """The number of numbers in a condition; 0 without conditions."""
         return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
@@ -271,16 +275,17 @@ def _freeze(network: Network, names: list[str]) -> None:
 
 
 def _no_reward(states: Any, conditions: Any = None) -> Any:
-    """Returns a log R of 0 for each state."""
+    """Returns log R = 0 for each state."""
     return np.zeros(len(states))
 
 
 def _new_session(env: Environment, settings: Policy, build_settings: dict[str, Any]) -> _gfn.Session:
-    """Returns a session for a policy alone: nothing trains it, and its reward is only checked."""
+    """Returns a session that only holds a policy. Nothing trains the policy, and the session's reward isn't
+    used."""
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
     objective: Objective = DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
     if isinstance(settings, Uniform):
-        # The objective needs no log Z.
+        # The objective needs no log Z, for policies that don't estimate it.
         objective = LogPartitionVariance()
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],

@@ -21,24 +21,26 @@ def _advantage(name: Advantage, lambda_: float) -> Any:
 
 
 class Objective(Settings):
-    """The base class of objectives."""
+    """The base class of all objectives."""
 
     regression: Regression = "squared"
 
     def _loss(self) -> Any:
-        """Returns the function of a custom objective."""
+        """Returns the Python function of a custom objective; None for any other objective."""
         return None
 
     def _prior(self) -> Any:
-        """Returns the trainer, or the policy without parameters, that the objective is relative to."""
+        """Returns the prior of a relative objective, a trainer or a policy without parameters; None for any
+        other objective."""
         return None
 
     def _parts(self) -> dict[str, Any]:
-        """Returns the settings of the parts that the objective needs in a trainer."""
+        """Returns the settings of the trainer's parts that the objective needs."""
         return {}
 
     def _intrinsic(self) -> tuple[dict[str, Any], Any] | None:
-        """Returns the coefficients of intrinsic rewards, and the settings or the function of their novelty."""
+        """Returns the coefficients of intrinsic rewards, and the settings or the function of their novelty;
+        None without intrinsic rewards."""
         return None
 
 
@@ -54,7 +56,7 @@ class _Regression(Objective):
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # The trainer reads it instead.
+        # The trainer reads this setting itself, so the objective's values don't contain it.
         del values["regression"]
         return values
 
@@ -124,7 +126,7 @@ class RelativeTrajectoryBalance(_Relative):
 
 @dataclass(frozen=True)
 class RelativeLogPartitionVariance(_Relative):
-    """The variance form of `RelativeTrajectoryBalance`: the mean over a batch replaces log Z."""
+    """The variance form of `RelativeTrajectoryBalance`: a mean over the batch replaces the learned log Z."""
 
     prior: Any
     beta: float = 1.0
@@ -215,7 +217,7 @@ class RandomDistillation(Settings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """Returns the settings by their names in the extension."""
+        """Returns the settings of the networks by their names in the extension."""
         values = self._values()
         return {"mlp": {"hidden": values["hidden"]}, "outputs": values["outputs"], "adam": {"lr": values["lr"]}}
 
@@ -262,7 +264,7 @@ class AugmentedTrajectoryBalance(_Augmented):
 
 @dataclass(frozen=True)
 class AugmentedDetailedBalance(_Augmented):
-    """Detailed balance with intrinsic rewards, with the settings of `AugmentedTrajectoryBalance`."""
+    """Detailed balance with intrinsic rewards. The settings are those of `AugmentedTrajectoryBalance`."""
 
     edges: Number
     terminal: Number = 0.0

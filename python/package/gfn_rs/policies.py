@@ -28,10 +28,10 @@ Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
 
 
 class Policy(Settings):
-    """The base class of the settings of networks."""
+    """The base class of policies, which are the settings of networks."""
 
     def _module(self) -> Any:
-        """Returns the torch module of a policy around one."""
+        """Returns the custom torch module in this policy; None if it has none."""
         return None
 
     @suggests_names
@@ -80,10 +80,11 @@ def _perceptron(policy: Any) -> dict[str, Any]:
 
 
 class _Graphs(Policy):
-    """The base class of networks of graphs."""
+    """The base class of the settings of networks of graphs."""
 
     def _described(self) -> Any:
-        # Checkpoints from before these settings are of networks with these values, and don't name them.
+        # The settings in this list are left out of a description if they have these values, so that
+        # checkpoints from before the settings fit.
         before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
         before.append(("closed_walks", None))
         return {name: value for name, value in self._values().items() if (name, value) not in before}
@@ -185,7 +186,7 @@ class EdgeMlp(Policy):
 
 
 class _OwnNetwork(Policy):
-    """The base class of policies around a module: a `torch.nn.Module`, or any callable with
+    """The base class of policies around a custom module: a `torch.nn.Module`, or any callable with
     `named_parameters`."""
 
     _takes: str

@@ -20,7 +20,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class _Result:
-    """The base class of results. Results are equal if they have the same class and equal values."""
+    """The base class of results. Two results are equal if they have the same class and equal values."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -34,15 +34,15 @@ class Distances(_Result):
     """Distances between the policy's distribution and the target."""
 
     l1: float
-    """The sum of absolute differences."""
+    """The sum over objects of the absolute difference of the two probabilities."""
     tv: float
-    """Total variation, half of `l1`."""
+    """The total variation, which is half of `l1`."""
     jsd: float
     """The Jensen-Shannon divergence (natural logarithm)."""
     kl_target_policy: float
     """KL(target || policy), the Kullback-Leibler divergence; infinite if the policy misses an object."""
     kl_policy_target: float
-    """KL(policy || target)."""
+    """KL(policy || target), the divergence in the other direction."""
 
     def __repr__(self) -> str:
         return f"Distances(tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f})"
@@ -55,9 +55,9 @@ class Exact(Distances):
     """
 
     states: Any
-    """All states."""
+    """All states of the environment."""
     n_states: int
-    """The number of states."""
+    """The number of states of the environment."""
     probs: _Numbers
     """The probability that the policy ends in each state, `[states]`."""
     target: _Numbers
@@ -94,7 +94,8 @@ class Certificate(_Result):
     """Reasons not to trust the policy, in words. An empty list means that no reason was found, not that the policy
     is right."""
     limits: list[str]
-    """Reasons for missing figures, in words. They aren't findings against the policy."""
+    """Reasons why some numbers of the certificate are missing, in words. They aren't findings against the
+    policy."""
     log_z: dict[str, Any]
     """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is
     None, because it needs objects drawn from the target. `from_found_objects`, the log of the sum of the rewards
@@ -136,37 +137,38 @@ class Judgement(_Result):
     """
 
     samples: int
-    """The number of samples."""
+    """The number of samples that were judged."""
     distinct: int
     """The number of distinct objects among the samples."""
     objects: int
     """The number of objects of the environment."""
     tv: dict[str, float]
-    """Total variation."""
+    """The total variation between the samples and the target."""
     tv_floor: dict[str, float]
     """The total variation of an equal number of perfect samples."""
     jsd: dict[str, float]
-    """The Jensen-Shannon divergence."""
+    """The Jensen-Shannon divergence between the samples and the target."""
     jsd_floor: dict[str, float]
     """The Jensen-Shannon divergence of an equal number of perfect samples."""
     consistency: dict[str, Any]
-    """Flow consistency on subsets (`fcs`), and the `floor` of perfect samples."""
+    """Flow consistency of the samples on subsets of objects (`fcs`), and the `floor` that perfect samples
+    reach."""
     modes_found: int
     """The number of modes, objects of the largest probability, that are sampled with at least a tenth of their
     target probability."""
     modes: int
-    """The number of modes."""
+    """The number of modes of the target."""
     missing_mass: float
-    """The target's mass on objects that were never sampled."""
+    """The target probability of all objects that were never sampled."""
     missing: list[dict[str, float]]
     """The heaviest missing objects: `probability`, and the probability that a perfect sampler misses the object, too
     (`by_chance`)."""
     missing_states: Any
-    """The states of `missing`."""
+    """The states of the objects in `missing`, in the same order."""
     like_perfect: bool
-    """True if nothing distinguishes the sampler from a perfect one."""
+    """True if nothing distinguishes the samples from those of a perfect sampler."""
     log_z: float
-    """The true log Z."""
+    """The true log Z of the target."""
 
     def __repr__(self) -> str:
         return f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, {self.samples} samples)"
@@ -177,7 +179,7 @@ class Estimate(_Result):
     """A mean and its standard error."""
 
     mean: float
-    """The mean."""
+    """The mean of the values."""
     standard_error: float
     """The standard error of the mean."""
 
@@ -187,12 +189,12 @@ class Estimate(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(_Result):
-    """The objects of the largest reward among samples."""
+    """The objects of the largest rewards among samples."""
 
     rows: _Integers
     """Indices of the objects among the samples, best first."""
     states: Any
-    """The objects, best first."""
+    """The objects themselves, best first."""
     mean_reward: float
     """The mean reward of the objects; infinite if it exceeds 1e308."""
     mean_log_reward: float
@@ -216,11 +218,11 @@ class SampleEvaluation(_Result):
     """
 
     states: Any
-    """The objects."""
+    """The objects that the policy sampled."""
     log_rewards: _Numbers
     """log R of each object."""
     log_weights: _Numbers
-    """log w of each trajectory."""
+    """log w of each trajectory, as defined above."""
     lengths: _Integers
     """The number of actions of each trajectory, including its exit."""
     groups: _Integers
@@ -259,7 +261,7 @@ class SampleEvaluation(_Result):
         return float(np.mean(self.lengths))
 
     def _first(self) -> _Integers:
-        """Returns the index of the first object of each group of equal objects."""
+        """Returns the index of the first object in each group of equal objects."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
     def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
@@ -291,7 +293,8 @@ class SampleEvaluation(_Result):
 
 
 def _mean_distance(answer: Any, k: int) -> float:
-    """Returns the mean distance between two of k objects; 0 for a single one."""
+    """Returns the mean distance between two of k objects; 0 for a single object. Refuses anything but a table
+    of distances."""
     try:
         table = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -306,7 +309,8 @@ def _mean_distance(answer: Any, k: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Correlation(_Result):
-    """The correlation between two numbers of the same objects; 1 if log p(x) is log R(x) less a constant."""
+    """The correlation over objects between two numbers of each object. It is 1 if log p(x) is log R(x) minus
+    a constant."""
 
     pearson: float | None
     """Pearson's r; None if one of the numbers is equal for all objects."""
@@ -348,11 +352,11 @@ class NoiseFloor(_Result):
     estimated from samples."""
 
     tv: float
-    """The mean total variation."""
+    """The mean total variation between the samples and the target."""
     tv_sd: float
     """The standard deviation of the total variation."""
     jsd: float
-    """The mean Jensen-Shannon divergence (natural logarithm)."""
+    """The mean Jensen-Shannon divergence between the samples and the target (natural logarithm)."""
     jsd_sd: float
     """The standard deviation of the Jensen-Shannon divergence."""
 
@@ -360,7 +364,8 @@ class NoiseFloor(_Result):
         return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
 
 
-# The results nested in other results; the extension returns their values by name.
+# The classes of results inside other results, by the name of the value. The extension returns their values by
+# name.
 _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
     "of_objects": Distances,
     "elbo": Estimate,
@@ -370,5 +375,5 @@ _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
 
 
 def from_values(values: dict[str, Any]) -> dict[str, Any]:
-    """Returns the values of a result by name, from those of the extension."""
+    """Converts the values that the extension returns to the values of a result, by name."""
     return {name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()}

@@ -25,7 +25,7 @@ class Reward(Settings):
 
 
 def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
-    """Returns an array of finite numbers."""
+    """Converts a setting to an array of finite numbers. Refuses other values."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -37,7 +37,7 @@ def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class RingReward(Reward):
-    """R is `ring` for one cycle through all nodes, else `floor`."""
+    """R is `ring` for a graph that is one cycle through all nodes, and `floor` for any other graph."""
 
     ring: float = 100.0
     floor: float = 1e-6
@@ -45,7 +45,7 @@ class RingReward(Reward):
 
 @dataclass(frozen=True)
 class TriangleReward(Reward):
-    """R is `triangle` for a triangle, else `floor`."""
+    """R is `triangle` for a triangle, and `floor` for any other graph."""
 
     triangle: float = 100.0
     floor: float = 1e-3
@@ -53,7 +53,8 @@ class TriangleReward(Reward):
 
 @dataclass(frozen=True)
 class ColoredGraphReward(Reward):
-    """A reward of the basic graph task of recursionpharma/gflownet, one of three."""
+    """A reward, by its name among the three rewards of the basic graph task of recursionpharma/gflownet, by
+    its name."""
 
     kind: Literal["count", "even", "clique"] = "count"
 
@@ -179,7 +180,8 @@ class HammingReward(Reward):
     temperature: float = 1.0
 
 
-# Arrays have no single answer to `==`, so classes that hold one don't define it.
+# Equality isn't defined by `==` of the fields in classes that hold an array, because arrays have no single
+# answer to it.
 @dataclass(frozen=True, eq=False)
 class IsingReward(Reward):
     """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
@@ -299,7 +301,7 @@ class StructureReward(Reward):
         return None if self.score != "bde" else {name: found for name, found, _ in self._encode_columns()}
 
     def _encode_columns(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
-        """Returns the name, the levels and the index of each observation's level, of each column."""
+        """Returns, for each column, its name, its levels and the index of each observation's level."""
         return [(name, *find_levels(name, column, self.bins)) for name, column in named_columns(self.data)]
 
     def _values(self) -> dict[str, Any]:
@@ -319,7 +321,7 @@ class StructureReward(Reward):
 
 @dataclass(frozen=True)
 class BoxReward(Reward):
-    """The original reward of the grid, on the unit box."""
+    """The original reward of the grid, on the points of the unit box."""
 
     r0: float = 0.1
     r1: float = 0.5
@@ -328,14 +330,14 @@ class BoxReward(Reward):
 
 @dataclass(frozen=True)
 class LineReward(Reward):
-    """A sum of Gaussians, given by a mean and a standard deviation each."""
+    """A sum of Gaussians on the line, each given by a mean and a standard deviation."""
 
     modes: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class GaussianTarget(Reward):
-    """A Gaussian of independent coordinates."""
+    """A Gaussian whose coordinates are independent."""
 
     mean: Sequence[float]
     sd: float = 1.0
@@ -351,7 +353,7 @@ class MixtureTarget(Reward):
 
 @dataclass(frozen=True)
 class FunnelTarget(Reward):
-    """Neal's funnel."""
+    """Neal's funnel, a density whose first coordinate sets the scale of all others."""
 
     dim: int = 10
     sd: float = 3.0

@@ -18,7 +18,7 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same number at every step, equal to a plain number."""
+    """A number that is the same at every step. A plain number has the same meaning."""
 
     value: float
 

@@ -23,25 +23,25 @@ class Progress:
     """A solution that was better than all solutions before it."""
 
     seconds: float
-    """Seconds since the start."""
+    """The seconds since the start of the search."""
     size: int
-    """The number of nodes of the solution, or of cut edges."""
+    """The number of nodes of the solution; for a cut, the number of cut edges."""
     origin: str
-    """The origin, "sample" (of the policy) or "search"."""
+    """The origin of the solution: "sample" for a sample of the policy, or "search" for local search."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution(_Result):
-    """The best solution that was found."""
+    """The best solution that was found for a graph."""
 
     nodes: list[Any]
-    """The nodes: those of the networkx graph, or their indices."""
+    """The nodes of the solution: nodes of the networkx graph, or indices for other graphs."""
     size: int
-    """The number of nodes of the solution, or of cut edges."""
+    """The number of nodes of the solution; for a cut, the number of cut edges."""
     history: list[Progress]
     """Each solution that was better than all solutions before it; the last one is the best."""
     samples: int
-    """The number of samples of the policy."""
+    """The number of samples that were drawn from the policy."""
 
     def __repr__(self) -> str:
         return f"Solution(size={self.size}, after {self.history[-1].seconds:.3f} s by {self.history[-1].origin}, {self.samples} samples)"
@@ -71,7 +71,7 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
 
 
 def _refuse_weights(graph: Any, n_edges: int) -> None:
-    """Refuses a graph of networkx in which an edge has another weight than 1."""
+    """Refuses a graph of networkx with an edge whose weight isn't 1."""
     remedy = "a cut here counts edges, expected weights of 1: leave the weights out with nx.Graph(graph.edges()), or use another solver"
     for a, b, weight in graph.edges(data="weight", default=1):
         if weight is not None and weight != 1:
@@ -81,8 +81,8 @@ def _refuse_weights(graph: Any, n_edges: int) -> None:
 
 
 def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
-    """Returns a function of a number and a seed that draws finished states on other graphs than those of the
-    policy's environment."""
+    """Returns a function of a number n and a seed, which draws n finished states. The states belong to
+    `graphs`, not to the graphs of the policy's environment."""
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
         raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")

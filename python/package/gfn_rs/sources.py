@@ -15,7 +15,7 @@ from .policies import Policy
 
 Path = Literal["uniform_backward", "policy_backward", "stored"]
 
-# The exponent p of each norm.
+# The exponent p of each norm that `Replay.norm` names.
 _EXPONENTS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 
 
@@ -26,13 +26,13 @@ class SourceSettings(Settings):
     """A noun for the source's role in a trainer, which has at most one source of each role."""
 
     def _described(self) -> dict[str, Any]:
-        """Returns the settings for checkpoints, without functions and objects."""
+        """Returns the settings as checkpoints contain them, without functions and objects."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, name) for name, value in values.items() if not (callable(value) or isinstance(value, Settings))}
 
 
 def sort_sources(sources: Any) -> dict[str, Any]:
-    """Returns the sources of a trainer by their role.
+    """Returns the sources of a trainer by their roles.
 
     Raises a `TypeError` for anything that isn't a source, and a `ValueError` for two sources of one role.
     """
@@ -297,7 +297,7 @@ class Teacher(SourceSettings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """Returns the settings by their names in the extension."""
+        """Returns the teacher's settings by their names in the extension."""
         values = self._described()
         rates = {name: values[name] for name in ("lr", "log_z_lr", "max_norm")}
         return {**{name: values[name] for name in ("under_sampled", "alpha", "epsilon")}, "adam": rates}
@@ -367,7 +367,7 @@ class Mala(SourceSettings):
 
     @property
     def _chains(self) -> dict[str, Any]:
-        """Returns the settings of chains, by their names in the extension."""
+        """Returns the settings of Markov chains by their names in the extension."""
         return {name: value for name, value in self._values().items() if name not in ("every", "objects")}
 
 

@@ -19,8 +19,8 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moves:
-    """Moves of a batch of states, as arrays of one length. `moves[3]`, `moves[2:5]`, `moves[[0, 4]]` and
-    `moves[mask]` are moves, too."""
+    """The moves of a batch of states, as arrays of equal length with an entry per move. `moves[3]`,
+    `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are moves, too."""
 
     state: Whole
     """The index of each move's state in the batch."""
@@ -45,12 +45,12 @@ class Moves:
 
     @property
     def graph(self) -> Whole:
-        """The array `state`, under its name in environments of graphs."""
+        """The index of each move's graph in the batch: the array `state` by another name."""
         return self.state
 
     @property
     def is_exit(self) -> Flags:
-        """True for exits, which end a trajectory and don't change its state."""
+        """True for each move that is an exit. An exit ends a trajectory and doesn't change its state."""
         exits = [kind for kind, name in enumerate(self.types) if name == "exit"]
         return np.isin(self.kind, exits)
 
@@ -90,7 +90,8 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """Legal moves: `legal[ptr[k]:ptr[k + 1]]` are the flags of state k, indexed by slot."""
+    """The legal moves of a batch of states: `legal[ptr[k]:ptr[k + 1]]` are the flags of state k, indexed by
+    slot."""
 
     ptr: Whole
     """The first slot of each state, `[n + 1]`."""
@@ -103,7 +104,7 @@ class Masks:
         return len(self.ptr) - 1
 
     def of(self, state: int) -> Flags:
-        """Returns the flags of one state."""
+        """Returns the flags of the slots of one state."""
         row = int(chosen(count(state, "state"), len(self), "states")[0])
         return self.legal[self.ptr[row] : self.ptr[row + 1]]
 
@@ -118,9 +119,9 @@ class Step:
     """The slot of the move that undoes each move, among the moves of the other direction of the state after it; -1
     for exits, which no move undoes."""
     exit: Flags
-    """True if the exit was taken."""
+    """True for each state in which the exit was taken."""
     done: Flags
-    """True if no further step is possible in this direction."""
+    """True for each state from which no further step is possible in this direction."""
 
 
 class Walkable:
@@ -155,7 +156,7 @@ class Walkable:
         return self._moves(self._env.moves(states, _flag(backward), None), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
-        """Returns the flags of legal slots."""
+        """Returns, for each slot of each state, a flag that is True if its move is legal."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
     def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
@@ -200,7 +201,8 @@ def _flag(backward: Any) -> bool:
 
 
 def _slots(moves: Any, n: int, backward: bool) -> Whole:
-    """Returns the slot of one move for each of `n` states."""
+    """Returns the slot of each of `n` moves, one per state. Refuses moves of other states or of the other
+    direction."""
     if isinstance(moves, Moves):
         if moves.backward != backward:
             way, other = ("backward", "forward") if backward else ("forward", "backward")

@@ -1,4 +1,4 @@
-"""The trainer and the figures of its steps."""
+"""The trainer of policies, and the records of its steps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from .sources import FreshSource, SourceSettings, sort_sources
 from .trajectories import Trajectories, paths_of
 from .updates import Adam
 
-States = Any  # Graphs, or a numpy array, as the environment says
+States = Any  # batches of states: Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
 
 
@@ -47,23 +47,24 @@ class TrainingWarning(UserWarning):
 
 Columns = dict[str, npt.NDArray[Any]]
 
-# The figures of a step, in the order of the extension's records.
+# The names of the numbers in a step's record, in the order in which the extension returns them.
 FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_calls")
 
-# Modules for which a warning about missing gradients of embeddings was given.
+# The modules for which a warning about missing gradients of embeddings was given.
 _DETACHED: list[weakref.ref[Any]] = []
 _DETACHED_WORDS = "the module's embeddings have no gradients (are they detached, or computed under no_grad?): the heads alone are trained"
 
 
 def _warn_of_detached(module: Any) -> None:
-    """Warns of a module whose embeddings have no gradients, so that it isn't trained. The extension calls it."""
+    """Warns of a module whose embeddings have no gradients, so that training doesn't change it. The extension
+    calls this function."""
     _DETACHED[:] = [one for one in _DETACHED if one() is not None]
     with contextlib.suppress(TypeError):
         _DETACHED.append(weakref.ref(module))
     _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
 
 
-# The number of batches that are drawn without a step before a warning.
+# The number of batches drawn from a trainer in succession without a step, after which it warns.
 _NEVER_ADVANCED = 3
 
 
@@ -71,7 +72,7 @@ class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
-    """The objects, in the form that `Trainer.sample` returns."""
+    """The objects in the buffer, in the form that `Trainer.sample` returns."""
     log_rewards: npt.NDArray[np.float64]
     """log R of each object."""
     conditions: torch.Tensor | None
@@ -79,13 +80,14 @@ class BufferContents(NamedTuple):
 
 
 def _numbered_device(device: str) -> torch.device:
-    """Returns a device with its number."""
+    """Returns a device with its index, 0 by default for "cuda"."""
     placed = torch.device(device)
     return torch.device(placed.type, 0) if placed.type == "cuda" and placed.index is None else placed
 
 
 def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
-    """Refuses a network that was built for other settings, or that is trained already."""
+    """Refuses a network that was built for other settings than this trainer's, or that another trainer
+    already trains."""
     if network._trained:
         raise ValueError("policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)")
     if network.env is not env and network.env != env:
@@ -205,12 +207,12 @@ class Trainer:
         if others.description:
             description["parts"] = others.description
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
-        # The name `batch` is taken by a method.
+        # The setting `batch` is stored as `batch_size`, because a method is called `batch`.
         self.batch_size = batch
         self.adam, self.exploration, self.sources, self.conditions = adam, exploration, tuple(sources), conditions
         self.seed, self.device, self.double = seed, device, double
         self._warned = 0
-        # Warnings that the session doesn't have.
+        # Warnings that Python issued itself, in addition to those of the session.
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
@@ -236,7 +238,8 @@ class Trainer:
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
-            # Invalid settings were refused above, before the policy is taken from its current owner.
+            # All invalid settings were refused above, because the next lines take the policy from its current
+            # owner.
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
@@ -277,7 +280,7 @@ class Trainer:
         return f"{type(self).__name__}({parts}, adam={self.adam!r}, exploration={self.exploration!r})"
 
     def step(self) -> dict[str, Any]:
-        """Makes one step. Returns its figures by name, as in `history`."""
+        """Makes one step. Returns the numbers of the step by name, as in `history`."""
         self._check_learning()
         records, failed = self._session.advance(1)
         self._keep(records, warn=failed is None)
@@ -312,7 +315,8 @@ class Trainer:
             until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
             while until > 0:
-                # Steps are made a few at a time, so that the line moves; a call of the extension costs microseconds.
+                # Steps are made a few at a time, so that the line of progress moves; a call of the extension
+                # costs only microseconds.
                 part = min(until, line.steps_at_once())
                 records, failed = self._session.advance(part)
                 self._keep(records, warn=failed is None)
@@ -351,7 +355,7 @@ class Trainer:
 
     @property
     def history(self) -> Columns:
-        """The figures of all steps, an array for each name: step, loss, log_z, mean_len, grad_norm, seconds,
+        """The numbers of all steps, an array for each name: step, loss, log_z, mean_len, grad_norm, seconds,
         reward_calls."""
         return {name: np.asarray(values) for name, values in self._history.items()}
 
@@ -519,7 +523,7 @@ class Trainer:
         records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
         if records:
             self._drawn, self._of_scores = 0, None
-        # The library measured only the end of the step.
+        # The library measured the seconds of the step's end only, so the time since `batch` replaces them.
         seconds = time.perf_counter() - self._began
         records = [(*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :]) for record in records]
         self._keep(records, warn=failed is None)
@@ -585,7 +589,7 @@ class Trainer:
 
     @property
     def n_parameters(self) -> int:
-        """The number of trained numbers."""
+        """The number of scalars that are trained."""
         return self._session.n_parameters()
 
     @property

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .networks import Network
     from .training import Trainer
 
-# The divisor of logits that leaves only the most probable move.
+# The temperature of greedy sampling: dividing logits by it leaves only the most probable move.
 _COLD = 1e-9
-# The settings of a sampler without exploration.
+# The settings of a sampler that doesn't explore.
 _UNEXPLORED = {"epsilon": 0.0, "temperature": 1.0, "exit_bias": 0.0, "noise": 0.0}
 
 
@@ -100,7 +100,7 @@ class Trajectories:
 
     @property
     def env(self) -> Environment:
-        """The environment of the trajectories."""
+        """The environment in which the trajectories were made."""
         return self._env
 
     @cached_property
@@ -158,7 +158,7 @@ class Trajectories:
 
     @cached_property
     def is_exit(self) -> Flags:
-        """True for each exit, `[T]`."""
+        """True for each transition that is an exit, `[T]`."""
         return self._paths.is_exit()
 
     @cached_property
@@ -205,7 +205,7 @@ class Trajectories:
         return self._paths.n_fresh()
 
     def to_transitions(self) -> Transitions:
-        """Returns all transitions."""
+        """Returns all transitions of the trajectories as one batch."""
         last = np.zeros(len(self.trajectory), dtype=bool)
         last[self.offsets[1:] - 1] = True
         log_rewards = np.full(len(last), np.nan)
@@ -229,7 +229,8 @@ class Trajectories:
 
 
 def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
-    """Returns the extension's part of trajectories, which must be of this environment."""
+    """Returns the object of the extension that holds these trajectories. Refuses trajectories of another
+    environment."""
     if not isinstance(trajectories, Trajectories):
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
@@ -242,9 +243,9 @@ class Transitions:
     """Single transitions of trajectories, which can be indexed like arrays."""
 
     trajectories: Trajectories
-    """The trajectories that contain them."""
+    """The trajectories that contain the transitions."""
     rows: Whole
-    """The index of each transition among those of `trajectories`, `[T]`."""
+    """The index of each transition among all transitions of `trajectories`, `[T]`."""
     is_last: Flags
     """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]
@@ -263,17 +264,17 @@ class Transitions:
 
     @cached_property
     def actions(self) -> torch.Tensor:
-        """The forward actions."""
+        """The forward action of each transition."""
         return self.trajectories.actions[torch.from_numpy(self.rows)]
 
     @cached_property
     def is_exit(self) -> Flags:
-        """True for each exit."""
+        """True for each transition that is an exit."""
         return self.trajectories.is_exit[self.rows]
 
     @cached_property
     def trajectory(self) -> Whole:
-        """The index of the trajectory of each transition."""
+        """The index of each transition's trajectory."""
         return self.trajectories.trajectory[self.rows]
 
     def __len__(self) -> int:
@@ -355,7 +356,7 @@ class Sampler:
         explored = self._explored
         check(greedy, "greedy", bool)
         if greedy:
-            # Points have no most probable move, so this refuses them.
+            # Reading the types of moves refuses environments of points, which have no most probable move.
             self.env.move_types
             if explored != _UNEXPLORED:
                 raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")

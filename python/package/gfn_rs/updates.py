@@ -9,7 +9,7 @@ from ._settings import NOT_NEGATIVE, POSITIVE, SHARE, Settings, bounds, plain
 from .schedules import InverseRoot, Number, schedule_json
 
 LR_SCALE = InverseRoot(1.0, 1_000)
-"""The default factor on learning rates."""
+"""The default of `Adam.schedule`, a factor on learning rates."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class Adam(Settings):
     transitions: TransitionBatches | None = None
 
     def _rates(self) -> dict[str, Any]:
-        """Returns the settings as the optimizer's configuration has them."""
+        """Returns the settings that the optimizer's configuration in the extension has."""
         return {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "weight_decay", "max_norm")}
 
     def _training(self) -> dict[str, Any]:
-        """Returns the settings as the trainer's configuration has them."""
+        """Returns the settings that the trainer's configuration in the extension has."""
         return {
             "lr_scale": schedule_json(1.0 if self.schedule is None else self.schedule),
             "chunk": plain(self.chunk, "chunk"),

@@ -1,4 +1,4 @@
-//! A store of the answers of rules in Python: rules depend on graphs and moves alone, so an answer can be
+//! A store of the results of rules in Python. Rules depend on graphs and moves alone, so a result can be
 //! reused.
 
 use std::collections::HashMap;
@@ -6,12 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
 
-/// The number of words of memory that graphs and answers may take (64 MiB); beyond it the store is cleared.
+/// The number of words of memory that stored graphs and answers may take (64 MiB). Beyond it the store is
+/// cleared.
 const MAX_WORDS: usize = 1 << 23;
-/// The number of words of memory of an answer with its question.
+/// The number of words of memory that a question and its answer take.
 const WORDS_PER_ANSWER: usize = 5;
 
-/// A question to rules about a graph.
+/// A question that rules in Python answer about a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     Move(ActionKind, Move),
@@ -25,16 +26,16 @@ struct Store {
     words: usize,
 }
 
-/// The stored answers of rules, by graph.
+/// The stored answers of rules in Python, by graph.
 #[derive(Default)]
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// Returns the answer to each question about a graph, from the store or from `ask`. `ask` gets each new
-    /// question once, with the index of its graph among the graphs that have new questions. If it returns
-    /// `None`, all is forbidden, and the question is asked again next time.
+    /// Returns the answer to each question about a graph, from the store or from `ask`. Each new question is
+    /// passed to `ask` once, with the index of its graph among the graphs that have new questions. If `ask`
+    /// returns `None`, all questions are answered by `false`, and new questions aren't stored.
     ///
-    /// Nothing is locked while Python runs, because rules may use the environment.
+    /// No lock is held while Python runs, because rules may use the environment.
     pub(super) fn to(
         &self,
         questions: &[(&GraphState, Question)],

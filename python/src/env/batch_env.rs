@@ -1,4 +1,4 @@
-//! Custom environments of any kind, which step batches of arrays in Python.
+//! Custom environments whose steps on batches of arrays are written in Python.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
@@ -14,7 +14,7 @@ use crate::kinds::Space;
 use crate::references::Object;
 use crate::states::{entries, whole};
 
-/// The settings of a custom environment, besides its rules.
+/// The settings of a custom environment, without its rules.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchEnvSettings {
@@ -23,12 +23,13 @@ pub(crate) struct BatchEnvSettings {
     n_moves: usize,
     n_backward_moves: Option<usize>,
     has_exit: bool,
-    /// `true` if the rules return the move that undoes a move; otherwise it has the same number.
+    /// `true` if the rules return the move that undoes each move. If `false`, a move and the move that undoes
+    /// it have the same number.
     reverses: bool,
 }
 
 impl BatchEnvSettings {
-    /// Builds the environment; its rules are asked for the initial states.
+    /// Builds the environment. The rules return the initial states.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let Some(rules) = rules else { return Err(Error::config("rules", "None", "an object like `EnvRules`")) };
         let n_backward = self.n_moves(Direction::Backward);
@@ -43,7 +44,7 @@ impl BatchEnvSettings {
         Ok(Space::vectors(VectorEnv::from_env(env), self.values))
     }
 
-    /// Returns the number of moves in a direction, without the exit.
+    /// Returns the number of moves in a direction, not counting the exit.
     fn n_moves(&self, direction: Direction) -> usize {
         match direction {
             Direction::Forward => self.n_moves,
@@ -51,7 +52,7 @@ impl BatchEnvSettings {
         }
     }
 
-    /// Returns the number of moves in a direction, including the exit.
+    /// Returns the number of moves in a direction, counting the exit.
     fn slots(&self, direction: Direction) -> usize {
         self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
     }
@@ -65,7 +66,8 @@ struct BatchEnv {
     failures: Failures,
 }
 
-/// Returns the error for rules that raised an exception; the exception is raised instead of it.
+/// Returns a placeholder error for rules that raised an exception. The caller raises the exception instead of
+/// it.
 fn failed() -> Error {
     Error::config("the rules of the environment", "an error that they raised", "answers")
 }
@@ -75,7 +77,7 @@ fn entries_of(numbers: Vec<i64>) -> Vec<u16> {
 }
 
 impl BatchEnv {
-    /// Asks a method for whole numbers below `below` in this shape.
+    /// Calls a method of the rules, and reads whole numbers below `below` in this shape from its result.
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -108,7 +110,8 @@ impl BatchEnv {
         Ok((VectorStates::from_flat(self.of.width, entries_of(rows))?, undo))
     }
 
-    /// Returns the legal moves, including the exit; none if the rules fail, whose exception is raised later.
+    /// Returns a flag for each move, the exit included: `true` if it is legal. If the rules raise an
+    /// exception, no move is legal, and the exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.of.slots(direction)];

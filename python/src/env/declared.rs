@@ -20,7 +20,7 @@ use crate::molecules::Reading;
 use crate::references::Object;
 use crate::states::{Graphs, whole};
 
-/// The parts of a declared environment.
+/// The declaration of a graph environment, as Python passes it.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphDeclaration {
@@ -33,14 +33,14 @@ pub(crate) struct GraphDeclaration {
     edge_attributes: Vec<u8>,
     /// The number of nodes at the start, if no graph is given for it.
     initial: usize,
-    /// The rule for nodes of the start: `Alike` if nodes that a symmetry maps to each other are equal, which
-    /// is the default for equal and unconnected nodes.
+    /// The rule for the identity of the start's nodes. The default is `Alike` if the start's nodes are equal
+    /// and unconnected: nodes that a symmetry maps to each other are interchangeable.
     scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
 }
 
-/// The identity of the nodes of the start: distinct, or equal up to symmetry.
+/// The identity of the start's nodes: distinct, or interchangeable if a symmetry maps them to each other.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
@@ -48,13 +48,14 @@ enum Nodes {
     Alike,
 }
 
-/// An action type of the library.
+/// The declaration of an action type.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Action {
     name: String,
     part: Part,
-    /// `true` if the action removes the part or clears its value.
+    /// `true` if the action removes the part that it otherwise adds, or clears the value that it otherwise
+    /// sets.
     reversed: bool,
     #[serde(default)]
     attached: bool,
@@ -85,7 +86,8 @@ impl Action {
 }
 
 impl GraphDeclaration {
-    /// Builds the environment, without its rules if it has some.
+    /// Builds the environment without the rules in Python; `has_rules` says if the declaration has such
+    /// rules.
     pub(super) fn build(&self, has_rules: bool, initial: Option<&[GraphState]>) -> Result<GraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
@@ -150,8 +152,8 @@ impl GraphDeclaration {
         Ok(actions)
     }
 
-    /// Returns the type that adds edges; `grown` if nodes come with an edge, so that no backward move may cut
-    /// a graph in two.
+    /// Returns the action type that adds edges. `grown` is `true` if each new node comes with an edge: then
+    /// no backward move may cut a graph in two.
     fn edges(&self, action: &Action, grown: bool) -> Result<AddEdge> {
         let edge = AddEdge::new(self.edge_classes);
         match action.max_edges {
@@ -165,7 +167,7 @@ impl GraphDeclaration {
         }
     }
 
-    /// Refuses two actions of which one undoes the other, if no rules prevent cycles.
+    /// Returns an error if one of two actions undoes the other and no rules in Python prevent cycles.
     fn check_acyclic(&self) -> Result<()> {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
@@ -179,17 +181,19 @@ impl GraphDeclaration {
     }
 }
 
-/// The starts of an environment whose moves only remove parts, by instance; empty if some move adds a part.
+/// The initial graph of each instance if all moves only remove parts; empty if some move adds a part.
 struct Left(Vec<GraphState>);
 
 impl GraphRules for Left {
-    /// Otherwise backward moves would add parts that the start never had.
+    /// Restricts backward moves to graphs whose parts are all parts of the start. Other backward moves would
+    /// add parts that the start never had.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.0.is_empty() || self.0.get(graph.instance() as usize).is_some_and(|start| is_part(graph, start))
     }
 }
 
-/// Returns `true` if all parts of `graph` are parts of `whole`, under the same labels.
+/// Returns `true` if all nodes, edges and attributes of `graph` are in `whole`, too, under the same node
+/// labels.
 fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
     let keeps = |now: Attributes, then: Attributes| {
         now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
@@ -203,7 +207,7 @@ fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
         })
 }
 
-/// Returns `true` if a path joins any two nodes.
+/// Returns `true` if a path joins each pair of nodes.
 fn is_connected(graph: &GraphState) -> bool {
     let n = graph.n_nodes() as u32;
     let mut part: Vec<u32> = (0..n.min(1)).collect();
@@ -217,7 +221,7 @@ fn is_connected(graph: &GraphState) -> bool {
     part.len() == n as usize
 }
 
-/// Returns the same environment, restricted to moves that rules in Python allow, too.
+/// Returns the environment `env`, with its moves restricted to those that rules in Python allow.
 pub(super) fn restrict_by_rules(
     env: GraphEnv,
     object: Object,
@@ -227,16 +231,18 @@ pub(super) fn restrict_by_rules(
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
-    // The types' own backward masks don't know these rules.
+    // The backward masks of the action types don't know the rules in Python, so backward moves are derived
+    // from forward moves.
     env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
-/// Rules in Python, called once per graph, in addition to an environment's own rules.
+/// Rules in Python that restrict an environment's moves in addition to the rules `base`. They are called once
+/// per graph.
 struct PyRules {
     base: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
-    /// The reading of graphs as molecules, in which form rules then get them.
+    /// The reading of graphs as molecules. If it is set, the rules in Python get molecules.
     reading: Option<Reading>,
     answers: Answers,
 }
@@ -252,7 +258,7 @@ impl PyRules {
         })
     }
 
-    /// Returns these moves as `gfn_rs.Moves`.
+    /// Converts these moves to a `gfn_rs.Moves`.
     fn moves<'py>(&self, py: Python<'py>, moves: &[BatchMove]) -> PyResult<Bound<'py, PyAny>> {
         let column = |of: fn(&BatchMove) -> usize| whole(moves.iter().map(of));
         let columns = (

@@ -13,13 +13,13 @@ use crate::kinds::Space;
 use crate::references::Object;
 use crate::states::{entries, whole};
 
-/// The parts of a declared environment.
+/// The declaration of a vector environment, as Python passes it.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VectorDeclaration {
     width: usize,
     values: usize,
-    /// The moves: entry, value before, value after.
+    /// The moves, each as an entry's index, the entry's value before the move, and its value after the move.
     moves: Vec<(usize, u16, u16)>,
     /// The initial states; zeros if the list is empty.
     initial: Vec<Vec<u16>>,
@@ -64,8 +64,8 @@ impl VectorDeclaration {
 }
 
 impl VectorDeclaration {
-    /// Returns `true` for each move that can be undone: the value before it can be reached from the start.
-    /// Other backward moves would leave the reachable states.
+    /// Returns, for each move, `true` if it can be undone, that is, if `start` leads to the value before the
+    /// move. Undoing any other move would lead to a state that isn't reachable.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;
@@ -81,20 +81,21 @@ impl VectorDeclaration {
     }
 }
 
-/// The moves that set one entry from a value to another; slot k is move k, in both directions.
+/// The moves of a declared environment, each of which sets one entry from one value to another. Slot k is
+/// move k, in both directions.
 struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
-    /// The moves that can be undone, for each start.
+    /// A flag of each move for each initial state: `true` if the move can be undone.
     undoes: Vec<Vec<bool>>,
-    /// The entries that no move changes; their values identify the start of a vector.
+    /// The entries that no move changes. Their values identify the initial state of a vector.
     fixed: Vec<usize>,
     instances: HashMap<Vec<u16>, u32>,
     rules: Rules,
 }
 
-/// Returns these entries of a vector.
+/// Returns the entries of a vector at these indices.
 fn select_entries(entries: &[usize], row: &[u16]) -> Vec<u16> {
     entries.iter().map(|&entry| row[entry]).collect()
 }
@@ -146,7 +147,8 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
-    /// Returns, for each move, `true` if it can be undone in a vector of this start.
+    /// Returns a flag of each move: `true` if the move can be undone in vectors with the initial state of
+    /// `row`.
     fn undoes_from(&self, row: &[u16]) -> &[bool] {
         &self.undoes[self.instance(row) as usize]
     }

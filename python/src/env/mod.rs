@@ -1,4 +1,4 @@
-//! Environments.
+//! The class behind the environments of `gfn_rs.envs`.
 
 mod answers;
 mod batch_env;
@@ -32,34 +32,35 @@ use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The environment in the classes of `gfn_rs.envs`.
+/// The environment that each class of `gfn_rs.envs` contains.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     spec: EnvSpec,
-    /// Rules in Python. Each trainer builds a separate environment with them, so that it raises only its own
-    /// exceptions.
+    /// The environment's rules in Python. Each trainer builds a separate environment with them, so that it
+    /// raises only the exceptions of its own calls.
     rules: Option<Py<PyAny>>,
-    /// The graphs to start from.
+    /// The initial graphs.
     initial: Option<Vec<GraphState>>,
-    /// The environment, built in advance if there are no rules in Python.
+    /// The environment, built in advance; None if it has rules in Python.
     space: Option<AnySpace>,
-    /// The environment that Python takes steps in, built at the first call.
+    /// The environment in which Python takes steps, built when it is first used.
     stepped: OnceLock<SteppedEnv>,
 }
 
-/// An environment that Python takes steps in, and the exceptions of its rules.
+/// An environment in which Python takes steps, and the exceptions of its rules in Python.
 struct SteppedEnv {
     space: AnySpace,
     failures: Failures,
-    /// The references that keep the rules alive.
+    /// The references that keep the rules in Python alive.
     references: References,
-    /// The thread that currently calls rules in Python: it raises their exceptions.
+    /// The thread whose call currently runs the rules in Python. That thread raises their exceptions.
     busy: Mutex<Option<ThreadId>>,
 }
 
 #[pymethods]
 impl Env {
-    /// Reads `{class: settings}`; the other arguments are for environments declared in Python.
+    /// Builds an environment from `{class: settings}`. The other arguments are for environments declared in
+    /// Python.
     #[new]
     #[pyo3(signature = (settings, rules=None, initial=None))]
     fn new(
@@ -86,7 +87,7 @@ impl Env {
     }
 
     /// Checks the states of `walks` random trajectories, and all backward paths from them. Returns the number
-    /// of visited states, and the number of all states that were found, None if there are too many.
+    /// of states visited, and the number of all states; None if there are too many states to list.
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let _inside = Inside::enter(py)?;
         let references = References::default();
@@ -94,15 +95,15 @@ impl Env {
         py.detach(|| check_walks(&space, &failures, walks, seed))
     }
 
-    /// Returns the reason why each of these isn't a molecule that the environment builds; None if it is.
+    /// Returns, for each molecule, the reason why the environment can't build it; None if it can.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
         Ok(py.detach(|| refusals(&reading, &lines)))
     }
 
-    /// Lists the states of each of these molecules, at most `most` per molecule, and the row of the molecule
-    /// of each state.
+    /// Lists the states of each molecule, at most `most` per molecule. Returns the states, and for each state
+    /// the row of its molecule.
     fn trees(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>, most: usize) -> PyResult<(Graphs, Vec<usize>)> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
@@ -111,15 +112,15 @@ impl Env {
         Ok((Graphs::new(states.concat().into(), Some(reading)), rows))
     }
 
-    /// Returns the names of node classes, of values of node attributes, of edge classes and of values of edge
-    /// attributes in graphs of molecules.
+    /// Returns the names of node classes, of node attributes' values, of edge classes and of edge attributes'
+    /// values that graphs of molecules have.
     fn encoding(&self) -> PyResult<Encoding> {
         let (reading, space) = self.molecules()?;
         Ok(reading.encoding(space.env.schema()))
     }
 
-    /// Reports the rules, which may refer to the environment, to Python's garbage collector. Rules break the
-    /// cycle, so there is no `__clear__`.
+    /// Reports the rules in Python, which may refer to the environment, so that Python's garbage collector
+    /// finds cycles. The rules break such a cycle, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(stepped) = self.stepped.get() {
             stepped.references.visit(&visit)?;
@@ -129,7 +130,8 @@ impl Env {
 }
 
 impl Env {
-    /// Runs `work` on the environment that Python takes steps in, and raises the exceptions of its rules.
+    /// Runs `work` on the environment in which Python takes steps, and raises the exceptions of the
+    /// environment's rules.
     pub(crate) fn with_space<T: Send>(
         &self,
         py: Python<'_>,
@@ -137,7 +139,7 @@ impl Env {
     ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         if let Some(space) = &self.space {
-            // The call runs no code of Python.
+            // `work` runs no code of Python here, because the environment has no rules in Python.
             return py.detach(|| catch_panic(|| work(space)))?.map_err(to_exception);
         }
         let SteppedEnv { space, failures, busy, .. } = match self.stepped.get() {
@@ -187,8 +189,8 @@ impl Env {
         Err(PyTypeError::new_err("an environment that builds no molecules").into())
     }
 
-    /// Builds the environment for a trainer, with the place for its rules' exceptions. `references` keeps the
-    /// rules alive.
+    /// Builds the environment for a trainer. Also returns the store for exceptions of the rules in Python.
+    /// `references` keeps these rules alive.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();
         if let Some(space) = &self.space {
@@ -207,7 +209,7 @@ impl Env {
     }
 }
 
-/// The number of random trajectories that check a custom environment of vectors.
+/// The number of random trajectories by which a custom environment of vectors is checked.
 const N_WALKS: usize = 32;
 
 fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::errors::call_python;
 use crate::references::Object;
 
-/// The first exception of a function of Python that the library calls without a way to return an error. The
-/// trainer raises it at the end of its call.
+/// The first exception that a function of Python raised in a call by which the library can't return an error.
+/// The trainer raises the exception at the end of its own call.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
@@ -20,8 +20,8 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Calls Python. An exception, such as Ctrl-C, is stored for the caller of the library, and nothing is
-    /// called again until it has been raised.
+    /// Calls Python. An exception, such as Ctrl-C, is stored until the caller of the library raises it. Until
+    /// then no function is called.
     pub(super) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
@@ -33,14 +33,14 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Returns the stored exception as an error.
+    /// Returns the stored exception as an error, and empties the store.
     pub(crate) fn raise(&self) -> PyResult<()> {
         self.take().map_or(Ok(()), Err)
     }
 }
 
 /// Ends a step in which rules of Python failed, before any update. Masks can't carry an error, so failed
-/// rules allow nothing, and the loss on such masks must not be learned from.
+/// rules allow no move, and the loss on such masks must not change parameters.
 pub(crate) struct FailureCheck(pub(crate) Failures);
 
 impl<E: Env> Persist<E> for FailureCheck {
@@ -55,15 +55,15 @@ impl<E: Env> Companion<E> for FailureCheck {
     }
 }
 
-/// An object with methods that are called with batches.
+/// A Python object whose methods are called with batches.
 pub(super) struct Rules {
     pub(super) object: Option<Object>,
     pub(super) failures: Failures,
 }
 
 impl Rules {
-    /// Returns the answers of a method for `n` items: all are allowed if the method doesn't exist, and none
-    /// if it fails.
+    /// Returns the flags of `n` items that a method returned. All are `true` if the object has no such
+    /// method, and all are `false` if the method fails.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -73,7 +73,7 @@ impl Rules {
         self.try_ask(method, n, call).unwrap_or_else(|| vec![false; n])
     }
 
-    /// Returns the answers of a method for `n` items; None if it fails.
+    /// Returns the flags of `n` items that a method returned; None if the method fails.
     pub(super) fn try_ask(
         &self,
         method: &str,
@@ -88,7 +88,7 @@ impl Rules {
     }
 }
 
-/// Reads an array of this dtype and shape, with numbers below `below`, from a method's result.
+/// Reads an array of the dtype `T` and of this shape, with numbers below `below`, from a method's result.
 pub(super) fn read_answer<T: numpy::Element + Copy>(
     answer: &Bound<'_, PyAny>,
     method: &str,

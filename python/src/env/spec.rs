@@ -56,8 +56,8 @@ fn kind(directed: bool) -> GraphKind {
 }
 
 impl EnvSpec {
-    /// Builds the environment. Rules in Python of graphs aren't included; they only affect what may be
-    /// declared.
+    /// Builds the environment. Rules in Python of graphs aren't included: `rules` only affects what a
+    /// declaration may contain.
     pub(crate) fn build(
         &self,
         rules: Option<Object>,
@@ -196,8 +196,8 @@ impl BuildingSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FragmentSpec {
     max_fragments: usize,
-    /// The contents of the file, because the file may have changed when an environment is rebuilt from these
-    /// settings.
+    /// The contents of the library's file, because the file may have changed when an environment is rebuilt
+    /// from these settings.
     library: Option<String>,
 }
 
@@ -223,7 +223,7 @@ pub(crate) struct MoleculeSpec {
     max_rings: Option<usize>,
     max_ring_size: Option<usize>,
     corrects_symmetry: bool,
-    /// A SMILES in which `*` marks attachment points, unless they are given as atom numbers.
+    /// A SMILES in which `*` marks the attachment points, unless `attachments` lists them as atom numbers.
     scaffold: Option<String>,
     attachments: Option<Vec<usize>>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The steps that Python takes in an environment: the methods that `gfn_rs.Environment` calls.
+//! The methods by which `gfn_rs.Environment` takes steps from Python.
 
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates};
 use gfn::graph::{GraphEnv, GraphStates};
@@ -13,19 +13,20 @@ use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
-/// Moves of a batch of states, as columns of equal length: state, slot, and the numbers of
-/// [`SteppedByPython::name`].
+/// The moves of a batch of states, as columns of equal length: the state's row, the slot, and the four
+/// numbers that [`SteppedByPython::name`] returns.
 type MoveColumns = Vec<Array<i64>>;
 
-/// The states after a step, the moves that undo it, the flags of exits, and the flags of states that no step
-/// follows.
+/// The states after a step, the moves that undo it, a flag of each move that is an exit, and a flag of each
+/// state from which no step leads on.
 type StepOutcome = (DeferredObject, Array<i64>, Array<bool>, Array<bool>);
 
-/// An environment in which Python takes steps.
+/// An environment in which Python can take steps.
 pub(crate) trait SteppedByPython: EnumerableEnv {
-    /// Returns the names of the types of moves; the exit is the last.
+    /// Returns the names of the move types. The exit is the last type.
     fn move_types(&self) -> Vec<String>;
-    /// Returns the index of a move's type, its nodes, and its number among the type's moves there.
+    /// Returns four numbers: the index of a move's type, its two nodes, and its number among the moves of its
+    /// type at these nodes.
     fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<[i64; 4]>;
     fn key_bytes(&self, states: &Self::States) -> Vec<Vec<u8>>;
     fn log_automorphisms_of(&self, states: &Self::States) -> Result<Vec<f64>>;
@@ -87,7 +88,7 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
         }
     }
 
-    /// Describes moves given as slots of states: the given slots, or all legal ones.
+    /// Describes moves of states: the moves in the given slots, or all legal moves.
     fn name_moves(
         &self,
         states: &Py<PyAny>,
@@ -140,15 +141,15 @@ fn direction(backward: bool) -> Direction {
     if backward { Direction::Backward } else { Direction::Forward }
 }
 
-/// Converts numbers that Python has checked to indices and slots; a number that is too large becomes an
-/// invalid index.
+/// Converts numbers that Python has checked to indices or slots. A number that doesn't fit into 32 bits
+/// becomes an invalid index.
 fn small(values: &PyReadonlyArray1<'_, i64>) -> Vec<u32> {
     values.as_array().iter().map(|&value| u32::try_from(value).unwrap_or(Slots::NONE)).collect()
 }
 
 #[pymethods]
 impl Env {
-    /// Returns the names of the types of moves.
+    /// Returns the names of the move types.
     fn types(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.with_space(py, |space| listed!(space, space => Ok(space.env.move_types())))
     }
@@ -162,14 +163,15 @@ impl Env {
         self.with_space(py, |space| listed!(space, space => space.initial_states(&instances)))
     }
 
-    /// Returns the first slot of each state, which slots are legal, and `true` if the last slot is the exit.
+    /// Returns the offset of each state's slots, a flag of each legal slot, and `true` if the last slot is
+    /// the exit.
     fn masks(&self, py: Python<'_>, states: Py<PyAny>, backward: bool) -> PyResult<(Array<i64>, Array<bool>, bool)> {
         let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)));
         let masks: Masks = self.with_space(py, ask)?;
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
     }
 
-    /// Returns the moves of these slots of these rows of states, or all legal ones.
+    /// Describes the moves in these slots of these rows of states, or all legal moves.
     fn moves(
         &self,
         py: Python<'_>,
@@ -206,7 +208,7 @@ impl Env {
         self.with_space(py, ask).map(Array)
     }
 
-    /// Builds trajectories from actions, each of which is checked.
+    /// Builds trajectories from actions, and checks each action.
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it")]
     fn replay(
         &self,

@@ -27,7 +27,7 @@ use crate::molecules::Reading;
 use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
 use crate::ranking::molecule_score;
 
-/// The kind of objects that the graphs of an environment stand for.
+/// The objects that the graphs of an environment stand for.
 #[derive(Clone)]
 pub(crate) enum GraphDetails {
     Plain,
@@ -37,7 +37,7 @@ pub(crate) enum GraphDetails {
 }
 
 impl GraphDetails {
-    /// Returns the reading of graphs as molecules; None if they aren't molecules.
+    /// Returns the reading of graphs as molecules; None if the graphs don't stand for molecules.
     pub(crate) fn reading(&self) -> Option<&Reading> {
         match self {
             Self::Molecules(reading) => Some(reading),
@@ -121,7 +121,7 @@ enum RewardSpec {
     StructureReward { score: Score, names: Vec<String> },
 }
 
-/// A program that scores molecules.
+/// An external program that scores molecules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Program {
@@ -137,7 +137,7 @@ impl Program {
     }
 }
 
-/// The score of structures: its data and its settings.
+/// The score of Bayesian network structures, with its data and settings.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Score {
@@ -167,11 +167,11 @@ impl Score {
     }
 }
 
-/// The largest number of variables for which all scores are computed in advance: up to it there are few sets
-/// of parents.
+/// The largest number of variables for which the scores of all sets of parents are computed in advance: there
+/// are few such sets then.
 const MAX_PRECOMPUTED: usize = 12;
 
-/// Builds a reward of the library; None for a reward of another kind of graphs.
+/// Builds a reward of the library; None if the reward is for other graphs than those of this environment.
 fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyReward<GraphEnv>>> {
     Ok(Some(match (spec, details) {
         (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {

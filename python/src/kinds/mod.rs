@@ -1,5 +1,4 @@
-//! The types of environments that Python has trainers, trajectories and steps for, and the differences
-//! between them.
+//! The types of environments that Python can use, and the differences between them.
 
 mod graphs;
 mod points;
@@ -33,7 +32,7 @@ use crate::session::Trained;
 /// A reward of an environment's states.
 pub(crate) type AnyReward<E> = Box<dyn Reward<<E as Env>::States>>;
 
-/// A value whose type depends on the type of environment: graphs, vectors, and three types of points.
+/// A value whose type depends on the type of environment: graphs, vectors, or one of three types of points.
 #[derive(Clone)]
 pub(crate) enum ByKind<G, V, B, L, D> {
     Graphs(G),
@@ -43,7 +42,7 @@ pub(crate) enum ByKind<G, V, B, L, D> {
     Diffusion(D),
 }
 
-/// Evaluates an expression for the value of a [`ByKind`], whatever its type.
+/// Evaluates an expression for the value in a [`ByKind`]. All variants must give the same type.
 macro_rules! each {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -56,7 +55,7 @@ macro_rules! each {
     };
 }
 
-/// Evaluates an expression for the value of a [`ByKind`], and makes a [`ByKind`] of the results.
+/// Evaluates an expression for the value in a [`ByKind`], and returns the result in the same variant.
 macro_rules! map_each {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -69,7 +68,7 @@ macro_rules! map_each {
     };
 }
 
-/// Evaluates an expression if the states can be listed; environments of points return an error.
+/// Evaluates an expression for an environment whose states can be listed, and returns an error for points.
 macro_rules! listed {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -80,14 +79,14 @@ macro_rules! listed {
     };
 }
 
-/// Returns the error for environments whose moves and states can't be listed.
+/// Returns the error for environments of points, whose moves and states can't be listed.
 pub(crate) fn points() -> Error {
     let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, walk by a \
                     `Sampler`, and compare samples";
     Error::config("the environment", "continuous", expected)
 }
 
-/// An environment, its conversion to Python, and the properties that rewards and policies need.
+/// An environment, its conversion to Python, and the details that rewards and policies need.
 pub(crate) struct Space<E: PyEnv> {
     pub(crate) env: E,
     pub(crate) border: Arc<dyn Border<E::States>>,
@@ -112,27 +111,27 @@ pub(crate) type AnyTrained =
 pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
 
-/// The text of an error that names the expected search if there is no density to follow.
+/// The expected value that an error names if a Langevin search has no density to follow.
 const NO_LANGEVIN: &str = "a function of objects; `Mala` is for diffusions with a target of the library's";
 
-/// A type of environment that Python supports, with the parts that differ between these types.
+/// A type of environment that Python supports, with the functions that differ between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
-    /// The properties of the environment that rewards and policies need.
+    /// The details of the environment that rewards and policies need.
     type Details: Clone + Send + Sync;
 
-    /// Returns the density of a diffusion from the settings of the reward; None if the reward isn't one of
-    /// the library's densities.
+    /// Returns the density that a diffusion samples, from the reward's settings; None if the reward isn't a
+    /// density of the library.
     fn target(_reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         Ok(None)
     }
 
-    /// Builds a reward of the library.
+    /// Builds a reward of the library from its settings.
     fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>>;
 
-    /// Builds a policy.
+    /// Builds a policy from its plan.
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>>;
 
-    /// Builds a search by Langevin steps.
+    /// Builds a search by Langevin steps. Only diffusions have one.
     fn langevin(
         _env: &Self,
         _target: Option<Arc<dyn Target>>,
@@ -141,19 +140,19 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
         Err(Error::config("search", "Mala", NO_LANGEVIN))
     }
 
-    /// Returns the functions of an environment whose states have keys; None for points.
+    /// Returns the functions for environments whose states have keys; None for points.
     fn discrete() -> Option<Discrete<Self>> {
         None
     }
 }
 
-/// Functions of an environment whose states have keys.
+/// The functions for environments whose states have keys.
 pub(crate) struct Discrete<E: PyEnv> {
-    /// Returns, for each state, the index of the first state that is the same object.
+    /// Returns, for each state, the index of the first state that stands for the same object.
     pub(crate) first_of_object: fn(&E, &E::States) -> Result<Vec<usize>>,
-    /// Builds a buffer that holds each object once.
+    /// Builds a replay buffer that stores each object once.
     pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
-    /// Wraps a reward in a cache of this number of answers.
+    /// Wraps a reward in a cache of this number of results.
     pub(crate) cache_reward: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
 }
 
@@ -182,7 +181,7 @@ fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T
     serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
 }
 
-/// Returns the error for a reward of the library that is for other states.
+/// Returns the error for a reward of the library that is made for other states.
 fn wrong_states<T>(settings: &Value, states: &str) -> Outcome<T> {
     let expected = "expected one that is made for this environment, or a function of a batch of states";
     let refusal = format!("the reward {} isn't one of {states}: {expected}", class_name(settings));

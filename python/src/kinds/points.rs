@@ -33,7 +33,7 @@ enum RewardSpec {
     CoxTarget { side: usize, seed: u64 },
 }
 
-/// Mixtures of Gaussians in the plane.
+/// The named mixtures of Gaussians in the plane.
 #[expect(clippy::enum_variant_names, reason = "the names that Python has")]
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
@@ -132,7 +132,7 @@ impl PyEnv for DiffusionSampling {
     }
 }
 
-/// Builds the density that a diffusion samples.
+/// Builds the density that a diffusion samples from its settings.
 fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
     let build = |spec| -> Result<Option<Arc<dyn Target>>> {
         Ok(Some(match spec {

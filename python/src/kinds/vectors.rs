@@ -22,14 +22,14 @@ use crate::env::{EnvSpec, token_sequence};
 use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan, uniform, vector_module};
 
-/// The properties of an environment of vectors that networks and rewards need.
+/// The details of an environment of vectors that networks and rewards need.
 #[derive(Clone)]
 pub(crate) struct VectorDetails {
-    /// The number of values of an entry.
+    /// The number of values that an entry of a vector can take.
     pub(crate) values: usize,
-    /// `true` if states are written from left to right.
+    /// `true` if the environment writes its vectors from left to right.
     pub(crate) is_sequence: bool,
-    /// The settings, if the environment is one of the library's.
+    /// The environment's settings, if it is an environment of the library.
     pub(crate) spec: Option<EnvSpec>,
 }
 
@@ -39,7 +39,7 @@ impl Space<VectorEnv> {
         Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }
     }
 
-    /// The one-hot encoding of the entries.
+    /// Returns the one-hot encoding of the vectors' entries.
     pub(crate) fn features(&self) -> KHot {
         KHot::new(self.env.width(), self.details.values)
     }
@@ -99,7 +99,7 @@ enum RewardSpec {
     ToyReward { rewards: [f64; 6] },
 }
 
-/// Builds a reward of the library; None for a reward of another environment.
+/// Builds a reward of the library; None if the reward is for another environment.
 fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<VectorEnv>>> {
     Ok(Some(match (spec, env) {
         (RewardSpec::HyperGridReward { kind, preset }, EnvSpec::HyperGrid { ndim, height }) => {
@@ -140,7 +140,7 @@ fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<Vect
     }))
 }
 
-/// Parses a sequence of bits from its digits.
+/// Parses a sequence of bits from a text of the digits 0 and 1.
 fn bits(text: &str) -> Result<Vec<bool>> {
     let bit = |digit| match digit {
         '0' => Ok(false),

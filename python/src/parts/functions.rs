@@ -25,12 +25,12 @@ pub(super) struct StateFunction<S> {
     pub(super) border: Arc<dyn Border<S>>,
 }
 
-/// Draws a seed for numpy.
+/// Draws a seed for a random generator of numpy.
 pub(super) fn draw_seed(rng: &mut Rng) -> u64 {
     rng.below(1 << 53) as u64
 }
 
-/// Builds a random generator of numpy.
+/// Builds a random generator of numpy from a seed.
 pub(super) fn numpy_rng(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyAny>> {
     py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))
 }
@@ -59,8 +59,8 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
     }
 }
 
-/// Calls a function of objects, of the conditions `[n, C]` that they were found under, and of a random
-/// generator of numpy.
+/// Calls a function of objects, of the conditions `[n, C]` under which they were found, and of a random
+/// generator of numpy. The function returns new conditions.
 impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
         let seed = draw_seed(rng);
@@ -74,7 +74,7 @@ impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     }
 }
 
-/// Calls a function of states that returns a number of at least 0 for each.
+/// Calls a function of states that returns the novelty of each state, a number of at least 0.
 impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     fn rewards(&self, states: &S) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
@@ -85,8 +85,8 @@ impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     }
 }
 
-/// A function of an object's log R and of its last loss (None if it was never visited), which returns the log
-/// of its weight.
+/// A function that returns the log-weight of an object's draws, given the object's log R and its last loss
+/// (None if no loss was computed).
 ///
 /// An exception is raised when the trainer returns; until then the library gets NaN, which it refuses.
 pub(crate) struct PyPriority {

@@ -30,20 +30,20 @@ use functions::{StateFunction, draw_seed};
 use settings::{FreshSettings, HindsightSettings, NoveltySettings, ReplaySettings, SearchSettings};
 use sources::{FreshFunction, data_buffer};
 
-/// A novelty of an environment's states.
+/// A novelty measure of an environment's states.
 type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 
-/// The objects that policies and parts are built with, besides their settings.
+/// The objects, besides settings, from which policies and parts of a trainer are built.
 pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
-    /// The density of a diffusion, whose gradient a policy can use.
+    /// The log-density that a diffusion samples. A policy can use its gradient.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
     pub(crate) references: &'a References,
     pub(crate) failures: &'a Failures,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
-    /// The width of conditions; 0 if there are none.
+    /// The length of a condition's vector; 0 if there are no conditions.
     pub(crate) width: usize,
 }
 
@@ -54,7 +54,7 @@ impl<E: PyEnv> BuildContext<'_, E> {
 }
 
 impl Parts {
-    /// Returns the novelty of intrinsic rewards, with their coefficients.
+    /// Returns the novelty measure of intrinsic rewards, with the coefficients of these rewards.
     pub(crate) fn novelty<E: PyEnv>(
         &mut self,
         context: &BuildContext<'_, E>,
@@ -75,7 +75,7 @@ impl Parts {
         Ok(Some((novelty, config)))
     }
 
-    /// Adds the parts to a trainer that already has its conditions.
+    /// Adds the parts to a trainer. The trainer must already have its conditions.
     pub(crate) fn attach<E: PyEnv>(
         self,
         mut trainer: Trainer<E>,
@@ -161,7 +161,7 @@ fn attach_hindsight<E: PyEnv>(
     }
 }
 
-/// Builds a replay buffer; `priority` is the function of Python that weighs its draws.
+/// Builds a replay buffer. `priority` is the function of Python that returns the weights of its draws.
 fn replay_buffer<E: PyEnv>(
     settings: ReplaySettings,
     priority: Option<Py<PyAny>>,

@@ -14,31 +14,32 @@ use crate::tensors::PyTensor;
 /// The attributes of `gfn_rs._parts.Parts`.
 #[derive(FromPyObject)]
 pub(crate) struct Parts {
-    /// The prior of the objective, and the values of its parameters by name.
+    /// The prior of the objective, and the values of the prior's parameters by name.
     pub(crate) prior: Option<(PolicySettings, Vec<(String, PyTensor)>)>,
     pub(crate) teacher: Option<TeacherSettings>,
-    /// The objects of a data set, and their conditions.
+    /// The objects of a data set, and their conditions if there are any.
     pub(super) data: Option<(Py<PyAny>, Option<PyTensor>)>,
     pub(super) source: Option<SourceSettings>,
     pub(super) fresh: Option<FreshSettings>,
     pub(super) search: Option<SearchSettings>,
     pub(super) hindsight: Option<HindsightSettings>,
     pub(super) average: Option<AverageSettings>,
-    /// The settings of intrinsic rewards, and their novelty.
+    /// The settings of intrinsic rewards, and the settings of their novelty measure.
     pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
-    /// The number of steps between copies.
+    /// The number of steps between copies of the policy into the target network.
     pub(super) target_network: Option<usize>,
     pub(super) replay: Option<Settings<ReplaySettings>>,
-    /// The function of Python that weighs draws from the buffer.
+    /// The function of Python that returns the weights of draws from the replay buffer.
     pub(super) priority: Option<Py<PyAny>>,
 }
 
-/// The settings of a buffer.
+/// The settings of a replay buffer.
 #[derive(Deserialize)]
 pub(super) struct ReplaySettings {
     /// `true` if each object is stored once.
     pub(super) distinct: bool,
-    /// The smallest distance between two objects once the buffer is full, and p of its norm.
+    /// The smallest distance between two objects once the buffer is full, and the p of the norm that measures
+    /// it.
     pub(super) diverse: Option<(f64, f64)>,
     /// `true` if objects are stored without their trajectories.
     pub(super) objects_alone: bool,
@@ -50,7 +51,7 @@ pub(super) struct ReplaySettings {
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    /// The values that differ from the defaults of its configuration.
+    /// The values that differ from the defaults of the class's configuration.
     #[pyo3(attribute("_config"))]
     pub(super) config: Settings<Map<String, Value>>,
 }
@@ -101,7 +102,7 @@ pub(super) enum NoveltySettings {
         #[pyo3(attribute("_config"))]
         config: Settings<Map<String, Value>>,
     },
-    /// A function of states.
+    /// A function of states in Python.
     #[pyo3(transparent)]
     Python(Py<PyAny>),
 }

@@ -1,4 +1,4 @@
-//! Objects from Python that a trainer learns from: a data set, and functions that are called for each batch.
+//! Sources of objects from Python for training: a data set, and functions that are called for each batch.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ use crate::tensors::PyTensor;
 /// The number of objects whose rewards are computed in one call.
 const MAX_BATCH: usize = 4096;
 
-/// Builds a buffer of objects with their log-rewards by the trainer's reward, under their conditions if there
-/// are any.
+/// Builds a buffer of objects with their log-rewards. The trainer's reward computes them, under the objects'
+/// conditions if there are any.
 pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     trainer: &Trainer<E>,
     objects: &Py<PyAny>,
@@ -55,7 +55,7 @@ pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     Ok(buffer)
 }
 
-/// Draws paths by P_B to objects from outside, each of which is checked.
+/// Checks objects that Python gave, and draws a path to each object backwards by P_B.
 fn paths_to<E: TrainEnv>(
     context: &Context<E>,
     objects: &E::States,
@@ -98,14 +98,14 @@ impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
 pub(super) struct FreshFunction<S> {
     pub(super) function: Object,
     pub(super) border: Arc<dyn Border<S>>,
-    /// The width of a condition; 0 if there are none.
+    /// The length of a condition's vector; 0 if there are no conditions.
     pub(super) width: usize,
     /// The seed of its random streams: each step has its own stream, so that a resumed run draws the same
     /// objects as an uninterrupted one.
     pub(super) seed: u64,
 }
 
-/// The result of a fresh source, as `gfn_rs._fresh` has checked it.
+/// The result of a fresh source, checked by `gfn_rs._fresh`.
 #[derive(FromPyObject)]
 enum FreshAnswer {
     /// Whole trajectories.
@@ -155,7 +155,7 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
         };
         match tch::no_grad(|| call_python("the fresh source", ask))? {
             Some(FreshAnswer::Paths(paths)) => {
-                // The trajectories were built in this process from the start, so they need no check.
+                // The trajectories were built in this process from the initial state, so they need no check.
                 let mut paths = paths.get().lock()?;
                 let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;

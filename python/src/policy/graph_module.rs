@@ -1,5 +1,5 @@
-//! Networks of graphs that are a `torch.nn.Module`: the library adds heads, state flow and log Z, trains its
-//! parameters and saves them.
+//! Networks of graphs that are a `torch.nn.Module`. The library adds heads, state flow and log Z to the
+//! module, and trains and saves its parameters.
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
@@ -15,27 +15,27 @@ use super::{BuiltPolicy, Plan};
 use crate::errors::{Outcome, call_python};
 use crate::tensors;
 
-/// A batch of graphs as a network gets it; all are tensors on the policy's device, int64 except `conditions`.
+/// A batch of graphs as a module of Python gets it. All tensors are on the policy's device, and int64 except
+/// `conditions`.
 #[pyclass(frozen, get_all, module = "gfn_rs", name = "GraphBatch")]
 pub(crate) struct PyBatch {
     /// The number of graphs, B.
     n_graphs: usize,
     /// The class of each node, `[N]`.
     node_classes: Py<PyAny>,
-    /// Attributes of each node, `[N, K]`, 0 for unset.
+    /// The attributes of each node, `[N, K]`, 0 if unset.
     node_attributes: Py<PyAny>,
     /// The label of each node within its graph, `[N]`: a network may use it if nodes are labelled.
     node_labels: Py<PyAny>,
-    /// The graph of each node, `[N]`: PyTorch Geometric's `batch`.
+    /// The index of each node's graph, `[N]`, as in PyTorch Geometric's `batch`.
     batch: Py<PyAny>,
-    /// The source and target node of each message, `[2, M]`: an undirected edge is two messages, one after
-    /// the other.
+    /// The source and target node of each message, `[2, M]`. An undirected edge has two consecutive messages.
     edge_index: Py<PyAny>,
     /// The class of each message's edge, `[M]`.
     edge_classes: Py<PyAny>,
-    /// Attributes of each message's edge, `[M, K]`, 0 for unset.
+    /// The attributes of each message's edge, `[M, K]`, 0 if unset.
     edge_attributes: Py<PyAny>,
-    /// Conditions of each graph, `[B, C]`, in the policy's kind; None without conditions.
+    /// The condition of each graph, `[B, C]`, in the policy's dtype; None without conditions.
     conditions: Option<Py<PyAny>>,
 }
 
@@ -47,12 +47,12 @@ impl PyBatch {
     }
 }
 
-/// The form of a module's input.
+/// The input of a module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GraphView {
-    /// Nodes and messages.
+    /// A `PyBatch` of nodes and messages.
     Batch,
-    /// The adjacency matrix of each graph; all graphs have this number of nodes.
+    /// The adjacency matrix of each graph. All graphs have this number of nodes.
     Adjacency(i64),
 }
 
@@ -77,8 +77,8 @@ impl ModuleTorso {
     }
 
     /// Calls the module with a batch. A batch without any node gets an additional graph of one node, whose
-    /// rows are dropped: some networks take the largest number of nodes, for example, which doesn't exist
-    /// without nodes. Graphs without nodes are then embedded beside a graph with nodes, as in other batches.
+    /// rows are dropped from the result: some networks take a maximum over nodes, for example, which doesn't
+    /// exist without nodes.
     fn ask_of_batch(
         &self,
         py: Python<'_>,
@@ -92,7 +92,7 @@ impl ModuleTorso {
             0 => tensor(rows),
             _ => tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device()))),
         };
-        // The additional graph repeats the values of the last graph.
+        // The additional graph gets the values of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
@@ -145,18 +145,18 @@ impl TensorTorso for ModuleTorso {
     }
 }
 
-/// The widths of embeddings.
+/// The widths of the module's embeddings.
 #[derive(Deserialize)]
 struct Widths {
     node_width: i64,
     graph_width: i64,
 }
 
-/// Builds a policy around a module.
+/// Builds a policy around a module of Python.
 pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
     plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
         if matches!(view, GraphView::Adjacency(_)) {
-            // Structures have labels, so their heads see no symmetry.
+            // The nodes of structures have labels, so heads need not treat symmetric nodes alike.
             config.symmetry = Symmetry::Unseen;
         }
         let torso =

@@ -1,4 +1,4 @@
-//! Policies built from settings: a trainer's policy, the prior of its objective, a teacher's policy.
+//! Policies built from settings: a trainer's policy, the prior of its objective, and a teacher's policy.
 
 pub(crate) mod graph_module;
 mod module;
@@ -32,13 +32,13 @@ use module::ModuleCaller;
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
 
-/// A policy, and the module of Python that it contains, if there is one.
+/// A policy, and the module of Python that it contains, if any.
 pub(crate) struct BuiltPolicy<E> {
     pub(crate) policy: AnyPolicy<E>,
     pub(crate) module: Option<Arc<ModuleTensors>>,
 }
 
-/// The class and settings of a policy, and its module, if it has one.
+/// The class and settings of a policy, and its module of Python, if any.
 #[derive(Default)]
 pub(crate) struct PolicySettings {
     class: String,
@@ -49,7 +49,7 @@ pub(crate) struct PolicySettings {
 impl<'py> FromPyObject<'_, 'py> for PolicySettings {
     type Error = PyErr;
 
-    /// Reads a `gfn_rs.Policy`.
+    /// Reads the attributes of a `gfn_rs.Policy`.
     fn extract(policy: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         Ok(Self {
             class: policy.get_type().name()?.to_string(),
@@ -59,17 +59,17 @@ impl<'py> FromPyObject<'_, 'py> for PolicySettings {
     }
 }
 
-/// The estimates that an objective needs of a policy besides P_F and P_B.
+/// The estimates besides P_F and P_B that an objective needs from a policy.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) flow: bool,
     pub(crate) paths: bool,
-    /// The width of conditions; 0 if there are none.
+    /// The length of a condition's vector; 0 if there are no conditions.
     pub(crate) conditions: usize,
 }
 
 impl<E: PyEnv> BuildContext<'_, E> {
-    /// Builds a policy.
+    /// Builds a policy from its settings.
     pub(crate) fn build_policy(
         &self,
         settings: PolicySettings,
@@ -87,8 +87,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 
-    /// Builds a frozen policy for P_F alone, with these values of its parameters. It draws from a separate
-    /// random stream, because its first parameters are replaced.
+    /// Builds a frozen policy with these parameter values, of which only P_F is used. It draws from a
+    /// separate random stream, because its random initial parameters are replaced anyway.
     pub(crate) fn build_prior(
         &self,
         settings: PolicySettings,
@@ -101,7 +101,7 @@ impl<E: PyEnv> BuildContext<'_, E> {
     }
 }
 
-/// Sets the parameters of a policy to these values; values of parameters that it lacks are ignored.
+/// Sets the parameters of a policy to these values. A value without a parameter of its name is ignored.
 fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) -> Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
         let fits = |(name, PyTensor(value)): &&(String, PyTensor)| {
@@ -116,19 +116,19 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
     Ok(())
 }
 
-/// Returns the settings that a configuration has. Python gives each class of policies the same settings of
-/// estimators, of which some classes have only a part.
+/// Returns the settings that the configuration `C` has. Python gives all classes of policies the same
+/// settings of estimators, and some classes have only a part of them.
 fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<String, Value> {
     let defaults = serde_json::to_value(C::default()).unwrap_or_default();
     let known = settings.iter().filter(|(name, _)| defaults.get(name).is_some());
     known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The settings of one policy, and the objects that it is built with.
+/// The settings of one policy, and the objects from which it is built.
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
     settings: Map<String, Value>,
-    /// A network in Python.
+    /// The policy's network, if it is a module of Python.
     module: Option<Object>,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
@@ -137,7 +137,7 @@ pub(crate) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Builds a policy from the settings, which override the defaults.
+    /// Builds a policy from its settings, which override the defaults of the configuration `C`.
     pub(crate) fn build<C, E, P>(mut self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
@@ -148,8 +148,8 @@ impl Plan<'_> {
         Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
     }
 
-    /// Builds a policy around a module, from the settings of its heads and of embeddings, which have separate
-    /// names.
+    /// Builds a policy around a module of Python, from two groups of settings: those of the heads and those
+    /// of the embeddings. The groups have no names in common.
     fn build_around<C, S, E, P>(
         self,
         build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,
@@ -182,7 +182,7 @@ impl Plan<'_> {
     }
 }
 
-/// Builds the policy that takes each legal action with equal probability.
+/// Builds the policy that gives all legal actions of a state the same probability.
 pub(crate) fn uniform<E: Env>() -> BuiltPolicy<E>
 where
     UniformPolicy: Policy<E>,

@@ -1,4 +1,5 @@
-//! Modules of Python inside policies: their tensors, which a trainer trains and saves, and calls of them.
+//! Modules of Python inside policies: their tensors, which a trainer trains and saves, and the calls of
+//! modules.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -14,12 +15,12 @@ use crate::errors::call_python;
 use crate::references::Object;
 use crate::tensors;
 
-/// A module, with its parameters and buffers at the time when the trainer was built.
+/// A module of Python, with the parameters and buffers that it had when the trainer was built.
 #[derive(Debug)]
 pub(crate) struct ModuleTensors {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// The mode of each layer, `true` if it was in training mode at the last check.
+    /// A flag of each layer: `true` if the layer was in training mode at the last check.
     modes: Mutex<Vec<bool>>,
 }
 
@@ -30,19 +31,20 @@ impl ModuleTensors {
         Ok(Self { module, tensors: Mutex::new(tensors), modes: Mutex::new(modes) })
     }
 
-    /// Returns the parameters and buffers at the time when the trainer was built.
+    /// Returns the parameters and buffers that the module had when the trainer was built.
     pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
         let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
     }
 
-    /// Registers the tensors with a torso, under the module's names, so that a trainer trains and saves them.
+    /// Registers the module's tensors with a torso, under their names in the module, so that a trainer trains
+    /// and saves them.
     pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
         self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
     }
 
-    /// Refuses a module that has other tensors now: it would compute with tensors that aren't trained and
-    /// saved.
+    /// Returns an error if the module has other tensors now than when the trainer was built: it would compute
+    /// with tensors that are neither trained nor saved.
     pub(crate) fn check(&self) -> Result<()> {
         let now = call_python("the module", |py| named_tensors(self.module.bind(py)))?;
         match describe_change(&self.tensors(), &now) {
@@ -55,7 +57,7 @@ impl ModuleTensors {
         }
     }
 
-    /// Returns `true` if a layer was put into another mode since the last check.
+    /// Returns `true` if a layer was switched between training and evaluation mode since the last check.
     pub(crate) fn changed_mode(&self) -> Result<bool> {
         let now = call_python("the module", |py| modes(self.module.bind(py)))?;
         let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,10 +114,11 @@ fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
 #[derive(Debug)]
 pub(super) struct ModuleCaller {
     module: Object,
-    /// The device and the kind that its results must have.
+    /// The device that the module's results must be on, and the dtype that they must have.
     pub(super) device: Device,
     pub(super) kind: Kind,
-    /// `true` if it has parameters to train, and no warning was given yet that it doesn't train them.
+    /// `true` while a warning is due: the module has parameters to train, and no warning was given that they
+    /// aren't trained.
     learns: AtomicBool,
 }
 
@@ -132,7 +135,7 @@ impl ModuleCaller {
         mut arguments: Vec<Bound<'py, PyAny>>,
         conditions: Option<&Tensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // Constant conditions have no columns.
+        // Constant conditions have no columns, so the module doesn't get them.
         if let Some(conditions) = conditions.filter(|conditions| conditions.size().get(1) != Some(&0)) {
             arguments.push(tensors::to_python(py, conditions)?);
         }
@@ -161,8 +164,8 @@ impl ModuleCaller {
         Ok(Embeddings { nodes, graphs })
     }
 
-    /// Returns the tensor that the module returned. A tensor of another kind is refused, because it would
-    /// fail in the middle of the backward pass.
+    /// Reads the tensor that the module returned. A tensor of another dtype is refused here, because
+    /// otherwise it would fail in the middle of the backward pass.
     fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
         let tensor = tensors::from_python(answer)?;
         let (device, kind) = (self.device, self.kind);
@@ -182,7 +185,7 @@ impl ModuleCaller {
         Ok(tensor)
     }
 
-    /// Warns, once, of a trainable module whose embeddings have no gradient.
+    /// Warns, once, if the module has parameters to train but its embeddings have no gradient.
     fn check_learning(&self, py: Python<'_>, embedded: &[&Tensor]) -> PyResult<()> {
         if embedded.iter().any(|tensor| tensor.requires_grad()) || !self.learns.load(Relaxed) {
             return Ok(());

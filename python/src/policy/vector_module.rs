@@ -14,17 +14,17 @@ use crate::errors::{Outcome, call_python};
 use crate::kinds::Space;
 use crate::tensors;
 
-/// The form of a module's input.
+/// The encoding of states as a module's input.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Inputs {
-    /// The one-hot encoding: for each entry a block of numbers, 1 at its value and otherwise 0,
-    /// `[n, entries * values]`.
+    /// The one-hot encoding of the entries, `[n, entries * values]`: each entry has a block of `values`
+    /// numbers, which are 0 except for a 1 at the entry's value.
     OneHot,
-    /// The entries, `[n, entries]`.
+    /// The entries themselves, `[n, entries]`.
     Entries,
-    /// The entries of sequences, which are 0 at unwritten positions, and the number of written entries,
-    /// `[n]`.
+    /// The entries of sequences, which are 0 at unwritten positions, and the number of entries written so
+    /// far, `[n]`.
     Prefixes,
 }
 
@@ -33,14 +33,15 @@ struct ModuleRows {
     caller: ModuleCaller,
     width: i64,
     inputs: Inputs,
-    /// The number of values of an entry.
+    /// The number of values that an entry can take.
     values: i64,
 }
 
 impl ModuleRows {
     fn ask(&self, py: Python<'_>, columns: &Tensor, conditions: Option<&Tensor>) -> PyResult<Tensor> {
         let n = columns.size()[0];
-        // The first column of each entry is a multiple of the number of values.
+        // The one-hot column of value 0 of each entry is a multiple of `values`, so the remainder is the
+        // entry's value.
         let entries = || columns.remainder(self.values);
         let inputs = match self.inputs {
             Inputs::OneHot => {
@@ -70,14 +71,14 @@ impl VectorTorso for ModuleRows {
     }
 }
 
-/// The input form of states, and the width of embeddings.
+/// The settings of a module's input and output: the encoding of states, and the width of embeddings.
 #[derive(Deserialize)]
 struct Shape {
     width: i64,
     inputs: Inputs,
 }
 
-/// Builds a policy around a module.
+/// Builds a policy around a module of Python.
 pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> Outcome<BuiltPolicy<VectorEnv>> {
     plan.build_around(|config: MlpPolicyConfig, of: Shape, plan, join| {
         let Shape { width, inputs } = of;

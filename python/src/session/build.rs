@@ -37,16 +37,16 @@ pub(super) struct TrainerSettings {
     training: Settings<TrainerConfig>,
     adam: Settings<Map<String, Value>>,
     parts: Parts,
-    /// The description of the run in checkpoints.
+    /// The description of the run that checkpoints contain.
     description: Settings<Value>,
-    /// A note for users that load a checkpoint.
+    /// The user's note that checkpoints contain.
     note: Settings<Value>,
     seed: u64,
     device: String,
     double: bool,
 }
 
-/// Builds a trainer; `built` is the [`BuiltPolicy`] of another trainer, if that is reused.
+/// Builds a trainer. `built` is the [`BuiltPolicy`] of another trainer, if the new trainer continues with it.
 pub(super) fn build<E: PyEnv>(
     space: Space<E>,
     settings: TrainerSettings,
@@ -89,8 +89,8 @@ pub(super) fn build<E: PyEnv>(
             Error::config("policy", "a policy of another environment", expected)
         })?,
     };
-    // Neither the teacher nor the prior needs the heads `flow` and `paths`: the teacher is trained by
-    // trajectory balance, and of the prior only P_F is used.
+    // The teacher and the prior don't need the heads `flow` and `paths`: the teacher is trained by trajectory
+    // balance, and only P_F of the prior is used.
     let plain = Needs { flow: false, paths: false, ..needs };
     let mut parts = settings.parts;
     let mut prior = None;
@@ -106,7 +106,7 @@ pub(super) fn build<E: PyEnv>(
         shared.add(policy);
     }
     let novelty = parts.novelty(&context, &mut rng)?;
-    // A separate random stream makes other draws independent of the presence of data.
+    // A separate random stream keeps all other draws equal with and without data.
     let mut data_rng = rng.clone().split();
     let (env, reward_fn, module) = (space.env.clone(), reward.reward, own.module);
     let mut trainer = match prior {
@@ -128,7 +128,7 @@ pub(super) fn build<E: PyEnv>(
     Ok(Trained::new(trainer, space, shared, module))
 }
 
-/// Returns the prior of a trainer's policy.
+/// Returns the prior of a trainer's policy; None if the policy has no prior.
 pub(super) fn prior<E: PyEnv>(trainer: &Trainer<E>) -> Option<&AnyPolicy<E>> {
     trainer.policy_as::<WithPrior<AnyPolicy<E>, AnyPolicy<E>>>().map(|policy| &policy.prior)
 }

@@ -34,16 +34,16 @@ type PolicyOutput = (Option<Actions>, Option<Actions>, Option<PyTensor>, Option<
 /// The states that trajectories start from.
 #[derive(FromPyObject)]
 enum Origin {
-    /// The initial states of this number of trajectories, or of each of these instances.
+    /// The initial states: a number of trajectories, and, if given, the instance of each.
     Start(usize, Option<Vec<u32>>),
     /// Finished objects, from which trajectories are drawn backwards.
     Objects(Py<PyAny>),
 }
 
-/// Objects of a replay buffer, log R of each, and their conditions.
+/// The objects of a replay buffer, log R of each object, and the condition of each object if there are any.
 type BufferContent = (DeferredObject, Array<f64>, Option<PyTensor>);
 
-/// Scores log P_F and log P_B of each transition, `[2, T]`, without gradients; no reward is computed.
+/// Computes log P_F and log P_B of each transition, `[2, T]`, without gradients. The reward isn't computed.
 fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let zeros = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
@@ -51,7 +51,7 @@ fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>)
     Ok(Tensor::stack(&[scores.log_pf, scores.log_pb], 0))
 }
 
-/// Lists the possible actions of each state, and their log-probabilities.
+/// Lists the possible actions of each of `n` states, and the log-probability of each action.
 fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Actions> {
     let mut ptr = vec![0];
     let mut rows = Vec::new();
@@ -100,14 +100,14 @@ impl<E: PyEnv> Trained<E> {
         let mut evaluation = policy.evaluate(env, &states, conditions, wants)?;
         let forward = evaluation.pf.map(|dist| list_actions(env, &dist, n)).transpose()?;
         let backward = evaluation.pb.map(|dist| list_actions(env, &dist, n)).transpose()?;
-        // The copy is needed because a view of a parameter that is made without gradients can't be read after
-        // an update.
+        // A detached tensor shares the parameter's memory, which an update overwrites, so the value is
+        // copied.
         let log_z = log_z.map(|tensor| PyTensor(if grad { tensor } else { tensor.detach().copy() }));
         Ok((forward, backward, evaluation.values.remove(Quantity::LogFlow).map(PyTensor), log_z))
     }
 
-    /// Draws trajectories, and scores each transition. They use the random stream of `seed`, or that of
-    /// evaluations.
+    /// Draws trajectories and scores each transition. They use the random stream of `seed`, or the trainer's
+    /// stream for evaluations if there is no seed.
     fn draw_paths(
         &mut self,
         origin: Origin,
@@ -142,7 +142,7 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Refuses a loop that computes gradients itself if only the trainer can compute them.
+    /// Returns an error if the trainer computes gradients in chunks, which a custom loop can't do.
     fn check_custom_loop(&self) -> Result<()> {
         if self.trainer.context().config.chunk.is_none() {
             return Ok(());
@@ -170,7 +170,7 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Ends a step that Python made.
+    /// Ends a training step whose loss and gradients a custom loop in Python computed.
     fn end_step(&mut self, paths: &mut AnyPaths, scores: &BatchScores, loss: f64) -> Steps {
         let mut batch = match self.batch(paths) {
             Ok(batch) => Some(batch.clone()),
@@ -201,7 +201,7 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// The heads that an objective needs: state flows, and numbers of paths.
+/// The estimates that an objective needs besides P_F and P_B: state flows, and numbers of paths.
 #[derive(IntoPyObject)]
 struct Heads {
     flow: bool,
@@ -210,7 +210,7 @@ struct Heads {
 
 #[pymethods]
 impl Session {
-    /// Evaluates states: P_F, P_B, log F if it is requested, log Z; with gradients if `grad`.
+    /// Evaluates states: P_F, P_B, log F if it is requested, and log Z. The tensors have gradients if `grad`.
     fn evaluate(
         &self,
         py: Python<'_>,
@@ -226,7 +226,7 @@ impl Session {
         })
     }
 
-    /// Draws trajectories.
+    /// Draws trajectories from initial states, or backwards from objects.
     fn draw_paths(
         &self,
         py: Python<'_>,
@@ -247,7 +247,7 @@ impl Session {
         self.ask(py, |trained| Ok(Paths::new(map_each!(trained, trained => trained.draw_batch()?))))
     }
 
-    /// Returns the scores of trajectories, with gradients if `grad`.
+    /// Computes log P_F, log P_B and log R of trajectories, with gradients if `grad`.
     fn score(&self, py: Python<'_>, batch: &Paths, grad: bool) -> PyResult<Scores> {
         let scores = self.ask(py, |trained| {
             let mut paths = batch.lock()?;
@@ -257,7 +257,7 @@ impl Session {
         Scores::from_batch(py, scores)
     }
 
-    /// Returns the objective's loss for these scores.
+    /// Computes the objective's loss from these scores.
     fn loss(&self, py: Python<'_>, scores: &Scores) -> PyResult<PyTensor> {
         let loss = self.ask(py, |trained| match scores.batch() {
             Some(scores) => each!(trained, trained => trained.trainer.loss(&scores)).map(Some),
@@ -266,7 +266,8 @@ impl Session {
         loss.map(PyTensor).ok_or_else(foreign_scores)
     }
 
-    /// Ends a step that Python made. Returns its record, and an error if there was one.
+    /// Ends a training step of a custom loop. Returns the step's record, and the error of the step if it
+    /// failed.
     fn end_step(&self, py: Python<'_>, batch: &Paths, scores: &Scores, loss: f64) -> PyResult<PySteps> {
         let steps = self.work(py, |trained| {
             let scores = scores.batch()?;
@@ -278,12 +279,13 @@ impl Session {
         Ok(self.show_steps(steps.ok_or_else(foreign_scores)?))
     }
 
-    /// Returns the objects of the buffer, log R of each, and their conditions; None without a buffer.
+    /// Returns the objects of the replay buffer, log R of each object, and their conditions; None without a
+    /// buffer.
     fn buffer_content(&self, py: Python<'_>) -> PyResult<Option<BufferContent>> {
         self.read(py, |trained| each!(trained, trained => trained.buffer()))
     }
 
-    /// Offers trajectories to the buffer; returns the number of those that stayed.
+    /// Offers trajectories to the replay buffer. Returns the number of trajectories that the buffer accepted.
     fn remember(&self, py: Python<'_>, paths: &Paths) -> PyResult<usize> {
         self.ask(py, |trained| {
             let mut paths = paths.lock()?;
@@ -294,7 +296,7 @@ impl Session {
         })
     }
 
-    /// Returns trajectories with the log-rewards of their objects.
+    /// Returns the same trajectories with log R of each trajectory's object.
     fn rewarded(&self, py: Python<'_>, paths: &Paths) -> PyResult<Paths> {
         self.ask(py, |trained| {
             let mut paths = paths.lock()?;
@@ -307,7 +309,7 @@ impl Session {
         Ok(Heads { flow: needs.has(Quantity::LogFlow), paths: needs.has(Quantity::LogPaths) })
     }
 
-    /// Returns the factor on learning rates at the next step.
+    /// Returns the factor by which the next step multiplies learning rates.
     fn lr_factor(&self, py: Python<'_>) -> PyResult<f64> {
         self.read(py, |trained| {
             each!(trained, trained => {

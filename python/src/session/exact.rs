@@ -26,7 +26,8 @@ use crate::watch::Watch;
 const MAX_BATCH: usize = 2048;
 
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
-    /// Evaluates the policy in every state.
+    /// Evaluates the policy in every state, and computes the exact distributions of the policy and of the
+    /// reward.
     pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, _| {
@@ -61,7 +62,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// Computes a certificate of the policy from samples.
+    /// Computes a certificate of the policy from its samples.
     pub(super) fn certify(&mut self, budget: Budget) -> Result<Value> {
         self.without_noise(|trainer, space, rng| {
             check_one_instance(&space.env)?;
@@ -80,8 +81,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         })
     }
 
-    /// Compares samples of any sampler with the target of the trainer's reward; also returns the states of
-    /// objects that are missing.
+    /// Compares samples of any sampler with the target of the trainer's reward. Returns the report, and the
+    /// states of objects that are missing among the samples.
     pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
@@ -118,14 +119,14 @@ fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Returns distances as a dictionary by name.
+/// Returns distances between two distributions as a dictionary by name.
 fn distances<'py>(py: Python<'py>, distances: &Distances) -> PyResult<Bound<'py, PyDict>> {
     let &Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = distances;
     let kl = [("kl_target_policy", kl_target_policy), ("kl_policy_target", kl_policy_target)];
     [("l1", l1), ("tv", tv), ("jsd", jsd)].into_iter().chain(kl).into_py_dict(py)
 }
 
-/// Returns the target of the objective: R / Z, or, relative to a prior, prior R^beta / Z.
+/// Returns the target of the objective: R / Z, or, if the objective is relative to a prior, prior R^beta / Z.
 fn target<E: PyEnv + EnumerableEnv>(
     trainer: &Trainer<E>,
     graph: &StateGraph<E>,

@@ -32,21 +32,21 @@ use build::TrainerSettings;
 pub(crate) use trained::Trained;
 use trained::{StepRecord, Steps};
 
-/// A trainer. It works for one caller at a time; any other caller, such as its own callback, gets an error
-/// instead of a deadlock.
+/// The class behind `gfn_rs.Trainer`. It works for one caller at a time. Any other caller gets an error
+/// instead of a deadlock, even a callback of the trainer itself.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
-    /// The trainer; None after a panic in the middle of its work.
+    /// The trainer; None after a panic in the middle of the trainer's work.
     trained: Mutex<Option<Box<AnyTrained>>>,
-    /// Exceptions of rules of the environment, which the library can't return.
+    /// Exceptions of the environment's rules in Python, which the library can't return as errors.
     failures: Failures,
     references: References,
     n_steps: Arc<AtomicUsize>,
 }
 
 impl Session {
-    /// Runs a job without the interpreter, which other threads of Python can use meanwhile, and in a clean
-    /// state of torch.
+    /// Runs a job on the trainer, with a clean state of torch. The interpreter is released, so that other
+    /// threads of Python can use it meanwhile.
     ///
     /// A panic is a defect of the library, or comes from a tensor that was changed from outside. It must not
     /// reach Python as an exception that `except Exception` doesn't catch. It becomes an error, and the
@@ -74,7 +74,8 @@ impl Session {
         })
     }
 
-    /// Runs a job that can fail, also by an exception of rules.
+    /// Runs a job on the trainer. Returns the job's error, or the exception of rules in Python if they raised
+    /// one.
     fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut AnyTrained) -> gfn::Result<T> + Send) -> PyResult<T> {
         let done = self.work(py, |trained| {
             each!(&*trained, trained => trained.check_shared())?;
@@ -84,18 +85,19 @@ impl Session {
         done.map_err(to_exception)
     }
 
-    /// Reads a property of a trainer.
+    /// Reads a property of the trainer.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&AnyTrained) -> T + Send) -> PyResult<T> {
         self.work(py, |trained| read(trained))
     }
 
-    /// Adds the exception of rules to steps, if they raised one: it is the cause of any error.
+    /// Returns the records of steps, with the exception of rules in Python if they raised one. Such an
+    /// exception replaces the steps' error, because it caused it.
     fn show_steps(&self, steps: Steps) -> PySteps {
         let (records, error) = steps;
         (records, self.failures.take().or(error.map(to_exception)))
     }
 
-    /// Takes the policy for a trainer that continues with it, and ends this session.
+    /// Takes the policy out of this session for a new trainer, and ends the session.
     fn take_policy(&self) -> PyResult<Box<dyn Any + Send>> {
         let trained = self.trained.try_lock().ok().and_then(|mut slot| slot.take());
         let none =
@@ -115,10 +117,10 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
 /// The values of an evaluation by name, from which the classes of `gfn_rs.results` are built.
 type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
 
-/// Records of steps, and the exception of the failed step, if one failed.
+/// Records of steps, and the exception of the step that failed, if a step failed.
 type PySteps = (Vec<StepRecord>, Option<PyErr>);
 
-/// Returns the note that a run left in a checkpoint.
+/// Returns the user's note that is stored in a checkpoint.
 #[pyfunction]
 pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
@@ -128,7 +130,8 @@ pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>
 
 #[pymethods]
 impl Session {
-    /// Builds a trainer of an environment, or continues with the policy of another trainer.
+    /// Builds a trainer of an environment. If `built` is given, the new trainer continues with the policy of
+    /// that session.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
     fn new(py: Python<'_>, env: &Env, settings: TrainerSettings, built: Option<PyRef<'_, Session>>) -> PyResult<Self> {
@@ -146,19 +149,20 @@ impl Session {
         Ok(Self { n_steps, trained: Mutex::new(Some(Box::new(trained))), failures, references })
     }
 
-    /// Reports the objects that the trainer refers to to Python's garbage collector. Other members of a cycle
-    /// break it, so there is no `__clear__`.
+    /// Reports the objects that the trainer refers to, so that Python's garbage collector finds cycles. Other
+    /// objects of a cycle break it, so there is no `__clear__`.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.references.visit(&visit)
     }
 
-    /// Makes up to `n` steps. Returns their records, and the error of the failed step.
+    /// Makes up to `n` steps. Returns the steps' records, and the error of the step that failed, if a step
+    /// failed.
     fn advance(&self, py: Python<'_>, n: usize) -> PyResult<PySteps> {
         Ok(self.show_steps(self.work(py, |trained| each!(trained, trained => trained.advance(n)))?))
     }
 
-    /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, also returns log R
-    /// of each.
+    /// Draws `n` finished objects from the policy, without exploration. If `rewarded`, also returns log R of
+    /// each object.
     fn sample(
         &self,
         py: Python<'_>,
@@ -169,14 +173,14 @@ impl Session {
         self.ask(py, move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)))
     }
 
-    /// Computes the exact distributions of the policy, over at most `limit` states, and of the reward; under
-    /// one condition, `[1, C]`.
+    /// Computes the exact distributions of the policy and of the reward, over at most `limit` states. If the
+    /// trainer has conditions, both hold under one condition, `[1, C]`.
     fn exact<'py>(&self, py: Python<'py>, limit: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
         self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(py)
     }
 
-    /// Computes a certificate of the policy, from a budget: the numbers of samples and of subsets, the size
-    /// of subsets, and the number of paths.
+    /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets, the
+    /// size of a subset, and the number of paths.
     fn certified<'py>(&self, py: Python<'py>, budget: [usize; 4]) -> PyResult<Bound<'py, PyAny>> {
         let [samples, subsets, size, paths] = budget;
         let budget = Budget { samples, subsets, size, paths };
@@ -184,7 +188,8 @@ impl Session {
         Ok(pythonize::pythonize(py, &figures)?)
     }
 
-    /// Judges samples of any sampler, and returns the states of objects that are missing, too.
+    /// Judges samples of any sampler. Returns the report, and the states of objects that are missing among
+    /// the samples.
     fn judge_samples<'py>(
         &self,
         py: Python<'py>,
@@ -195,13 +200,14 @@ impl Session {
         Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
-    /// Computes estimates from `n` samples, under one condition, `[1, C]`.
+    /// Estimates properties of the policy from `n` samples. If the trainer has conditions, all are drawn
+    /// under one condition, `[1, C]`.
     fn sampled<'py>(&self, py: Python<'py>, n: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
         self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(py)
     }
 
-    /// Computes estimates of the policy on these objects, from `paths` paths to each, under one condition,
-    /// `[1, C]`.
+    /// Estimates the policy's probabilities of these objects, from `paths` paths to each object, under one
+    /// condition, `[1, C]`, if the trainer has conditions.
     fn tested<'py>(
         &self,
         py: Python<'py>,
@@ -214,62 +220,64 @@ impl Session {
         )
     }
 
-    /// Replaces the policy's parameters by their average for good.
+    /// Replaces the policy's parameters permanently by their running average.
     fn take_average(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.trainer.take_average()))
     }
 
-    /// Fills the replay buffer with uniform random trajectories; returns the number of objects that stayed.
+    /// Fills the replay buffer with `n` uniform random trajectories. Returns the number of objects that the
+    /// buffer accepted.
     fn prefill(&self, py: Python<'_>, n: usize) -> PyResult<usize> {
         self.ask(py, |trained| each!(trained, trained => trained.prefill(n)))
     }
 
-    /// Returns `true` if actions are mixed with uniform ones.
+    /// Returns `true` if training mixes the policy with uniformly random actions.
     fn explores(&self, py: Python<'_>) -> PyResult<bool> {
         self.read(py, |trained| each!(trained, trained => trained.explores()))
     }
 
-    /// Returns parameters by name: the tensors themselves, not copies.
+    /// Returns the policy's parameters by name. The tensors are the parameters themselves, not copies.
     fn parameters(&self, py: Python<'_>) -> PyResult<Vec<(String, PyTensor)>> {
         self.read(py, |trained| each!(trained, trained => trained.parameters()))
     }
 
-    /// Writes a checkpoint.
+    /// Writes a checkpoint of the trainer to `path`.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.trainer.save(&path)))
     }
 
-    /// Resumes from a checkpoint.
+    /// Resumes training from the checkpoint at `path`.
     fn resume(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.resume(&path)))
     }
 
-    /// Loads the parameters of a checkpoint, and nothing else.
+    /// Loads the parameters of the checkpoint at `path`, and no other part of its state.
     fn restore(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.restore(&path)))
     }
 
-    /// The number of steps made. Rewards and other parts may read it in the middle of a step.
+    /// The number of training steps made. Rewards and other functions of Python may read it in the middle of
+    /// a step.
     fn steps_done(&self) -> usize {
         self.n_steps.load(Relaxed)
     }
 
-    /// The number of objects whose reward was computed.
+    /// The number of objects whose rewards the trainer has computed.
     fn reward_calls(&self, py: Python<'_>) -> PyResult<u64> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.reward_calls()))
     }
 
-    /// The number of trained scalars.
+    /// The number of scalars that are trained.
     fn n_parameters(&self, py: Python<'_>) -> PyResult<i64> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.n_parameters()))
     }
 
-    /// Checks the latest steps for signs of trouble when training has ended.
+    /// Checks the last steps for signs of trouble, at the end of training.
     fn look_at_end(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.check_end()))
     }
 
-    /// Returns the signs of trouble so far.
+    /// Returns the warnings about training so far.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.read(py, |trained| each!(trained, trained => trained.warnings()))
     }

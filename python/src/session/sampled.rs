@@ -1,4 +1,4 @@
-//! Estimates from samples of a policy, and from objects, if states can't be listed.
+//! Estimates of a policy from its samples, and from given objects. They are used if states can't be listed.
 
 use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::{Correlation, importance_log_z};
@@ -27,7 +27,7 @@ pub(super) fn repeat_row(condition: Option<&Tensor>, n: usize) -> Option<Tensor>
     condition.map(|condition| condition.expand([n as i64, -1], false))
 }
 
-/// Calls `work` for batches of `n` items, and checks for Ctrl-C between them.
+/// Calls `work` for each batch of at most `batch` of `n` items, and checks for Ctrl-C between batches.
 pub(super) fn in_batches(
     n: usize,
     batch: usize,
@@ -41,7 +41,8 @@ pub(super) fn in_batches(
     Ok(())
 }
 
-/// Scores trajectories without gradients, including a prior's scores if the objective is relative to one.
+/// Scores trajectories without gradients. If the objective is relative to a prior, the prior's scores are
+/// included.
 fn score_trajectories<E: TrainEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
     let context = trainer.context();
     let is_relative = context.objective.needs().has(Quantity::LogPrior);
@@ -53,7 +54,8 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(Vec::<f64>::try_from(tensor.to_kind(tch::Kind::Double).to_device(tch::Device::Cpu).contiguous())?)
 }
 
-/// Computes log w of each trajectory: its share of the target divided by its probability.
+/// Computes log w of each trajectory. The weight w is the trajectory's share of the target divided by its
+/// probability under the policy.
 fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
     if objective.needs().has(Quantity::LogPrior) {
@@ -63,7 +65,7 @@ fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec
     }
 }
 
-/// Refuses an environment of several instances.
+/// Returns an error if the environment has several instances.
 pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
     match env.n_instances() {
         1 => Ok(()),
@@ -76,8 +78,8 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
 }
 
 impl<E: PyEnv> Trained<E> {
-    /// Draws samples, and estimates log Z from them, under one condition, `[1, C]`, if the trainer has
-    /// conditions.
+    /// Draws `n` samples and estimates log Z from them. If the trainer has conditions, `condition` is a
+    /// single one, `[1, C]`.
     pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
@@ -123,7 +125,7 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Estimates the policy's probabilities of objects, from `paths` paths to each.
+    /// Estimates the policy's probabilities of objects, from `paths` paths to each state of an object.
     pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
@@ -143,7 +145,7 @@ impl<E: PyEnv> Trained<E> {
                 of_objects.extend(log_rewards(trainer.reward(), &some, conditions.as_ref())?);
                 Ok(())
             })?;
-            // All states of an object are scored, because the policy may sample any of them.
+            // All states that stand for an object are scored, because the policy may sample any of them.
             let Forms { states, offsets } = match env.symmetry().forms(&objects)? {
                 Some(forms) => forms,
                 None => Forms { states: objects, offsets: (0..=n).collect() },
@@ -175,17 +177,18 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// Returns a mean and its standard error by name.
+/// Returns a dictionary of a mean and its standard error.
 fn estimate(py: Python<'_>, mean: f64, standard_error: f64) -> PyResult<Bound<'_, PyDict>> {
     [("mean", mean), ("standard_error", standard_error)].into_py_dict(py)
 }
 
-/// Paths to objects: `paths` to each state; the paths to object k are those from `ends[k]` to `ends[k + 1]`.
+/// The scores of paths to objects. Each state of an object has `paths` paths, and the paths to object k are
+/// the paths from `ends[k]` to below `ends[k + 1]`.
 struct PathsToObjects {
     paths: usize,
     ends: Vec<usize>,
-    /// log P_F - log P_B of each path, corrected for objects with several states, so that the mean of their
-    /// exponentials is p of the object.
+    /// The ratio log P_F - log P_B of each path, corrected for objects with several states. The mean of an
+    /// object's exponentiated ratios is the policy's probability of the object.
     ratios: Vec<f64>,
     /// log w of each path; None if the objective is relative to a prior.
     weights: Option<Vec<f64>>,

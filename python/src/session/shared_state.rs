@@ -1,4 +1,4 @@
-//! The networks that Python shares with a trainer, and can change without the library's knowledge.
+//! The networks that Python shares with a trainer. Python can change them without the library's knowledge.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::kinds::PyEnv;
 use crate::policy::{BuiltPolicy, ModuleTensors};
 use crate::tensors;
 
-/// The tensors of a trainer's own network, of its prior and of its teacher, as they were when it was built,
-/// and the modules of Python among these networks.
+/// The tensors of a trainer's policy, its prior and its teacher, as they were when the trainer was built, and
+/// the modules of Python among these networks.
 #[derive(Default)]
 pub(super) struct SharedState {
     parameters: Vec<Parameter>,
@@ -36,20 +36,20 @@ impl SharedState {
         self.modules.extend(built.module.clone());
     }
 
-    /// Refuses tensors of another shape, kind or device than at the time when they were built, and modules
-    /// that have other tensors now.
+    /// Returns an error if a tensor's shape, dtype or device differs from what it was when the trainer was
+    /// built, or if a module has other tensors than it had then.
     pub(super) fn check(&self) -> Result<()> {
         self.check_tensors()?;
         self.modules.iter().try_for_each(|module| module.check())
     }
 
-    /// Refuses tensors of another shape, kind or device than at the time when they were built, because the
-    /// library reads their memory.
+    /// Returns an error if a tensor's shape, dtype or device differs from what it was when the trainer was
+    /// built. Such a tensor is unsafe, because the library reads its memory.
     pub(super) fn check_tensors(&self) -> Result<()> {
         self.parameters.iter().try_for_each(Parameter::check)
     }
 
-    /// Returns `true` if layers were put into another mode (`train`, `eval`) since the last call.
+    /// Returns `true` if a layer was switched between training and evaluation mode since the last call.
     pub(super) fn changed_mode(&self) -> Result<bool> {
         let mut has_changed = false;
         for module in &self.modules {
@@ -81,7 +81,7 @@ impl Parameter {
     }
 }
 
-/// Lists parameters by name.
+/// Lists the names and tensors of parameters.
 pub(super) fn named_parameters(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
     let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
     all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))

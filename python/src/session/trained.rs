@@ -26,26 +26,27 @@ use crate::tensors::PyTensor;
 use crate::watch::Watch;
 use crate::wording::in_python;
 
-/// The number of objects, and of uniform trajectories, that are drawn at once: equal to the batches of the
-/// library's `prefill`.
+/// The number of objects that are drawn at once.
 const MAX_OBJECTS: usize = 4096;
+/// The number of uniform random trajectories that are drawn at once. It equals the batch size in `prefill` of
+/// the library.
 const MAX_WALKS: usize = 8192;
 
-/// The numbers of one step: its index, loss, log Z, mean length, norm of the gradient, seconds, and calls of
-/// the reward so far.
+/// The record of one step: its index, loss, log Z, mean length of trajectories, gradient norm, seconds, and
+/// the number of rewards computed so far.
 pub(super) type StepRecord = (usize, f64, f64, f64, f64, f64, u64);
 
-/// Records of steps, and the error of the failed step, if one failed.
+/// Records of steps, and the error of the step that failed, if a step failed.
 pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
 
-/// A trainer, with its state for Python.
+/// A trainer, with the state that only the Python package needs.
 pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     rng: Rng,
     shared_state: SharedState,
     module: Option<Arc<ModuleTensors>>,
-    /// The number of steps made, which other threads read while a step is made.
+    /// The number of steps made. Other threads may read it in the middle of a step.
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
 }
@@ -62,12 +63,12 @@ impl<E: PyEnv> Trained<E> {
         Self { trainer, space, rng, shared_state, module, n_steps: Arc::default(), warnings }
     }
 
-    /// Returns the policy, a [`BuiltPolicy`], for another trainer.
+    /// Returns the policy as a [`BuiltPolicy`], for use in another trainer.
     pub(super) fn into_policy(self) -> Box<dyn Any + Send> {
         Box::new(BuiltPolicy { policy: self.trainer.into_policy(), module: self.module })
     }
 
-    /// Makes `n` steps, or fewer if one fails.
+    /// Makes `n` training steps, or fewer if one fails.
     pub(super) fn advance(&mut self, n: usize) -> Steps {
         match self.trainer.source::<Thompson>() {
             None => self.make_steps(n, &mut Trainer::step),
@@ -75,7 +76,7 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Makes `n` steps by a function, or fewer if one fails.
+    /// Makes `n` training steps by calling `make`, or fewer if one fails.
     pub(super) fn make_steps(&mut self, n: usize, make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>) -> Steps {
         let mut records = Vec::with_capacity(n.min(1 << 16));
         let (watch, shared) = (Watch::new(), &self.shared_state);
@@ -100,7 +101,7 @@ impl<E: PyEnv> Trained<E> {
         (records, ended.err())
     }
 
-    /// Evaluates a function with noise-free weights, if the policy has noisy layers.
+    /// Calls `evaluate` with the trainer. If the policy has noisy layers, they have no noise during the call.
     pub(super) fn without_noise<T>(&mut self, evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T) -> T {
         let Self { trainer, space, rng, .. } = self;
         match trainer.policy().parameters() {
@@ -109,8 +110,8 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Draws objects, under conditions `[n, C]` if the trainer has some; with `rewarded`, also returns log R
-    /// of each.
+    /// Draws objects, under conditions `[n, C]` if the trainer has conditions. If `rewarded`, also returns
+    /// log R of each object.
     pub(super) fn sample(
         &mut self,
         n: usize,
@@ -140,11 +141,13 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Fills the replay buffer with uniform trajectories; returns the number of objects that stayed.
+    /// Fills the replay buffer with uniform random trajectories. Returns the number of objects that the
+    /// buffer accepted.
     pub(super) fn prefill(&mut self, n: usize) -> Result<usize> {
         let watch = Watch::new();
         let mut stayed = self.trainer.prefill(0)?;
-        // The batches are equal to the library's, so that equal seeds draw equal trajectories.
+        // The batches have the size that `prefill` of the library uses, so that equal seeds draw equal
+        // trajectories.
         in_batches(n, MAX_WALKS, &watch, |range| {
             stayed += self.trainer.prefill(range.len())?;
             Ok(())
@@ -152,7 +155,7 @@ impl<E: PyEnv> Trained<E> {
         Ok(stayed)
     }
 
-    /// Returns `true` if actions are mixed with uniform ones.
+    /// Returns `true` if training mixes the policy with uniformly random actions.
     pub(super) fn explores(&self) -> bool {
         self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
     }
@@ -161,14 +164,14 @@ impl<E: PyEnv> Trained<E> {
         named_parameters(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
     }
 
-    /// Refuses to work with parameters that were changed from outside in a way that the library can't detect.
+    /// Returns an error if parameters were changed from outside in a way that the library can't detect.
     pub(super) fn check_shared(&self) -> Result<()> {
         self.shared_state.check()
     }
 
     pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
         self.trainer.resume(path)?;
-        // Otherwise the stream would repeat the draws that preceded the checkpoint.
+        // Without this line the stream would repeat the draws that preceded the checkpoint.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
         Ok(())

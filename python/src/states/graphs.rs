@@ -1,4 +1,4 @@
-//! A batch of graphs.
+//! The class `gfn_rs.Graphs`: a batch of graphs in Python.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,7 +17,7 @@ use super::{Array, table, whole};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
 
-/// The number of graphs of a larger batch that a notebook draws.
+/// The largest number of graphs that a notebook draws of one batch.
 const DRAWN: usize = 24;
 
 /// A batch of graphs, read as arrays over all of them: nodes and edges come graph by graph, and `node_ptr`
@@ -34,12 +34,13 @@ impl Graphs {
         Self { states, reading }
     }
 
-    /// The graphs.
+    /// Returns the graphs of the batch.
     pub(crate) fn states(&self) -> &GraphStates {
         &self.states
     }
 
-    /// Returns `true` if both stand for molecules of the same settings, or neither stands for molecules.
+    /// Returns `true` if the graphs of both batches stand for molecules of environments with equal settings,
+    /// or if no graphs of either batch stand for molecules.
     fn reads_like(&self, other: &Self) -> bool {
         let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());
         settings(self) == settings(other)
@@ -54,20 +55,22 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
-    /// Returns each graph's first node and range of edges, numbered through the whole batch.
+    /// Returns the index of each graph's first node and the range of its edges, counted through the whole
+    /// batch.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
         arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
     }
 }
 
-/// The side of a drawn molecule.
+/// The width and height of a drawn molecule, in units of the SVG.
 const SIDE: f64 = 200.0;
 
-/// The pair that pickle writes: a function, and its arguments.
+/// The pair that `__reduce__` gives to pickle: a function that rebuilds the batch, and the function's
+/// arguments.
 type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Vec<u32>));
 
-/// Calls a function of `gfn_rs._borders`.
+/// Calls the function `name` of the module `gfn_rs._borders`.
 fn borders<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
     py.import("gfn_rs._borders")?.call_method1(name, arguments)
 }
@@ -94,8 +97,8 @@ impl Graphs {
         borders(n_nodes.py(), "of_arrays", (n_nodes, edges, edge_ptr, directed, nodes, of_edges))
     }
 
-    /// Builds graphs from arrays that `gfn_rs._borders` has checked; `nodes` and `weights` have a row of
-    /// class and attributes for each node and edge.
+    /// Builds graphs from arrays that `gfn_rs._borders` has checked. `nodes` has a row for each node and
+    /// `weights` a row for each edge: the class, then the attributes.
     #[staticmethod]
     fn _of_checked(
         n_nodes: Vec<usize>,
@@ -171,7 +174,7 @@ impl Graphs {
         hasher.finish()
     }
 
-    /// Returns the graphs of both batches, one batch after the other.
+    /// Returns a batch of this batch's graphs, followed by the graphs of the other batch.
     fn __add__(&self, other: &Self) -> PyResult<Self> {
         if self.__len__() > 0 && other.__len__() > 0 && self.directed() != other.directed() {
             return Err(PyValueError::new_err("one batch is directed and the other isn't: expected both of one kind"));
@@ -187,15 +190,15 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        // The class is looked up once, because a loop over graphs comes here for each graph.
+        // The Python function is looked up once, because a loop over graphs calls this method for each graph.
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((index, self.__len__(), "graphs"))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
 
-    /// Returns the recipe for a copy in another process: the arrays, and the settings of the molecules that
-    /// they stand for.
+    /// Returns the arrays from which another process rebuilds this batch, and the settings of the environment
+    /// if the graphs stand for molecules.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref();
@@ -205,8 +208,8 @@ impl Graphs {
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
     }
 
-    /// Returns the same graphs as states of these instances of an environment, and as its molecules if
-    /// settings are given.
+    /// Returns the same graphs with these instances of an environment as their instances. If settings are
+    /// given, the graphs stand for molecules of the environment with these settings.
     fn _restored(&self, settings: Option<&Bound<'_, PyAny>>, instances: Vec<u32>) -> Outcome<Self> {
         let graphs = self.states.graphs().iter().cloned().zip(instances);
         let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();

@@ -7,7 +7,7 @@ pub(crate) use graphs::Graphs;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// Numbers that become a flat array of numpy.
+/// A list of numbers that becomes a one-dimensional numpy array.
 pub(crate) struct Array<T>(pub(crate) Vec<T>);
 
 impl<'py, T: numpy::Element> IntoPyObject<'py> for Array<T> {
@@ -25,13 +25,13 @@ pub(crate) fn whole(values: impl IntoIterator<Item = usize>) -> Array<i64> {
     Array(values.into_iter().map(|value| value as i64).collect())
 }
 
-/// Converts vectors to an int64 array, a row per state.
+/// Converts vectors to an int64 array with a row per state.
 pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
     let values: Vec<i64> = states.values().iter().map(|&value| i64::from(value)).collect();
     table(py, values, states.width())
 }
 
-/// Builds an array of rows of this width.
+/// Builds a two-dimensional numpy array whose rows have this width.
 pub(crate) fn table<'py, T: numpy::Element>(
     py: Python<'py>,
     values: Vec<T>,

@@ -1,4 +1,4 @@
-//! The searches that the policy is compared with, at an equal number of scored molecules: random trees, and a
+//! The searches that the policy is compared with at an equal number of scored molecules: random trees, and a
 //! genetic algorithm on trees.
 
 use gfn::graph::{Attributes, Edge, canonical_key};
@@ -10,12 +10,13 @@ use crate::prelude::*;
 /// A search that scores a given number of molecules.
 pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
 
-/// The number of trees that parents are chosen from, the number of children per generation, and the share of
-/// children that are mutated, too.
+/// The number of best trees from which parents are chosen.
 const PARENTS: usize = 100;
+/// The number of children per generation.
 const CHILDREN: usize = 64;
+/// The share of children that are mutated in addition to being crossed.
 const MUTATED: f64 = 0.5;
-/// The largest number of fragments that a mutation removes and adds.
+/// The largest number of fragments that a mutation removes, and then adds.
 const CHANGED: usize = 3;
 
 type Tree = GraphState;
@@ -27,7 +28,7 @@ fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f
     Ok(scores)
 }
 
-/// Scores trees built by uniform random moves.
+/// Scores `calls` trees that are built by uniform random moves.
 pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
@@ -38,8 +39,8 @@ pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: 
     Ok(())
 }
 
-/// Runs a genetic algorithm in the manner of Jensen (2019), on trees: a child joins parts of two of the best
-/// trees, each drawn by rank, at a cut bond of each.
+/// Runs a genetic algorithm on trees in the manner of Jensen (2019). A child joins parts of two of the best
+/// trees, which are drawn by rank; one bond of each tree is cut.
 pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
@@ -56,7 +57,7 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         ranked.iter().skip(PARENTS).for_each(|(_, key)| _ = best.remove(key));
         ranked.truncate(PARENTS);
         let parent = |rng: &mut Rng| {
-            // The smaller of two uniform ranks makes better trees more likely.
+            // The smaller of two uniform ranks is used, which makes better trees more likely.
             let rank = rng.below(ranked.len()).min(rng.below(ranked.len()));
             &best[&ranked[rank].1].1
         };
@@ -71,8 +72,8 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
     }
 }
 
-/// Joins one side of a bond of `one` to a side of a bond of `other`. Returns `None` without such bonds, or if
-/// there are too many fragments.
+/// Cuts a bond of each tree and joins a part of `one` to a part of `other`. Returns `None` if a tree has no
+/// bond, if no bonds fit, or if the child has too many fragments.
 fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
     let mut side = |tree: &Tree| {
         let arcs: Vec<(u32, u32)> = tree.edges().collect();
@@ -89,8 +90,8 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     for (a, b) in second.edges() {
         child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
-    // The stems are free in both parts, because the fragments that were bonded there are left out. Each part
-    // begins with the node whose bond was cut.
+    // The stems at the cut bonds are free in both parts, because the fragments that were bonded there are
+    // left out. The first node of each part is the node whose bond was cut.
     let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
     let stems = [stem(one, a, without_a), stem(other, b, without_b)];
     child.add_edge(0, first, Edge { class: 0, attributes: Attributes::new(&stems)? })?;
@@ -111,7 +112,7 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     part
 }
 
-/// Removes some leaves and adds some fragments, at random.
+/// Removes up to `CHANGED` leaves and then adds fragments, at random.
 fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
     let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
     for (direction, moves) in

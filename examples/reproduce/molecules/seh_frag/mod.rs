@@ -1,5 +1,5 @@
-//! Molecules of fragments with a high affinity to soluble epoxide hydrolase: the standard benchmark of
-//! molecular GFlowNets, by reward calls.
+//! Molecules of fragments with a high affinity to soluble epoxide hydrolase (sEH), the standard benchmark of
+//! molecular GFlowNets. Results are reported by reward calls.
 
 mod baseline;
 pub(super) mod focus;
@@ -57,16 +57,16 @@ const METHODS: &[Choice<Option<baseline::Search>>] = &[
     ("genetic", Some(baseline::genetic), "A genetic algorithm on trees"),
 ];
 
-/// The largest number of fragments.
+/// The largest number of fragments in a molecule.
 const MAX_FRAGMENTS: usize = 9;
 /// The power of the reward: R is the proxy's output over 8, at least 1e-4, to this power.
 const BETA: f64 = 32.0;
-/// The first power of a policy that doesn't read it as input. A policy that begins with 32 collapses onto the
-/// first good molecule.
+/// The power of the reward at the first step, for a policy that doesn't take the power as input. A policy
+/// that begins with 32 collapses onto the first good molecule.
 const FIRST_BETA: f64 = 4.0;
-/// The smallest power of a policy for all powers, as published.
+/// The smallest power that a policy for all powers is trained on, as published.
 const LEAST_BETA: f64 = 0.5;
-/// The number of points of the curve.
+/// The number of points of the curve over reward calls.
 const POINTS: usize = 50;
 /// The number of molecules that are sampled at once.
 const AT_ONCE: usize = 250;
@@ -119,7 +119,7 @@ impl Seh {
             Ok(ControlFlow::Continue(()))
         };
         run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
-            // Molecules that filled the replay buffer aren't written yet if no step was made.
+            // If no step was made, the molecules that filled the replay buffer aren't written yet.
             proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
             let encode = |conditioning: &Conditioning| {
@@ -140,7 +140,8 @@ impl Seh {
         })
     }
 
-    /// Samples molecules from the final policy, under a condition if it takes one.
+    /// Samples molecules from the final policy, under the condition of the final power if the policy takes
+    /// conditions.
     fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -160,7 +161,7 @@ impl Seh {
         Ok(molecules)
     }
 
-    /// Reports figures and curves of the search.
+    /// Reports the best scores and modes that the search found, and their curves.
     fn report(&self, proxy: &RecordedProxy, report: &mut Report) {
         let record = proxy.record();
         let last = record.point();
@@ -178,8 +179,8 @@ impl Seh {
     }
 }
 
-/// Returns the policy's network. A condition as input also scales the logits. Stems are attributes of arcs,
-/// which `Gin` doesn't see.
+/// Returns the settings of the policy's network. A condition is an input, and also scales the logits. `Gin`
+/// isn't used, because it ignores attributes of arcs, which stems are.
 fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
     let mut network = GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
     if let Some(conditioning) = conditioning {
@@ -190,19 +191,20 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
     network
 }
 
-/// The smallest score of a mode; a mode also has a Tanimoto similarity below 0.7 to all modes found before
-/// (Bengio et al. 2021).
+/// The smallest score of a mode (Bengio et al. 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
+/// The Tanimoto similarity to all modes found before, below which a molecule is a new mode.
 const MODE_SIMILARITY: f64 = 0.7;
-/// The number of last molecules whose mean score is reported, and of best ones.
+/// The number of last molecules whose mean score is reported.
 const LAST: usize = 1_000;
+/// The number of best molecules whose mean score is reported.
 const BEST: usize = 100;
 
-/// A point of the curve.
+/// A point of the curve over reward calls.
 #[derive(Clone, Serialize)]
 struct Point {
     reward_calls: usize,
-    /// The mean score, the proxy's output over 8, of the last 1,000 molecules.
+    /// The mean score of the last 1,000 molecules. The score is the proxy's output over 8.
     mean: f64,
     /// The mean score of the best 100 distinct molecules.
     top_100: f64,
@@ -215,7 +217,7 @@ struct SearchRecord {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
-    /// The best molecules, the best first; distinct molecules can have equal scores.
+    /// The best molecules by score, the best first. The key distinguishes molecules of equal score.
     best: BTreeMap<(u64, CanonicalKey), f64>,
     modes: Vec<Fingerprint>,
     curve: Vec<Point>,
@@ -235,7 +237,7 @@ impl SearchRecord {
         }
         let key = molecule.key();
         if self.keys.insert(key.clone()) {
-            // The bits of positive numbers have the order of the numbers.
+            // The bit patterns of positive numbers are ordered as the numbers are.
             self.best.insert((u64::MAX - score.to_bits(), key), score);
             if self.best.len() > BEST {
                 self.best.pop_last();
@@ -265,20 +267,20 @@ impl SearchRecord {
     }
 }
 
-/// The proxy, and a record of the molecules that it scored.
+/// The sEH proxy, with a record of the molecules that it scored.
 struct RecordedProxy {
     proxy: SehProxy,
     record: Mutex<SearchRecord>,
 }
 
 impl RecordedProxy {
-    /// Builds the record. Points of the curve are `every` molecules apart; `table` gets a row for each
-    /// molecule.
+    /// Builds the proxy with an empty record. Points of the curve are `every` molecules apart, and `table`
+    /// gets a row for each molecule.
     fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
         Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
-    /// Writes the molecules of this step to the table; the default is the step after the last.
+    /// Writes the molecules scored in a step to the table. `None` stands for the step after the last one.
     fn finish_step(&self, step: Option<usize>) -> Result<()> {
         self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }

@@ -33,30 +33,31 @@ pub(crate) struct SehObjectives {
     common: Common,
 }
 
-/// The number of steps between 0 and 1 of the compared preferences. With --focus an equal number of
-/// directions is compared.
+/// The number of steps between 0 and 1 of each weight in the compared preferences. With --focus, an equal
+/// number of directions is compared.
 const PREFERENCE_STEPS: usize = 2;
-/// The objectives, and the smallest value of each.
+/// The names of the objectives.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
+/// The smallest value of each objective.
 const LEAST: f64 = 1e-4;
 /// The share of replayed molecules whose focus is set to the direction of their own objectives.
 const HINDSIGHT: f64 = 0.3;
-/// The number of molecules in the replay buffer, which only a run with a focus has by default.
+/// The capacity of the replay buffer, which by default only a run with a focus has.
 const REPLAYED: usize = 2_000;
-/// The number of random trees whose front gives the directions of focus.
+/// The number of random trees whose Pareto front gives the directions of focus.
 const RANDOM: usize = 1_000;
 /// The reference point above which the hypervolume is measured.
 const REFERENCE: [f64; 4] = [0.0; 4];
 
 type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
 
-/// Returns the score of one property.
+/// Returns a score of one property, clamped to values from `LEAST` to 1.
 fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'static> {
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-/// Returns the front of uniform random trees, equal for every seed: objectives whose directions can be
-/// reached.
+/// Returns the objectives on the Pareto front of uniform random trees, whose directions can thus be reached.
+/// They are equal for every seed of the run.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
     let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
@@ -74,8 +75,8 @@ impl SehObjectives {
         Ok(scores.map(|score| Arc::new(FragmentReward::new(library, score)) as _).into())
     }
 
-    /// Returns preferences, or directions of focus with equal preferences: varying both would be
-    /// contradictory.
+    /// Returns the conditions: preferences, or directions of focus with equal preferences. Preferences and
+    /// directions can contradict each other, so only one of them varies.
     fn conditioning(&self, directions: Directions) -> Result<Conditioning> {
         let encoding = Encoding::Thermometer { bins: 16 };
         let conditioning = Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(BETA), encoding)?;
@@ -100,8 +101,8 @@ impl Task for SehObjectives {
         if self.focus.is_some() {
             recipe.replay = REPLAYED;
             recipe.buffer = NEWEST;
-            // A network of the condition gives log Z here, and the learning rate of a single number is too
-            // large for it.
+            // log Z is the output of a network of the condition here. The default learning rate is meant for
+            // a single number, and is too large for a network.
             recipe.log_z_lr = 1e-2;
         }
         let mut run = Run::begin(common, recipe)?;
@@ -136,7 +137,7 @@ impl Task for SehObjectives {
                 Ok(json!({ (row_name): direction, "means": means(objectives) }))
             })?;
             let (mut rows, all) = (found.rows, found.objectives);
-            // An equal number of uniform random trees for comparison.
+            // The same number of uniform random trees is used for comparison.
             let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {
                 for (row, direction) in rows.iter_mut().zip(&tested) {

@@ -1,4 +1,4 @@
-//! The table of all scored molecules.
+//! The table of all molecules that a run scored.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use gfn::{Error, Result};
 
-/// A CSV file with a row for each scored molecule: the step, its SMILES, and R before it is raised to a
-/// power. Only the rows of one step are held in memory.
+/// A CSV file with a row for each scored molecule: the step, the SMILES, and R before it is raised to a
+/// power. Only the rows of the current step are held in memory.
 ///
-/// A run that resumes continues the file; rows of steps that it makes again are removed.
+/// A resumed run continues the file, and removes the rows of steps that it makes again.
 pub(crate) struct ScoredTable {
     path: PathBuf,
-    /// The last step that was written; 0 before the first.
+    /// The last step whose rows were written; 0 if no step was.
     step: usize,
-    /// SMILES and reward of the molecules that were scored since.
+    /// The SMILES and reward of each molecule that was scored since that step.
     pending: Vec<(String, f64)>,
 }
 
@@ -28,7 +28,7 @@ impl ScoredTable {
         self.pending.push((smiles, reward));
     }
 
-    /// Writes the rows of this step; the default is the step after the last.
+    /// Writes the rows of step `step`. `None` stands for the step after the last one.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be written.
@@ -46,7 +46,8 @@ impl ScoredTable {
         written.map_err(|source| Error::io(&self.path, source))
     }
 
-    /// Returns the rows of earlier steps in the file. A killed run may have left an incomplete last row.
+    /// Returns the rows in the file that belong to earlier steps. A killed run may have left an incomplete
+    /// last row, which is dropped.
     fn rows_before(&self) -> String {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         let step = |row: &str| row.split(',').next()?.parse::<usize>().ok().filter(|_| row.ends_with('\n'));

@@ -11,8 +11,9 @@ use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 /// Translates between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
 ///
 /// - Nodes: the class is the index of the element in the configuration. The attributes, if the configuration
-/// allows any, are the charge (its index among [`charges`](MoleculeCodec::charges)) and the number of steps
-/// from the smallest valence that fits to the atom's valence, in this order.
+///   allows any, are the charge (its index among [`charges`](MoleculeCodec::charges)) and the number of
+///   valences by which the atom's valence is above the smallest one that fits, in this order.
+/// - Edges: one attribute, 0 for a single, 1 for a double and 2 for a triple bond.
 /// - Scaffold: its atoms come first and have separate classes
 ///   ([`class_names`](MoleculeCodec::class_names)); its aromatic bonds have the attribute 3.
 /// - [Stereochemistry](MoleculeConfig::stereo): a mark is 3 nodes (12 at a centre with four heavy neighbours,

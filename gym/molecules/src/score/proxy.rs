@@ -33,8 +33,7 @@ fn refused(detail: impl ToString) -> Error {
 /// | input | shape | is |
 /// |---|---|---|
 /// | `atoms` | `[N, 3]` | atomic number, formal charge, number of hydrogens |
-/// | `bond_index` | `[2, 2 E]` | the source and the target atom of each bond, numbered through the batch; the
-/// two directions of a bond follow each other |
+/// | `bond_index` | `[2, 2 E]` | the atoms that a bond goes from and to, counted through the batch; both directions one behind the other |
 /// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
 /// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
 ///

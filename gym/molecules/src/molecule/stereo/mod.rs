@@ -36,11 +36,10 @@ pub struct StereoMark {
     /// The sign of the element.
     ///
     /// - Centre: `true` if the neighbours in ascending order turn counterclockwise, as seen from the first
-    /// one. A
-    /// hydrogen or lone pair comes first. (This is `@` of SMILES, for atoms in the order of the text.)
+    ///   one. A hydrogen or lone pair comes first. (This is `@` of SMILES, for atoms in the order of the
+    ///   text.)
     /// - Double bond: `true` if the first neighbours of both ends, apart from the ends themselves, are on the
-    /// same
-    /// side.
+    ///   same side.
     pub positive: bool,
 }
 

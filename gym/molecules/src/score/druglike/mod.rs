@@ -29,6 +29,7 @@ impl Subject<'_> {
 /// Descriptors that are available with the feature `descriptors`.
 impl Molecule {
     /// Computes the quantitative estimate of drug-likeness (QED), from 0 to 1, with the authors' mean weights
+    /// (Bickerton et al., "Quantifying the chemical beauty of drugs", Nature Chemistry 4, 2012).
     ///
     /// ```
     /// use gfn_molecules::Molecule;

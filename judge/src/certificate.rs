@@ -16,10 +16,10 @@ pub struct LogZBounds {
     /// three bounds: `from_found_objects`, and the bounds on `E[w] <= Z` from trajectories of the policy and
     /// from uniform random trajectories. The importance weight w is R(x) P_B / P_F of a trajectory.
     pub at_least: f64,
-    /// An upper bound on log Z, false with a probability of at most 1 % for any policy. It follows from
-    /// `E[1 / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It
-    /// allows for the mass that n objects can't exclude, about 5 / n, and is never below `at_least`. `None`
-    /// without such objects, because the policy's own samples give no upper bound.
+    /// An upper bound on log Z, false with a probability of at most 1 % for any policy. It follows from `E[1
+    /// / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It is
+    /// raised by about 5 / n, the probability of a part of the target that n objects may miss, and is never
+    /// below `at_least`. `None` without such objects, because the policy's own samples give no upper bound.
     pub at_most: Option<f64>,
     /// An estimate of log Z, not a bound: the mean of log w over the policy's trajectories (ELBO), with a
     /// normal interval. Its expectation is at most log Z.

@@ -129,7 +129,8 @@ pub(crate) enum Conditions {
     /// Each batch gets a new generator, seeded from the trainer's stream, so that a resumed run draws the
     /// same conditions as an uninterrupted one.
     Function(Object, usize),
-    /// Temperatures, preferences and directions of focus.
+    /// Conditions that the library draws itself and encodes as vectors: temperatures (exponents of R),
+    /// weights of several objectives, and directions in the space of objectives.
     Encoded(Box<Conditioning>),
 }
 

@@ -192,8 +192,8 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
     ))
 }
 
-/// Checks the numbers of moves between these states and their children. Only states of which all moves were
-/// made are checked.
+/// Checks for each state and each of its children that the number of forward moves times |Aut(child)| equals
+/// the number of backward moves times |Aut(state)|. Only states of which all moves were made are checked.
 ///
 /// # Errors
 /// [`Error::Contract`] with the names of two states whose numbers of moves are wrong; errors of steps and of

@@ -49,7 +49,8 @@ fn what_cancellation_leaves_is_checked() {
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();
     assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
-    // The sum 1 + x - 1 gives a half in the first case, and loses 10^-40 in the second.
+    // The total 1 + x - 1 is 0.5 in the first case, so that a probability would be 2. In the second case x =
+    // 10^-40 is lost beside 1. Both are refused.
     for log_x in [-0.69, -92.0] {
         let error = sum(Wide::exp(log_x), -one).err().unwrap();
         assert!(matches!(error, Error::Contract { .. }), "{error}");

@@ -72,7 +72,8 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
         })
         .collect();
     let of = |smiles: &str| found.get(&read(smiles).smiles()).copied();
-    // Pyridine was cut next to its nitrogen and at the following atom; both have a mirror image.
+    // Pyridine was cut off at the atom next to the nitrogen and at the one after it. Each has a mirror image
+    // on the other side of the ring, so there are 4 stems.
     assert_eq!(of("c1ccncc1"), Some((4, 4)));
     assert_eq!((of("C"), of("CC(=O)O"), of("O")), (Some((3, 2)), Some((1, 1)), Some((1, 2))));
     assert_eq!((of("O=C1CCCN1"), of("C1CC1")), (Some((1, 1)), Some((3, 3))));
@@ -218,8 +219,8 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     learned(make, reward, data).check();
 }
 
-/// Tests learning with molecules that are built atom by atom: each molecule is represented by one Kekule
-/// form.
+/// Checks that a policy that builds molecules atom by atom learns from a list of molecules, each given as one
+/// of its Kekule forms.
 #[test]
 fn atoms_learn_from_molecules_and_are_tuned_to_a_reward() {
     let elements = vec![Element::C, Element::N, Element::O];

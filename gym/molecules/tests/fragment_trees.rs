@@ -60,7 +60,8 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
             for tree in &found {
                 assert_eq!(library.molecule(tree).unwrap().key(), molecule.key());
             }
-            // Trees within the environment's limit are states without a change.
+            // A tree with at most `max_fragments` fragments is already a state of the environment, so it is
+            // returned unchanged.
             assert!(within.iter().all(|tree| keys([&trees.state(tree).unwrap()]) == keys([tree])));
             assert_eq!(keys(&trees.trees(molecule, 100_000).unwrap()), keys(states));
             several += usize::from(found.len() > 1);

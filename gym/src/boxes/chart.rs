@@ -170,7 +170,8 @@ impl BoxEnv {
                 // box it grows to the square root of that.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
                 let (beyond_x, beyond_y) = (dx.atan2(dy) - arc.from_y, dy.atan2(dx) - arc.from_x);
-                // A point on an axis beyond the first disk has no predecessor.
+                // A forward step must not lead to a point with a coordinate of 0 outside of the first
+                // quarter-disk, because no backward step is possible from there.
                 let returns = !forward || point.iter().all(|&x| x > 0.0) || self.in_disk(point);
                 if !on_arc || !returns || beyond_x.max(beyond_y) > slack {
                     return None;

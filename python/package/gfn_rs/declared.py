@@ -15,7 +15,7 @@ from ._settings import Settings, bounds, plain
 from .envs import Environment, describe_graphs
 from .steps import Moves
 
-# The bounds of the setting `values`, which is above all values of a vector's entries.
+# The bounds of the setting `values`: the entries of a vector are whole numbers from 0 to `values` - 1.
 _VALUES = bounds(2, 65_536)
 
 

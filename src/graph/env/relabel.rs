@@ -34,9 +34,9 @@ pub(super) fn append_relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut 
     (graphs.into(), Classes { grouping, orders })
 }
 
-/// Renames the forward actions of backward trajectories, so that nodes are labelled in the order in which
-/// they are added. Returns the renamed actions with the final graphs of the replay. Each replayed graph is
-/// isomorphic to the graph of its trajectory.
+/// Replays backward trajectories forwards from the initial graph, where nodes get labels in the order in
+/// which they are added. Returns the actions under these labels, and the graphs that the replayed
+/// trajectories end in. Each replayed graph is isomorphic to the graph of its trajectory.
 pub(crate) fn to_insertion_order(
     env: &GraphEnv,
     states: &GraphStates,

@@ -191,7 +191,7 @@ mod tests {
                 states = states.select(&moving);
                 single.step(Direction::Forward, &mut states, &slots).unwrap();
             }
-            // Masks test the rules only if the rules forbid many moves.
+            // Equal masks test the rules only if the rules forbade many moves in these states.
             assert!(forbidden > 100, "{forbidden}");
         }
     }

@@ -71,8 +71,8 @@ pub(crate) struct NodeFeatures {
     attributes: Option<AttributeTable>,
     /// The linear map of the features of degrees ([`degree_features`]), if the network reads them.
     degrees: Option<Linear>,
-    /// The number of lengths of closed walks, and the linear map of the features of these walks, if the
-    /// network reads them.
+    /// The number of lengths of closed walks that are counted, and the linear map of these counts; `None` if
+    /// the network doesn't read them.
     closed_walks: Option<(usize, Linear)>,
 }
 

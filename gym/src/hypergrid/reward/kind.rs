@@ -86,7 +86,8 @@ pub enum Preset {
     Challenging,
     /// A level with almost no modes, and with little or no reward elsewhere.
     Impossible,
-    /// A single rule, to compare with presets of 16 and 64 rules.
+    /// A single rule, to compare with presets of 16 and 64 rules: a point belongs to one of 64 groups, each
+    /// with its own conditions.
     K1,
     /// 16 rules.
     K16,

@@ -79,7 +79,8 @@ pub(crate) struct MessageRound<T> {
     edge_messages: Option<EdgeMessages<T>>,
 }
 
-/// The indices of messages that have edge vectors, `[M]` each, ordered by receiver.
+/// For each message along an edge with features, ordered by receiver: the index of its edge vector, and the
+/// row that receives it, `[M]` each.
 struct EdgeMessages<T> {
     /// The index of each message's edge vector. The vectors of messages along edges come first, then those of
     /// messages against the direction of edges.

@@ -5,7 +5,8 @@ use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer
 use super::{StereoElement, StereoMark, is_odd};
 use crate::molecule::{Molecule, ranks};
 
-/// The smallest class of the additional nodes; the classes of atoms are smaller.
+/// The graph has a node for each atom, and further nodes that represent the marks of stereochemistry. This is
+/// the smallest class of the further nodes; the classes of atoms are smaller.
 const FIRST_CLASS: u16 = 1_000;
 /// The smallest class of the additional nodes' edges; the classes of bonds are smaller.
 const FIRST_EDGE_CLASS: u16 = 4;

@@ -66,8 +66,9 @@ pub struct ParityCheck {
 }
 
 impl BitwiseXor {
-    /// Returns three tiers that check even parity of all dimensions: the bits 0 to 5 with weight 1, 0 to 7
-    /// with weight 10, and 0 to 9 with weight 100.
+    /// Returns three tiers. Each requires that, for every bit plane that it checks, the bits of all
+    /// coordinates add up to an even number. The tiers check the planes 0 to 5, 0 to 7 and 0 to 9, and have
+    /// the weights 1, 10 and 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };

@@ -2,8 +2,9 @@
 
 use super::*;
 
-/// Checks that matrix products give the same values and gradients as the formula. The batch has an empty
-/// graph, a small graph, and graphs with so many edges that products are used.
+/// Checks that a graph convolution that sums over neighbours by matrix products gives the same values and
+/// gradients as a direct sum. The batch has an empty graph, a small graph, and graphs with so many edges that
+/// products are used.
 #[test]
 fn matrix_products_agree_with_formulas() {
     for (kind, conv) in [GraphKind::Directed, GraphKind::Undirected]

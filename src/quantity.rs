@@ -14,11 +14,10 @@ use crate::{Error, Result};
 
 /// A quantity with one number for each transition, state or trajectory of a batch.
 ///
-/// A quantity "of each state" has a number for the state before each transition, unless its description says
-/// otherwise. All quantities are flat lists, with one number for each item of [`per`](Self::per).
+/// A quantity of each state has a number for the state before each transition, unless stated otherwise. All
+/// are flat lists, with one number for each item of [`per`](Self::per).
 ///
-/// A policy may provide quantities that the library doesn't define. Policy and objective only have to use the
-/// same name:
+/// A policy may provide custom quantities, to which policy and objective give the same name:
 ///
 /// ```
 /// use gfn::objective::{Quantities, Quantity};
@@ -34,8 +33,7 @@ pub enum Quantity {
     LogPf,
     /// log P_B of each transition, 0 for exits. In a request to a policy it stands for the distribution P_B.
     LogPb,
-    /// log P_B of each transition, by a P_B that is learned. A policy whose P_B is fixed, such as the uniform
-    /// P_B, is refused with an error.
+    /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused.
     LearnedLogPb,
     /// log R of each finished object, corrected for symmetry if the environment needs it.
     LogReward,
@@ -51,15 +49,13 @@ pub enum Quantity {
     Entropy,
     /// log R of each state, finished or not, corrected for symmetry like `LogReward`.
     StateLogReward,
-    /// log R(s') - log R(s) of each transition from s to s', corrected for symmetry like log R, in double
-    /// precision; 0 for exits.
+    /// log R(s') - log R(s) of each transition, corrected for symmetry, in double precision; 0 for exits.
     LogRewardChange,
     /// The log-probability of each transition under a prior policy, without gradient.
     LogPrior,
     /// log n(s) of the state before each transition that isn't an exit; n(s) is the number of paths to s.
     LogPaths,
-    /// log n(s') of the state s' after each transition that isn't an exit; n(s') is the number of paths to
-    /// s'.
+    /// log n(s') of the state s' after each transition that isn't an exit.
     NextLogPaths,
     /// The log of the sum of the flows on all edges into each visited state, except initial states.
     LogInflow,
@@ -67,11 +63,9 @@ pub enum Quantity {
     LogOutflow,
     /// The log of the flow out of each trajectory's initial state, an estimate of log Z.
     LogInitialFlow,
-    /// The log of the flow through the terminal state of each trajectory: the flow along the exit action, or
-    /// the flow into the terminal state if there is no exit.
+    /// The log of each trajectory's flow along the exit, or into the terminal state if there is no exit.
     LogTerminalFlow,
-    /// An intrinsic reward of each transition, for novelty: not negative, without gradient, 0 for exits.
-    /// A companion of the trainer provides it (`Intrinsic` in the package `gfn-extras`).
+    /// An intrinsic reward of each transition (`Intrinsic` in `gfn-extras`): at least 0, 0 for exits.
     IntrinsicEdge,
     /// An intrinsic reward of each finished object, not negative and without gradient.
     IntrinsicTerminal,
@@ -80,8 +74,7 @@ pub enum Quantity {
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
-    /// A custom quantity with this name and one number per state
-    /// ([`Evaluation::values`](crate::policy::Evaluation::values)).
+    /// A custom quantity by name ([`Evaluation::values`](crate::policy::Evaluation::values)).
     Custom(&'static str),
 }
 
@@ -93,8 +86,7 @@ pub enum Per {
     Transition,
     /// Each transition that isn't an exit. The tensor is `[inner transitions]`.
     InnerTransition,
-    /// Each visited state except the initial one, trajectory by trajectory. In these states the inflow must
-    /// equal the outflow.
+    /// Each visited state except the initial one, in which the inflow must equal the outflow.
     BalancedState,
     /// Each trajectory. The tensor is `[trajectories]`.
     Trajectory,

@@ -45,19 +45,16 @@ pub struct Trainer<E: Env> {
     pub(super) sources: Sources<E>,
     pub(super) companions: Vec<Box<dyn Companion<E>>>,
     pub(super) rng: Rng,
-    /// The id of the run, below 2^53, which its checkpoints store. A resumed run keeps it, and replicas share
-    /// it.
+    /// The id of the run, below 2^53. A resumed run keeps it, and replicas share it.
     pub(super) run_id: u64,
-    /// The step before which policy and reward are checked next. It is 0 while a policy that needs conditions
-    /// couldn't be checked because the trainer has none yet.
+    /// The step before which policy and reward are checked next; 0 if the policy waits for conditions.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     pub(super) description: Value,
     /// The user's text for readers of a checkpoint. Resuming ignores it.
     pub(super) note: Value,
     pub(super) attachments: Attachments,
-    /// The warning that names the settings changed since the checkpoint that this run resumed from, if any
-    /// changed.
+    /// The warning that names the settings that changed at the resume, if any did.
     pub(super) resume_warning: Option<Warning>,
     pub(super) progress: StepProgress,
 }
@@ -77,19 +74,16 @@ pub(super) struct StepProgress {
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// Builds a trainer at step 0 whose only source is its policy. The trainer owns the policy;
-    /// [`policy_as`](Self::policy_as) returns it as its concrete type. Reward, policy and objective may be
-    /// boxed if they are chosen at run time.
+    /// Builds a trainer at step 0 whose only source is its policy, which it owns
+    /// ([`policy_as`](Self::policy_as) returns the concrete type). Reward, policy and objective may be boxed.
     ///
-    /// # Errors
-    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the
-    /// objective compares trajectories with the mean of their batch, and for an environment without any
+    /// # Errors [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if
+    /// the objective compares trajectories with the mean of their batch, and for an environment without any
     /// action; the errors of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy
     /// whose probabilities for a state depend on other states of the batch, and for a policy that
     /// distinguishes states by their labels although states that differ only in labels are one object
-    /// ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). The check evaluates the policy on states
-    /// of random walks, which have a separate random stream. A policy that takes conditions is checked by the
-    /// first step.
+    /// ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). States of random walks are checked,
+    /// which have a separate random stream; a policy that takes conditions is checked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -133,8 +127,7 @@ impl<E: TrainEnv> Trainer<E> {
             sources: Sources::default(),
             companions: Vec::new(),
             rng,
-            // The keys of the hash come from the operating system, but forked processes inherit them, so the
-            // process id is hashed. Nothing in training depends on this number.
+            // Forked processes inherit the keys of the hash, so the process id is hashed.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
             next_check: if is_checked { next_check(0) } else { 0 },
             latest: None,
@@ -146,13 +139,11 @@ impl<E: TrainEnv> Trainer<E> {
         })
     }
 
-    /// Makes one training step. It makes the same calls as a custom loop: [`draw`](Self::draw),
-    /// [`score`](Self::score), [`loss`](Self::loss), [`apply`](Self::apply) and [`advance`](Self::advance). A
-    /// step itself doesn't warn of training that goes wrong; [`Fit`](crate::run::Fit) does.
+    /// Makes one training step by the calls of a custom loop: [`draw`](Self::draw), [`score`](Self::score),
+    /// [`loss`](Self::loss), [`apply`](Self::apply), [`advance`](Self::advance). Only
+    /// [`Fit`](crate::run::Fit) warns.
     ///
-    /// # Errors
-    /// The errors of the five methods. A step that fails before its update leaves no gradients, so a step can
-    /// be made after it.
+    /// # Errors The errors of the five methods. A step that fails before its update leaves no gradients.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -207,11 +198,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
-    /// # Errors
-    /// The errors of sampler, reward, policy and sources. The first step, the eleventh and the 101st also
-    /// check the policy as [`new`](Self::new) does. They also return [`Error::Contract`] for a reward that
-    /// depends on labels although states that differ only in labels are one object. This check asks the
-    /// reward about at most 16 relabelled objects, which [`reward_calls`](Self::reward_calls) doesn't count.
+    /// # Errors The errors of sampler, reward, policy and sources. The first step, the eleventh and the 101st
+    /// also check the policy as [`new`](Self::new) does. They return [`Error::Contract`] for a reward that
+    /// depends on meaningless labels, for which at most 16 objects are relabelled;
+    /// [`reward_calls`](Self::reward_calls) doesn't count them.
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
@@ -240,8 +230,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// Makes the checks that precede a batch, and draws the noise of the policy's noisy layers.
     fn prepare(&mut self) -> Result<()> {
         if self.latest.is_none() {
-            // Replicas resume from separate files, so they compare their trainers and tasks before the first
-            // step.
+            // Replicas resume from separate files, so they compare what they train.
             self.check_equal_replicas()?;
             check_equal_tasks(&self.context, self.is_sampled_outside())?;
         }
@@ -257,8 +246,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(())
     }
 
-    /// Scores a batch, with gradients: log-probabilities, log-rewards and everything else that the objective
-    /// needs.
+    /// Computes all quantities of a batch that the objective needs, with gradients.
     ///
     /// # Errors
     /// The errors of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for
@@ -297,9 +285,8 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Returns the loss of `scores` by the trainer's objective: one finite number.
     ///
-    /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite; [`Error::Shape`] for one that isn't a single
-    /// number; the errors of the objective.
+    /// # Errors [`Error::NonFinite`] and [`Error::Shape`] unless the loss is one finite number; errors of the
+    /// objective.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores)?;
@@ -308,14 +295,12 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(loss)
     }
 
-    /// Sets the loss that the step reports, for a loop that computes its own loss. By default a step reports
-    /// the first loss that [`loss`](Self::loss) returned.
+    /// Sets the loss that the step reports; by default the first that [`loss`](Self::loss) returned.
     pub fn record_loss(&mut self, loss: f64) {
         self.progress.loss = Some(loss);
     }
 
-    /// Differentiates a loss of these scores and updates the parameters as [`update`](Self::update) does.
-    /// Gradients that the parameters had before are cleared first.
+    /// Clears gradients, differentiates a loss of these scores and updates as [`update`](Self::update) does.
     ///
     /// # Errors
     /// [`Error::Missing`], before anything is updated, for a loss without a gradient (computed inside

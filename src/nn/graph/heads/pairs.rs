@@ -11,19 +11,18 @@ use crate::parallel;
 /// graph, so a small width limits the padding.
 const SIZE_STEP: usize = 8;
 
-/// The factor on the initial weights of layers for pair features, relative to other layers. Counts of walks
-/// are large in dense graphs, so without this factor the initial logits of their pairs would be very large.
+/// The factor on the initial weights of layers for pair features, relative to other layers. It keeps initial
+/// logits small in dense graphs, where counts of walks are large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// The minimum number of nodes per unit of embedding width for which the weights of query and key are merged.
-/// With fewer nodes, multiplying the two weights costs more than it saves.
+/// The minimum number of nodes per unit of embedding width for which multiplying the weights of query and key
+/// pays off.
 const MIN_NODES_PER_WIDTH_TO_MERGE: i64 = 3;
 
 /// The minimum number of graphs per thread in computations on the host.
 pub(in crate::nn) const GRAPHS_PER_THREAD: usize = 16;
 
-/// Groups the graphs of a batch by size, and returns the indices of the graphs of each group. Padding within
-/// a group avoids padding small graphs to the size of a large one.
+/// Groups the graphs of a batch by size, to limit padding. Returns the indices of each group's graphs.
 pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = Vec<usize>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
     for (g, n) in arrays.sizes().enumerate() {

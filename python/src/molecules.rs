@@ -36,7 +36,7 @@ pub(crate) struct Reading {
 #[derive(Clone)]
 pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
-    Fragments(Fragments),
+    Fragments(Box<Fragments>),
 }
 
 impl Reading {

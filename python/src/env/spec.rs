@@ -83,12 +83,12 @@ impl EnvSpec {
             }
             Self::Fragments(spec) => {
                 let env = spec.build()?;
-                let reading = Reading::new(self, MoleculeCodecs::Fragments(env.clone()))?;
+                let reading = Reading::new(self, MoleculeCodecs::Fragments(Box::new(env.clone())))?;
                 return Ok(Space::graphs(env.into_env(), GraphDetails::Molecules(reading)));
             }
             Self::BayesianStructure(config) => {
                 let structures = BayesianStructure::new(config.clone())?;
-                return Ok(Space::graphs(structures.env().clone(), GraphDetails::Structures(structures)));
+                return Ok(Space::graphs(structures.env().clone(), GraphDetails::Structures(Box::new(structures))));
             }
             Self::Box { ndim, delta, polar: false } => {
                 return Ok(unit_box(boxes::BoxEnv::cartesian(*ndim, *delta)?));

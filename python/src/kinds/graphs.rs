@@ -33,7 +33,7 @@ pub(crate) enum GraphDetails {
     Plain,
     Molecules(Reading),
     Problem(Problem),
-    Structures(BayesianStructure),
+    Structures(Box<BayesianStructure>),
 }
 
 impl GraphDetails {

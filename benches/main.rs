@@ -9,7 +9,9 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{categorical, dags, graph_problems, molecules, perceptron, replay, rollout, slots, step, training};
+use suites::{
+    categorical, dags, graph_problems, molecules, perceptron, replay, rollout, slots, step, training,
+};
 
 criterion_group!(
     benches,

@@ -20,7 +20,8 @@ use gfn::train::TrainEnv;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dags::{
-    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, StructureConfig, StructurePrior,
+    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, StructureConfig,
+    StructurePrior,
 };
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use gfn_gym::ring::{Ring, RingReward};
@@ -143,8 +144,10 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
         let rows: Vec<[f64; 5]> = (0..100).map(|_| std::array::from_fn(|_| rng.normal())).collect();
         let data = ContinuousData::from_rows(&rows)?;
         let env = BayesianStructure::new(StructureConfig::new(5))?.into_env();
-        let reward =
-            DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
+        let reward = DagReward::new(
+            CachedScores::new(Bge::new(&data, BgeConfig::default())?),
+            StructurePrior::Uniform,
+        )?;
         let config = GraphNetConfig { conv: ConvKind::Directed, ..GraphNetConfig::default() };
         let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
         Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)

@@ -12,7 +12,10 @@ fn main() {
     }
     // This variable is set by torch-sys (`links = "tch"`). cargo passes it to direct dependents only.
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
-        println!("cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be found");
+        println!(
+            "cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be \
+                found"
+        );
         return;
     };
     let Some(root) = Path::new(&lib).parent() else { return };

@@ -16,8 +16,8 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, ExactPosterior, GraphLaw, Marginals,
-    Sem, SemConfig, StructureConfig, StructurePrior,
+    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, ExactPosterior, GraphLaw,
+    Marginals, Sem, SemConfig, StructureConfig, StructurePrior,
 };
 use gfn_plot::{Cell, Table};
 

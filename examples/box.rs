@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     // Steps are at least 0.25 along each axis and start at the origin; rewards are highest in four corners.
     let (env, reward) = (BoxEnv::cartesian(2, 0.25)?, BoxReward::default());
-    let policy = BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy =
+        BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: STEPS / 2 }),
@@ -53,7 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut figure = Figure::new("unit box");
     for (title, values) in [("target", grid.target()), ("samples", &shares)] {
         figure = figure.panel(
-            Panel::heat_map(title, BINS, values.iter().copied(), max).labels("x", "y").colour_label("probability"),
+            Panel::heat_map(title, BINS, values.iter().copied(), max)
+                .labels("x", "y")
+                .colour_label("probability"),
         );
     }
     fs::create_dir_all("out")?;

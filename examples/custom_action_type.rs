@@ -5,8 +5,8 @@ use gfn::contract::check_action_type;
 use gfn::env::{Direction, StateGraph};
 use gfn::graph::PerGraph;
 use gfn::graph::{
-    ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView, Head,
-    Move, Semantics,
+    ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView,
+    Head, Move, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
@@ -59,9 +59,11 @@ fn main() -> Result<()> {
     check_action_type(&Match, Semantics::Labelled, space.states().graphs())?;
     let reward = PerGraph(|graph: &GraphState| matched_edges(graph).len() as f64 * 2f64.ln());
     let target = space.target_distribution(&reward, None)?;
-    let network = GraphNetConfig { conv: ConvKind::Gine, identity: true, embedding: 64, ..GraphNetConfig::default() };
+    let network =
+        GraphNetConfig { conv: ConvKind::Gine, identity: true, embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, TrainerConfig::default(), rng)?;
+    let mut trainer =
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, TrainerConfig::default(), rng)?;
     Fit::new(600).run(&mut trainer)?;
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
     let distance = Distances::between(&learned.probs, &target.probs)?;

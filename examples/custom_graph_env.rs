@@ -39,12 +39,17 @@ fn main() -> Result<()> {
     // Checks that steps, masks and backward actions agree.
     check_graph_env(&env, Budget::thorough(), &mut rng)?;
     // log R is 2 for each edge of the path 0 -> 1 -> 2 -> 3, and -1 for any other edge.
-    let reward = PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
+    let reward =
+        PerGraph(|graph: &GraphState| graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum());
     let space = StateGraph::build(&env, 1_000)?;
     let target = space.target_distribution(&reward, None)?;
 
-    let network =
-        GraphNetConfig { conv: ConvKind::Directed, identity: true, embedding: 64, ..GraphNetConfig::default() };
+    let network = GraphNetConfig {
+        conv: ConvKind::Directed,
+        identity: true,
+        embedding: 64,
+        ..GraphNetConfig::default()
+    };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig::default();
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;

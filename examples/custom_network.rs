@@ -63,12 +63,23 @@ fn main() -> Result<()> {
         (Ring::new(N, GraphKind::Directed)?.into_env(), RingReward::new(100.0, 1.0)?, Rng::seeded(0));
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
-    let net = GraphNet::with_torso(&env, my_torso, GraphNetConfig::default(), runtime.device(), Kind::Float, &mut rng)?;
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, TrainerConfig::default(), rng)?;
+    let net = GraphNet::with_torso(
+        &env,
+        my_torso,
+        GraphNetConfig::default(),
+        runtime.device(),
+        Kind::Float,
+        &mut rng,
+    )?;
+    let mut trainer =
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, TrainerConfig::default(), rng)?;
     for steps in [0, 500, 1_000, 1_500] {
         Fit::new(steps).run(&mut trainer)?;
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-        println!("{steps:5} steps: total variation {:.4}", Distances::between(&learned.probs, &target.probs)?.tv);
+        println!(
+            "{steps:5} steps: total variation {:.4}",
+            Distances::between(&learned.probs, &target.probs)?.tv
+        );
     }
     Ok(())
 }

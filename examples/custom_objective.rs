@@ -55,7 +55,8 @@ fn main() -> Result<()> {
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
     let (grid, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
     let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 32,

@@ -33,8 +33,12 @@ impl VectorRules for Permutations {
     fn apply(&self, direction: Direction, row: &mut [u16], item: usize) -> Option<usize> {
         let length = row.iter().filter(|&&item| item > 0).count();
         match direction {
-            Direction::Forward if length < N && !row.contains(&(item as u16 + 1)) => row[length] = item as u16 + 1,
-            Direction::Backward if length > 0 => return Some(usize::from(std::mem::take(&mut row[length - 1])) - 1),
+            Direction::Forward if length < N && !row.contains(&(item as u16 + 1)) => {
+                row[length] = item as u16 + 1
+            }
+            Direction::Backward if length > 0 => {
+                return Some(usize::from(std::mem::take(&mut row[length - 1])) - 1);
+            }
             _ => return None,
         }
         Some(0)
@@ -46,7 +50,10 @@ fn main() -> Result<()> {
     let env = VectorEnv::new(Permutations);
     check_env(&env, Budget::thorough(), &mut rng)?;
     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
-        Ok(states.rows().map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64).collect())
+        Ok(states
+            .rows()
+            .map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64)
+            .collect())
     };
     let (features, network) = (KHot::new(N, N + 1), MlpPolicyConfig::default());
     let policy = MlpPolicy::new(&env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;

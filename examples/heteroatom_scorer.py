@@ -1,9 +1,10 @@
-"""The smallest scorer: 0.1 and the share of heavy atoms that aren't carbon, by Python's standard library alone.
+"""The smallest scorer: 0.1 and the share of heavy atoms that aren't carbon, by Python's standard library
+alone.
 
     echo CCO | python3 examples/heteroatom_scorer.py
 
-One SMILES per line in, one number of 0 or more per line out, in the same order, flushed line by line. With a number of
-milliseconds as argument it waits that long at each molecule: a stand-in for a slow program.
+One SMILES per line in, one number of 0 or more per line out, in the same order, flushed line by line. With a
+number of milliseconds as argument it waits that long at each molecule: a stand-in for a slow program.
 """
 
 import re

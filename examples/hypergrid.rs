@@ -30,8 +30,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = space.target_distribution(&reward, None)?;
 
     let features = KHot::new(grid.ndim(), grid.height());
-    let policy =
-        MlpPolicy::new(&env, features, MlpPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(
+        &env,
+        features,
+        MlpPolicyConfig::default(),
+        runtime.device(),
+        tch::Kind::Float,
+        &mut rng,
+    )?;
     let config = TrainerConfig {
         batch: 16,
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
@@ -55,12 +61,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let shares = space.empirical(&env, samples.terminal_states())?;
     let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
     let (tv, noise) = (Distances::between(&shares, &target.probs)?.tv, floor.tv);
-    println!("Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}.");
+    println!(
+        "Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}."
+    );
 
     // The samples can also be read as transitions, and as visited states.
     let (steps, visited) = (samples.transitions(), samples.visited_states());
     let distinct = visited.states().group().first.len();
-    println!("They took {} steps through {} states, {distinct} of them distinct.", steps.len(), visited.len());
+    println!(
+        "They took {} steps through {} states, {distinct} of them distinct.",
+        steps.len(),
+        visited.len()
+    );
 
     let learned = space.terminating_distribution(&env, trainer.policy(), None)?.probs;
     let max = target.probs.iter().chain(&learned).copied().fold(0.0, f64::max);
@@ -68,8 +80,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (title, probs) in [("target", &target.probs), ("learned", &learned)] {
         let mut cells = vec![0.0; probs.len()];
         space.states().rows().zip(probs).for_each(|(point, &p)| cells[grid.index(point) as usize] = p);
-        figure = figure
-            .panel(Panel::heat_map(title, grid.height(), cells, max).labels("x", "y").colour_label("probability"));
+        figure = figure.panel(
+            Panel::heat_map(title, grid.height(), cells, max).labels("x", "y").colour_label("probability"),
+        );
     }
     fs::create_dir_all("out")?;
     figure.write("out/hypergrid.svg")?;

@@ -29,7 +29,8 @@ fn score(molecule: &Molecule) -> f64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let elements = vec![Element::C, Element::N, Element::O];
-    let molecules = MoleculeEnv::new(MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(3) })?;
+    let molecules =
+        MoleculeEnv::new(MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(3) })?;
     let env = molecules.env().clone();
     let codec = molecules.codec().clone();
     let reward = MoleculeReward::new(&codec, score);

@@ -37,7 +37,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let states = GraphStates::from(trees);
     let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
     let capacity = states.graphs().len();
-    let mut data = ReplayBuffer::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
+    let mut data =
+        ReplayBuffer::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
     data.add(&env, &walks, &vec![0.0; capacity])?;
     let network = GraphNetConfig {
         conv: ConvKind::Gine,
@@ -55,15 +56,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let polar = |molecule: &Molecule| (6.0 * molecule.heteroatom_share()).exp();
     let net = |rng: &mut Rng| GraphNet::new(&env, network.clone(), runtime.device(), tch::Kind::Float, rng);
     let (reward, policy) = (FragmentReward::new(&library, polar), GraphPolicy(net(&mut rng)?));
-    let mut learner = Trainer::new(env.clone(), reward.clone(), policy, MaximumLikelihood, offline, rng.split())?;
+    let mut learner =
+        Trainer::new(env.clone(), reward.clone(), policy, MaximumLikelihood, offline, rng.split())?;
     learner = learner.with_data(data);
     Fit::new(STEPS).run(&mut learner)?;
 
     let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
     // The trained policy stays fixed as the prior, and a copy of it is fine-tuned.
     let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
-    let learned =
-        prior.parameters().ok_or(gfn::Error::missing("tuning", "a policy with parameters", "train one first"))?;
+    let learned = prior.parameters().ok_or(gfn::Error::missing(
+        "tuning",
+        "a policy with parameters",
+        "train one first",
+    ))?;
     Checkpoint::new(learned, 0, Default::default())?.restore(policy.parameters())?;
     let policy = WithPrior { policy: GraphPolicy(policy), prior };
     let mut tuned = Trainer::new(env, reward, policy, RelativeTrajectoryBalance::new(1.0)?, config, rng)?;

@@ -10,7 +10,8 @@ fn main() -> gfn::Result<()> {
     let env = GraphEnv::free(actions, GraphState::undirected(4))?;
     // log R: 2 for each node with two neighbours. The three rings have the highest reward, because all four
     // nodes have two.
-    let reward = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
+    let reward =
+        PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
 
     let mut trained = Experiment::new(env, reward).steps(500).train()?;
 

@@ -3,8 +3,9 @@
     pip install rdkit
     echo CCO | python3 examples/rdkit_scorer.py qed
 
-Scores are 0 or more, so that they can be rewards: `qed` (0 to 1), `sa` (synthetic accessibility as (10 - SA) / 9, 1 being the
-easiest) and `logp` (exp(logP), so that the reward exponent weighs logP itself). A molecule that RDKit refuses scores 0.
+Scores are 0 or more, so that they can be rewards: `qed` (0 to 1), `sa` (synthetic accessibility as (10 - SA)
+/ 9, 1 being the easiest) and `logp` (exp(logP), so that the reward exponent weighs logP itself). A molecule
+that RDKit refuses scores 0.
 """
 
 import math

@@ -48,8 +48,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         eviction: Eviction::BestReward,
         draw: Draw::RewardPrioritised { exponent: 1.0 },
     };
-    let mut trainer = Trainer::new(ring.env().clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
-        .with_replay(ReplayBuffer::distinct(best)?);
+    let mut trainer =
+        Trainer::new(ring.env().clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
+            .with_replay(ReplayBuffer::distinct(best)?);
 
     trainer.prefill(60_000)?; // Uniform random trajectories reach all six rings.
     Fit::new(STEPS).run(&mut trainer)?;

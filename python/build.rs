@@ -25,7 +25,8 @@ fn main() {
     println!("cargo:rustc-env=GFN_TORCH={minor}");
     let Some(include) = python_include() else {
         println!(
-            "cargo::error=the headers of Python were not found: install them (python3-dev), or name an interpreter that has them (PYO3_PYTHON)"
+            "cargo::error=the headers of Python were not found: install them (python3-dev), or name an \
+                interpreter that has them (PYO3_PYTHON)"
         );
         return;
     };
@@ -63,7 +64,9 @@ fn python_include() -> Option<PathBuf> {
 fn torch_minor(root: &Path) -> Option<String> {
     let header = std::fs::read_to_string(root.join("include/torch/headeronly/version.h")).ok()?;
     let number = |name: &str| {
-        let line = header.lines().find_map(|line| line.strip_prefix("#define TORCH_VERSION_")?.strip_prefix(name))?;
+        let line = header
+            .lines()
+            .find_map(|line| line.strip_prefix("#define TORCH_VERSION_")?.strip_prefix(name))?;
         line.trim().parse::<u32>().ok()
     };
     Some(format!("{}.{}", number("MAJOR")?, number("MINOR")?))

@@ -17,16 +17,22 @@ from maturin import (  # noqa: F401 - the hooks that pip asks for
     prepare_metadata_for_build_wheel,
 )
 
-# Those that torch-sys compiles against and that pass the tests: docs/setup.md. What is built is linked to one of them.
+# Those that torch-sys compiles against and that pass the tests: docs/setup.md. What is built is linked to one
+# of them.
 MINORS = ("2.13", "2.14")
 HERE = Path(__file__).resolve().parent
 # What torch-sys 0.26 lacks for torch 2.14 and newer.
-NEWER = HERE / "python" / "shim" / "torch_sys.h" if (HERE / "python").is_dir() else HERE / "shim" / "torch_sys.h"
+NEWER = (
+    HERE / "python" / "shim" / "torch_sys.h" if (HERE / "python").is_dir() else HERE / "shim" / "torch_sys.h"
+)
 
 
 def _version(torch):
     """The version of the torch in a folder, or an empty text."""
-    for name, pattern in (("version.py", r"(?m)^__version__ *= *['\"]([^'\"]+)"), ("build-version", r"(\S+)")):
+    for name, pattern in (
+        ("version.py", r"(?m)^__version__ *= *['\"]([^'\"]+)"),
+        ("build-version", r"(\S+)"),
+    ):
         found = re.search(pattern, (torch / name).read_text()) if (torch / name).is_file() else None
         if found:
             return found.group(1)
@@ -47,7 +53,9 @@ def _libtorch():
         version = _version(named)
         # One that doesn't say what it is is left to torch-sys.
         if version and not _minor(version):
-            raise RuntimeError(f"{wanted}, and LIBTORCH names torch {version} in {named}: unset it, or name another")
+            raise RuntimeError(
+                f"{wanted}, and LIBTORCH names torch {version} in {named}: unset it, or name another"
+            )
         return named
     installed = Path(sysconfig.get_path("platlib")) / "torch"
     version = _version(installed)
@@ -57,7 +65,10 @@ def _libtorch():
     if not version and _minor(_version(fetched)):
         return fetched
     there = f"torch {version} is installed" if version else "no torch is installed"
-    raise RuntimeError(f"{wanted}, and {there} in {installed.parent}: pip install 'torch=={MINORS[-1]}.*' first, or export LIBTORCH")
+    raise RuntimeError(
+        f"{wanted}, and {there} in {installed.parent}: pip install 'torch=={MINORS[-1]}.*' first, or export "
+        f"LIBTORCH"
+    )
 
 
 def _told():

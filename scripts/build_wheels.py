@@ -3,12 +3,14 @@
 
   build_wheels.py [--torch 2.13]... [--python python3.12]... [--out FOLDER] [--stubs]
 
-For each pair it makes a virtual environment, installs torch, builds and installs the wheel, trains ring-4 for ten steps and computes
-its exact distribution. A wheel that passes is written to `--out`, with a version that names torch (0.1.0+torch213) and requires it.
-The script ends with a table, and with an error if a wheel failed. It needs Rust, a C++ compiler and Python's headers.
+For each pair it makes a virtual environment, installs torch, builds and installs the wheel, trains ring-4 for
+ten steps and computes its exact distribution. A wheel that passes is written to `--out`, with a version that
+names torch (0.1.0+torch213) and requires it. The script ends with a table, and with an error if a wheel
+failed. It needs Rust, a C++ compiler and Python's headers.
 
-torch brings the libraries of CUDA, several gigabytes, unless PIP_INDEX_URL names an index without them. With `--stubs` torch is
-installed without them, and stubs replace missing libraries (scripts/check_python.py; run `make setup` first).
+torch brings the libraries of CUDA, several gigabytes, unless PIP_INDEX_URL names an index without them. With
+`--stubs` torch is installed without them, and stubs replace missing libraries (scripts/check_python.py; run
+`make setup` first).
 """
 
 import argparse
@@ -27,8 +29,8 @@ import check_python
 
 ROOT = check_python.ROOT
 PYTHONS = ["python3.%d" % minor for minor in range(10, 15)]
-# The platform of torch's own wheels, with the newest symbols that it provides. A wheel that needs newer symbols isn't
-# for that platform.
+# The platform of torch's own wheels, with the newest symbols that it provides. A wheel that needs newer
+# symbols isn't for that platform.
 PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
@@ -44,7 +46,13 @@ class StepFailed(Exception):
 
 def run(what, *command, **settings):
     """Runs a command and returns its output; prints the last lines and raises an error if it fails."""
-    done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **settings)
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        **settings
+    )
     if done.returncode != 0:
         print("\n".join(done.stdout.splitlines()[-40:]), file=sys.stderr)
         raise StepFailed("%s failed (exit code %d)" % (what, done.returncode))
@@ -53,16 +61,24 @@ def run(what, *command, **settings):
 
 def minors():
     """Returns the supported minor versions of torch, as listed in the build backend."""
-    found = re.search(r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE)
+    found = re.search(
+        r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE
+    )
     return re.findall(r"\d+\.\d+", found.group(1))
 
 
 def interpreters(names):
-    """Returns the paths of the interpreters that can be run, by name. Some of pyenv's commands only print that a version is missing."""
+    """Returns the paths of the interpreters that can be run, by name. Some of pyenv's commands only print
+    that a version is missing."""
     found = {}
     for name in names or PYTHONS:
         try:
-            done = subprocess.run([name, "-c", "import sys; print(sys.executable)"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+            done = subprocess.run(
+                [name, "-c", "import sys; print(sys.executable)"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                universal_newlines=True,
+            )
         except OSError:
             continue
         if done.returncode == 0:
@@ -75,12 +91,16 @@ def newest_symbols(wheel):
     with zipfile.ZipFile(str(wheel)) as archive, tempfile.TemporaryDirectory() as folder:
         name = next(name for name in archive.namelist() if re.fullmatch(r"gfn_rs/_gfn[^/]*\.so", name))
         listed = run("objdump", "objdump", "-T", archive.extract(name, folder))
-    found = {kind: [tuple(map(int, version.split("."))) for version in re.findall(r"\b%s_([\d.]+)" % kind, listed)] for kind in SYMBOLS}
+    found = {
+        kind: [tuple(map(int, version.split("."))) for version in re.findall(r"\b%s_([\d.]+)" % kind, listed)]
+        for kind in SYMBOLS
+    }
     return {kind: max(versions) for kind, versions in found.items() if versions}
 
 
 def rename_wheel(wheel, minor, out):
-    """Writes the wheel again with a version that names the required torch, and with the platform that it runs on."""
+    """Writes the wheel again with a version that names the required torch, and with the platform that it runs
+    on."""
     needs = newest_symbols(wheel)
     name, version, python, abi, platform = wheel.stem.split("-")
     if all(newest <= SYMBOLS[kind] for kind, newest in needs.items()):
@@ -89,7 +109,10 @@ def rename_wheel(wheel, minor, out):
     new = out / "-".join([name, local, python, abi, platform + ".whl"])
     before, after = "%s-%s.dist-info/" % (name, version), "%s-%s.dist-info/" % (name, local)
     edits = {
-        "METADATA": [(r"^Version: .*$", "Version: " + local), (r"^Requires-Dist: torch\b(?!_).*$", "Requires-Dist: torch==%s.*" % minor)],
+        "METADATA": [
+            (r"^Version: .*$", "Version: " + local),
+            (r"^Requires-Dist: torch\b(?!_).*$", "Requires-Dist: torch==%s.*" % minor),
+        ],
         "WHEEL": [(r"^Tag: .*$", "Tag: " + "-".join([python, abi, platform]))],
     }
     record = []
@@ -118,13 +141,33 @@ def build(minor, interpreter, folder, out, stubs):
     if stubs:
         run("installing torch %s" % minor, *pip, "install", "--no-deps", "torch==%s.*" % minor)
         run("installing what torch needs", *pip, "install", *check_python.NEEDED)
-        check_python.stub_cuda(Path(run("looking for torch", python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
+        check_python.stub_cuda(
+            Path(
+                run(
+                    "looking for torch",
+                    python,
+                    "-c",
+                    "import sysconfig; print(sysconfig.get_path('platlib'))",
+                ).strip()
+            )
+        )
     else:
         run("installing torch %s" % minor, *pip, "install", "torch==%s.*" % minor, "numpy")
     torch = {"LIBTORCH", "LIBTORCH_USE_PYTORCH", "PYO3_PYTHON"}
     settings = {name: value for name, value in os.environ.items() if name not in torch}
     settings.update(PYO3_PYTHON=str(python))
-    run("building", *pip, "wheel", "--no-deps", "-C", "build-args=--compatibility linux", "-w", folder, ROOT / "python", env=settings)
+    run(
+        "building",
+        *pip,
+        "wheel",
+        "--no-deps",
+        "-C",
+        "build-args=--compatibility linux",
+        "-w",
+        folder,
+        ROOT / "python",
+        env=settings
+    )
     (wheel,) = folder.glob("*.whl")
     wheel, needs = rename_wheel(wheel, minor, out)
     try:
@@ -137,22 +180,52 @@ def build(minor, interpreter, folder, out, stubs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--torch", action="append", metavar="MINOR", help="a minor version of torch, one of %s; all by default" % ", ".join(minors()))
-    parser.add_argument("--python", action="append", metavar="COMMAND", help="an interpreter; by default those of %s to %s that are installed" % (PYTHONS[0], PYTHONS[-1]))
-    parser.add_argument("--out", type=Path, default=ROOT / "out" / "wheels", help="the folder for the wheels; out/wheels by default")
-    parser.add_argument("--stubs", action="store_true", help="install torch without the libraries of CUDA, with stubs instead")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--torch",
+        action="append",
+        metavar="MINOR",
+        help="a minor version of torch, one of %s; all by default" % ", ".join(minors()),
+    )
+    parser.add_argument(
+        "--python",
+        action="append",
+        metavar="COMMAND",
+        help="an interpreter; by default those of %s to %s that are installed" % (PYTHONS[0], PYTHONS[-1]),
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "out" / "wheels",
+        help="the folder for the wheels; out/wheels by default",
+    )
+    parser.add_argument(
+        "--stubs", action="store_true", help="install torch without the libraries of CUDA, with stubs instead"
+    )
     options = parser.parse_args()
     for minor in options.torch or []:
         if minor not in minors():
-            parser.error("--torch %s: wheels are built for %s (docs/setup.md has the table)" % (minor, ", ".join(minors())))
+            parser.error(
+                "--torch %s: wheels are built for %s (docs/setup.md has the table)"
+                % (minor, ", ".join(minors()))
+            )
     found = interpreters(options.python)
     missing = [name for name in options.python or [] if name not in found]
     if missing or not found:
-        parser.error("no interpreter of the name %s can be run" % (", ".join(missing) or " or ".join(PYTHONS)))
-    tools = [tool for tool in ("cargo", "objdump", os.environ.get("CXX", "c++").split()[0]) if shutil.which(tool) is None]
+        parser.error(
+            "no interpreter of the name %s can be run" % (", ".join(missing) or " or ".join(PYTHONS))
+        )
+    tools = [
+        tool
+        for tool in ("cargo", "objdump", os.environ.get("CXX", "c++").split()[0])
+        if shutil.which(tool) is None
+    ]
     if tools:
-        parser.error("not found: %s (Rust is from rustup.rs, the others are in gcc and binutils)" % ", ".join(tools))
+        parser.error(
+            "not found: %s (Rust is from rustup.rs, the others are in gcc and binutils)" % ", ".join(tools)
+        )
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     rows, failed = [], False
@@ -162,7 +235,16 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     wheel, needs = build(minor, interpreter, Path(folder), out, options.stubs)
-                    rows.append((minor, name, wheel.name, ", ".join("%s %s" % (kind, ".".join(map(str, newest))) for kind, newest in needs.items())))
+                    rows.append(
+                        (
+                            minor,
+                            name,
+                            wheel.name,
+                            ", ".join(
+                                "%s %s" % (kind, ".".join(map(str, newest))) for kind, newest in needs.items()
+                            ),
+                        )
+                    )
                 except StepFailed as why:
                     failed = True
                     rows.append((minor, name, str(why), ""))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains on every enumerable gym environment with default settings, and compares the exact total variation with a bound, to detect
-defaults that stop working.
+"""Trains on every enumerable gym environment with default settings, and compares the exact total variation
+with a bound, to detect defaults that stop working.
 
   check_defaults.py [NAME ...]     these rows, or all; --steps N instead of 2,000
 
-It prints a table and fails if a row is above its bound. It needs the Python package (`pip install ./python`) and takes minutes, so it
-isn't part of `.ci/run`. A bound is about twice the result of one seed, and at least 0.01. A row without a bound hasn't been measured:
-it is printed without a comparison.
+It prints a table and fails if a row is above its bound. It needs the Python package (`pip install ./python`)
+and takes minutes, so it isn't part of `.ci/run`. A bound is about twice the result of one seed, and at least
+0.01. A row without a bound hasn't been measured: it is printed without a comparison.
 """
 
 import argparse
@@ -40,8 +40,8 @@ def samples(n):
 SPECIES = ["ACGTAC", "ACGTTC", "TCGTTC", "TCGAAC", "GCGAAC"]
 BITS = ["00001111", "11110000"]
 
-# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, None if it is
-# unknown.
+# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, None
+# if it is unknown.
 ROWS = {
     "ring": (gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(), None),
     "triangle": (gfn.Triangle(3), gfn.TriangleReward(), gfn.GraphNet(), None),
@@ -64,7 +64,9 @@ ROWS = {
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", choices=[[], *ROWS], metavar="NAME", help="rows, all by default")
     parser.add_argument("--steps", type=int, default=2_000)
     options = parser.parse_args()
@@ -76,7 +78,11 @@ def main():
         exact = gfn.Trainer(env, reward, policy).fit(options.steps, progress=False).exact()
         if most is not None and not exact.tv <= most:
             above.append(name)
-        print(f"| {name} | {exact.n_states} | {exact.tv:.4f} | {'-' if most is None else most} | {time.monotonic() - began:.0f} |", flush=True)
+        print(
+            f"| {name} | {exact.n_states} | {exact.tv:.4f} | {'-' if most is None else most} | "
+            f"{time.monotonic() - began:.0f} |",
+            flush=True,
+        )
     if above:
         sys.exit("above the bound: " + ", ".join(above))
 

@@ -38,11 +38,16 @@ def distance(p, q):
 
 
 def consistency(target, shares, drawn):
-    """Returns the mean distance on subsets, half of which are drawn from the target and half from the samples."""
+    """Returns the mean distance on subsets, half of which are drawn from the target and half from the
+    samples."""
     names, weights, total = list(target), list(target.values()), 0.0
     for _ in range(SUBSETS):
-        subset = sorted({*random.choices(names, weights, k=SUBSET_SIZE // 2), *random.choices(drawn, k=SUBSET_SIZE // 2)})
-        total += distance(normalise([shares[name] for name in subset]), normalise([target[name] for name in subset]))
+        subset = sorted(
+            {*random.choices(names, weights, k=SUBSET_SIZE // 2), *random.choices(drawn, k=SUBSET_SIZE // 2)}
+        )
+        total += distance(
+            normalise([shares[name] for name in subset]), normalise([target[name] for name in subset])
+        )
     return total / SUBSETS
 
 
@@ -57,7 +62,10 @@ def main():
     found = judged["consistency"]["fcs"]
     # The two means are over different random subsets.
     allowed = 0.5 * (found["high"] - found["estimate"]) + 1e-9
-    print(f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and {found['estimate']:.4f} (+- {allowed:.4f})")
+    print(
+        f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and "
+        f"{found['estimate']:.4f} (+- {allowed:.4f})"
+    )
     if abs(tv - judged["tv"]["estimate"]) > 1e-9 or abs(fcs - found["estimate"]) > 2 * allowed:
         sys.exit("they differ")
 

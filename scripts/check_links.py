@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the links of all tracked Markdown files: scripts/check_links.py. Addresses on the web aren't fetched.
+"""Checks the links of all tracked Markdown files: scripts/check_links.py. Addresses on the web aren't
+fetched.
 
-A link to a file must lead to a tracked file or its folder; a link to a heading must name a heading of that file. The guide is a
-separate book: its chapters link to its own chapters only, and SUMMARY.md lists each chapter once.
+A link to a file must lead to a tracked file or its folder; a link to a heading must name a heading of that
+file. The guide is a separate book: its chapters link to its own chapters only, and SUMMARY.md lists each
+chapter once.
 """
 
 import pathlib
@@ -23,7 +25,8 @@ def prose(path):
 
 
 def anchors(path):
-    """Returns the anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between words, -1 for a repeated heading."""
+    """Returns the anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between
+    words, -1 for a repeated heading."""
     found, counts = set(), {}
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     for heading in re.findall(r"^#{1,6}\s+(.+?)\s*#*$", text, re.M):
@@ -35,7 +38,9 @@ def anchors(path):
 
 
 def tracked_files():
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout.decode()
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True
+    ).stdout.decode()
     files = {ROOT / name for name in listed.split("\0") if name}
     return files, {folder for file in files for folder in file.parents}
 
@@ -43,7 +48,9 @@ def tracked_files():
 def find_problem(path, link, files, folders):
     address = urllib.parse.urlsplit(link)
     if address.scheme:
-        return None if address.scheme in ("http", "https", "mailto") else f"an unknown scheme {address.scheme}"
+        return (
+            None if address.scheme in ("http", "https", "mailto") else f"an unknown scheme {address.scheme}"
+        )
     target = path
     if address.path:
         name = urllib.parse.unquote(address.path)
@@ -71,10 +78,17 @@ def main():
                 wrong.append(f"{path.relative_to(ROOT)} links to {link}: {problem}")
     listed = [match[1] for match in LINK.finditer((BOOK / "SUMMARY.md").read_text())]
     chapters = [path.name for path in pages if path.parent == BOOK and path.name != "SUMMARY.md"]
-    wrong += [f"SUMMARY.md lists {name} {listed.count(name)} times, expected once" for name in chapters if listed.count(name) != 1]
+    wrong += [
+        f"SUMMARY.md lists {name} {listed.count(name)} times, expected once"
+        for name in chapters
+        if listed.count(name) != 1
+    ]
     if wrong:
         sys.exit("\n".join(wrong))
-    print(f"{links} links of {len(pages)} Markdown files lead somewhere; {len(chapters)} chapters are in the book.")
+    print(
+        f"{links} links of {len(pages)} Markdown files lead somewhere; {len(chapters)} chapters are in the "
+        f"book."
+    )
 
 
 main()

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles the programs in tests/mistakes, which have typical mistakes of users, and checks the compiler's messages.
+"""Compiles the programs in tests/mistakes, which have typical mistakes of users, and checks the compiler's
+messages.
 
-Each program begins with lines `//! expected: TEXT`; it must not compile, and the errors must contain each TEXT.
-`--print` shows the messages. Run it from anywhere.
+Each program begins with lines `//! expected: TEXT`; it must not compile, and the errors must contain each
+TEXT. `--print` shows the messages. Run it from anywhere.
 """
 
 import argparse
@@ -16,7 +17,9 @@ MARK = "//! expected: "
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--print", action="store_true", help="print the compiler's messages")
     flags = parser.parse_args()
     command = "cargo check --profile ci --package gfn-mistakes --bins --keep-going --message-format json"
@@ -37,7 +40,11 @@ def main():
         if message is None or not expected:
             faults.append(f"{program.stem}: {'it compiles' if message is None else 'nothing is expected'}")
         else:
-            faults += [f"{program.stem}: no error has {text!r}:\n{message}" for text in expected if text not in message]
+            faults += [
+                f"{program.stem}: no error has {text!r}:\n{message}"
+                for text in expected
+                if text not in message
+            ]
     if faults:
         sys.exit("\n".join(faults))
     print(f"{len(programs)} programs are refused with the words that help.")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Checks the packages that would be published: scripts/check_packages.py, on a clone of the last commit, without libtorch.
+"""Checks the packages that would be published: scripts/check_packages.py, on a clone of the last commit,
+without libtorch.
 
-Each published package must have its metadata, pack without an unknown warning and without files that don't belong in it, and build its
-documentation as docs.rs does: with the feature `doc-only`, without libtorch. The build folder is target/packages, or packages in
-CARGO_TARGET_DIR. An empty one takes some minutes of processor time.
+Each published package must have its metadata, pack without an unknown warning and without files that don't
+belong in it, and build its documentation as docs.rs does: with the feature `doc-only`, without libtorch. The
+build folder is target/packages, or packages in CARGO_TARGET_DIR. An empty one takes some minutes of processor
+time.
 """
 
 import json
@@ -29,7 +31,9 @@ KNOWN = "manifest has no documentation, homepage or repository"
 
 def cargo(clone, environment, *arguments):
     command = ["cargo", *arguments]
-    done = subprocess.run(command, cwd=clone, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        command, cwd=clone, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
     return done
@@ -44,7 +48,9 @@ def main():
     wrong = []
     with tempfile.TemporaryDirectory() as clone:
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
-        metadata = json.loads(cargo(clone, environment, "metadata", "--no-deps", "--format-version", "1").stdout)
+        metadata = json.loads(
+            cargo(clone, environment, "metadata", "--no-deps", "--format-version", "1").stdout
+        )
         packages = [package for package in metadata["packages"] if package["publish"] != []]
         names = [package["name"] for package in packages]
         for package in packages:
@@ -55,7 +61,11 @@ def main():
                 wrong.append(f"{name}: [package.metadata.docs.rs] must have features = [\"doc-only\"]")
             listed = cargo(clone, environment, "package", "--list", "-p", name).stdout.split("\n")
             wrong += [f"{name} would hold {file}" for file in listed if file and not BELONGS.fullmatch(file)]
-            wrong += [f"{name} would lack {file}" for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE") if file not in listed]
+            wrong += [
+                f"{name} would lack {file}"
+                for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE")
+                if file not in listed
+            ]
 
         # All packages go in one call, because they depend on each other and none is published yet.
         chosen = [argument for name in names for argument in ("-p", name)]
@@ -74,7 +84,9 @@ def main():
         for name in names:
             began = time.monotonic()
             cargo(clone, documented, "doc", "--no-deps", "-p", name, "--features", "doc-only", *quick)
-            print(f"{name}: documentation built without libtorch, {time.monotonic() - began:.0f} s", flush=True)
+            print(
+                f"{name}: documentation built without libtorch, {time.monotonic() - began:.0f} s", flush=True
+            )
     if wrong:
         sys.exit("\n".join(wrong))
     print(f"{len(names)} packages could be published.")

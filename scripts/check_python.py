@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Checks the Python package as users install it: a virtual environment, `pip install ./python`, then mypy and pytest.
+"""Checks the Python package as users install it: a virtual environment, `pip install ./python`, then mypy and
+pytest.
 
-  check_python.py [--all] [FOLDER]     makes the environment in FOLDER and keeps it; by default in a temporary folder
+  check_python.py [--all] [FOLDER]     makes the environment in FOLDER and keeps it; by default in a temporary
+  folder
                                        `--all` runs slow tests, too: all notebooks, long trainings
 
-The wheel is built in the profile `ci`, with the libtorch of this checkout. torch from PyPI loads the libraries of CUDA (several
-gigabytes) on import, but doesn't call them without a GPU: see `stub_cuda`. Run `make setup` first.
+The wheel is built in the profile `ci`, with the libtorch of this checkout. torch from PyPI loads the
+libraries of CUDA (several gigabytes) on import, but doesn't call them without a GPU: see `stub_cuda`. Run
+`make setup` first.
 """
 
 import os
@@ -20,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBTORCH = ROOT / ".libtorch" / "torch"
 PINS = ROOT / "scripts" / "libtorch.txt"
 # The packages that torch imports, and those that the package and the tests need.
-NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist mypy".split()
+NEEDED = ("numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist "
+    "mypy").split()
 # torch_geometric and the packages that it imports: a test trains one of its networks.
 GEOMETRIC = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
 # Packages for the examples, the notebooks and the guide's page.
@@ -35,12 +39,14 @@ def run(*command, **settings):
 
 
 def output_of(*command):
-    return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
+    return subprocess.run(
+        [str(part) for part in command], check=True, stdout=subprocess.PIPE, universal_newlines=True
+    ).stdout
 
 
 def stub_cuda(site):
-    """Lets torch be imported without the libraries of CUDA: links the two that it calls to those of this checkout's libtorch,
-    and replaces the others by stubs whose functions abort."""
+    """Lets torch be imported without the libraries of CUDA: links the two that it calls to those of this
+    checkout's libtorch, and replaces the others by stubs whose functions abort."""
     torch_libraries, cuda_libraries = site / "torch" / "lib", site / "nvidia" / "cu13" / "lib"
     cuda_libraries.mkdir(parents=True, exist_ok=True)
     for real in (LIBTORCH.parent / "nvidia" / "cu13" / "lib").glob("*.so*"):
@@ -48,25 +54,48 @@ def stub_cuda(site):
         if not target.exists():
             target.symlink_to(real.resolve())
     libraries = sorted(torch_libraries.glob("*.so"))
-    needed = {name for library in libraries for name in re.findall(r"NEEDED.*\[(.*?)\]", output_of("readelf", "-d", library))}
+    needed = {
+        name
+        for library in libraries
+        for name in re.findall(r"NEEDED.*\[(.*?)\]", output_of("readelf", "-d", library))
+    }
     present = {library.name for library in libraries} | {library.name for library in cuda_libraries.iterdir()}
     missing = sorted(name for name in needed - present if not SYSTEM.match(name))
     if not missing:
         return
     called = set()
     for library in libraries:
-        names = (line.split()[-1].partition("@")[0] for line in output_of("nm", "-D", "--undefined-only", library).splitlines())
+        names = (
+            line.split()[-1].partition("@")[0]
+            for line in output_of("nm", "-D", "--undefined-only", library).splitlines()
+        )
         called |= {name for name in names if re.match(r"(cu|nv|nccl|__cuda)", name)}
     defined = set()
     for library in libraries + [path for path in cuda_libraries.iterdir() if ".so" in path.name]:
-        defined |= {line.split()[-1].partition("@")[0] for line in output_of("nm", "-D", "--defined-only", library).splitlines()}
+        defined |= {
+            line.split()[-1].partition("@")[0]
+            for line in output_of("nm", "-D", "--defined-only", library).splitlines()
+        }
     source = cuda_libraries / "stub.c"
     functions = "\n".join("void %s(void) { abort(); }" % name for name in sorted(called - defined))
     source.write_text("#include <stdlib.h>\n" + functions + "\n")
     for number, name in enumerate(missing):
         # The first stub has all functions; the others only have to exist.
         sources = [source] if number == 0 else ["-x", "c", "/dev/null"]
-        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-Wl,-soname," + name, "-o", cuda_libraries / name, *sources], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-shared",
+                "-fPIC",
+                "-O1",
+                "-w",
+                "-Wl,-soname," + name,
+                "-o",
+                cuda_libraries / name,
+                *sources,
+            ],
+            check=True,
+        )
     print("-- stubs for", *missing)
 
 
@@ -80,11 +109,35 @@ def check(folder, slow):
     stub_cuda(Path(output_of(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
     # The build uses the libtorch of all other builds, so that torch-sys isn't compiled again.
     settings = dict(os.environ, LIBTORCH=os.environ.get("LIBTORCH", str(LIBTORCH)), PYO3_PYTHON=str(python))
-    run("cargo", "clippy", "--profile", "ci", "-p", "gfn-python", "--", "-D", "warnings", cwd=ROOT, env=settings)
+    run(
+        "cargo",
+        "clippy",
+        "--profile",
+        "ci",
+        "-p",
+        "gfn-python",
+        "--",
+        "-D",
+        "warnings",
+        cwd=ROOT,
+        env=settings,
+    )
     run(*pip, "--no-deps", "-C", "build-args=--profile ci", ROOT / "python", env=settings)
     run(python, "-m", "mypy", "--config-file", ROOT / "python" / "pyproject.toml", "-p", "gfn_rs", cwd=folder)
     chosen = [] if slow else ["-m", "not slow"]
-    run(python, "-m", "pytest", "-q", "-n", "auto", "--durations", "15", *chosen, ROOT / "python" / "tests", cwd=folder)
+    run(
+        python,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "auto",
+        "--durations",
+        "15",
+        *chosen,
+        ROOT / "python" / "tests",
+        cwd=folder
+    )
 
 
 def main():

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Builds and runs the README's example in a new crate: scripts/check_readme.py, after `make setup`.
 
-The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout as /path/to/gfn and the README's
-example as src/main.rs. The program is run twice: by cargo, and directly, which needs the run path. The build folder is
-CARGO_TARGET_DIR or target/readme; the first build of libtorch's bindings takes minutes. With --shared the build uses the workspace's
-profile `ci`, Cargo.lock and target folder, so that it reuses the build of `.ci/run`.
+The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout as
+/path/to/gfn and the README's example as src/main.rs. The program is run twice: by cargo, and directly, which
+needs the run path. The build folder is CARGO_TARGET_DIR or target/readme; the first build of libtorch's
+bindings takes minutes. With --shared the build uses the workspace's profile `ci`, Cargo.lock and target
+folder, so that it reuses the build of `.ci/run`.
 """
 
 import os
@@ -50,8 +51,11 @@ def files():
     toml = blocks(text, "toml")
     package = '[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n'
     return {
-        "Cargo.toml": package + expect_one([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
-        ".cargo/config.toml": expect_one([block for block in toml if block.startswith("[env]")], "environment"),
+        "Cargo.toml": package
+        + expect_one([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
+        ".cargo/config.toml": expect_one(
+            [block for block in toml if block.startswith("[env]")], "environment"
+        ),
         "build.rs": expect_one(blocks(text, "rust"), "a build script"),
         "src/main.rs": expect_one(blocks(section("README.md", "Example"), "rust"), "an example"),
     }
@@ -61,7 +65,9 @@ def main():
     shared = sys.argv[1:] == ["--shared"]
     if sys.argv[1:] and not shared:
         sys.exit(__doc__)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / ("" if shared else "readme"))).resolve()
+    target = pathlib.Path(
+        os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / ("" if shared else "readme"))
+    ).resolve()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         written = files()
@@ -71,18 +77,32 @@ def main():
             (folder / name).write_text(text.replace("/path/to/gfn", str(ROOT)))
         if shared:
             shutil.copy(ROOT / "Cargo.lock", folder)
-            profiles = re.findall(r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
+            profiles = re.findall(
+                r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S
+            )
             # Profiles that docs/setup.md also contains must not be repeated.
-            profiles = [profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]]
+            profiles = [
+                profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]
+            ]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
                 # The settings are those of gfn in the workspace, so that its build is reused.
-                manifest.write("\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n")
+                manifest.write(
+                    "\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n"
+                )
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
-        subprocess.run(["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True)
+        subprocess.run(
+            ["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True
+        )
         # The program is run directly, without variables that name libtorch.
-        environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
-        subprocess.run([target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True)
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"
+        }
+        subprocess.run(
+            [target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True
+        )
     print("The README's example builds and runs in a crate of its own.")
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks run folders of a built `reproduce`, and scripts/runs.py: python3 scripts/check_runs.py PROGRAM FOLDER
+"""Checks run folders of a built `reproduce`, and scripts/runs.py: python3 scripts/check_runs.py PROGRAM
+FOLDER
 
 Most runs have only a few steps.
 """
@@ -23,7 +24,9 @@ def main(program, folder):
     def run_command(command, arguments, code):
         done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         if done.returncode != code:
-            sys.exit(f"{arguments}: ended with {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
+            sys.exit(
+                f"{arguments}: ended with {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
+            )
         return done
 
     def call(*arguments, code=0):
@@ -37,17 +40,35 @@ def main(program, folder):
     printed = call(*GRID, "--steps", 6, "--run", run, "--json")
     assert json.loads(printed.stdout) == result(run), "result.json is the line of --json"
     names = {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file() and path.name != ".lock"}
-    expected = {"settings.json", "metrics.jsonl", "result.json", "pictures/training.svg", "pictures/training.png",
-                "checkpoint/manifest.json", "checkpoint/model.safetensors"}
+    expected = {
+        "settings.json",
+        "metrics.jsonl",
+        "result.json",
+        "pictures/training.svg",
+        "pictures/training.png",
+        "checkpoint/manifest.json",
+        "checkpoint/model.safetensors",
+    }
     assert names == expected, names ^ expected
-    assert all(str(run / name) in printed.stderr for name in expected if "checkpoint/" not in name), printed.stderr
+    assert all(
+        str(run / name) in printed.stderr for name in expected if "checkpoint/" not in name
+    ), printed.stderr
     settings = json.load(open(run / "settings.json"))
-    assert settings["task"] == "hypergrid" and settings["flags"]["height"] == 4 and settings["training"]["batch"] == 8
-    assert settings["seed"] == 0 and settings["device"] == "cpu" and settings["version"] and settings["steps"] == 6
+    assert (
+        settings["task"] == "hypergrid"
+        and settings["flags"]["height"] == 4
+        and settings["training"]["batch"] == 8
+    )
+    assert (
+        settings["seed"] == 0
+        and settings["device"] == "cpu"
+        and settings["version"]
+        and settings["steps"] == 6
+    )
     assert len(rows(run)) == 6 and any("jsd" in row for row in rows(run)), rows(run)
 
-    # A folder holds one run: another start is refused for the same run, for another run, beside other files, and if it
-    # can't be written.
+    # A folder holds one run: another start is refused for the same run, for another run, beside other files,
+    # and if it can't be written.
     for words, arguments in {
         "finished": [*GRID, "--steps", 6, "--run", run],
         "`seed` is 0 there, 1 here": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
@@ -62,8 +83,11 @@ def main(program, folder):
 
     # A stopped run is resumed by the same command, with the result of an uninterrupted run.
     long = [*GRID, "--steps", 800, "--validate-every", 200]
-    stopped = subprocess.Popen([program, *map(str, long), "--run", folder / "stopped"], stderr=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL)
+    stopped = subprocess.Popen(
+        [program, *map(str, long), "--run", folder / "stopped"],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
     metrics = folder / "stopped/metrics.jsonl"
     while stopped.poll() is None and not (metrics.exists() and metrics.stat().st_size > 10_000):
         time.sleep(0.01)
@@ -75,7 +99,9 @@ def main(program, folder):
     call(*long, "--run", folder / "whole")
     for key in ["log_z", "jsd", "tv", "loss", "mean_len", "distinct_share", "reward_calls"]:
         assert result(folder / "stopped")[key] == result(folder / "whole")[key], key
-    assert [row["loss"] for row in rows(folder / "stopped")] == [row["loss"] for row in rows(folder / "whole")]
+    assert [row["loss"] for row in rows(folder / "stopped")] == [
+        row["loss"] for row in rows(folder / "whole")
+    ]
     assert picture(folder / "stopped") == picture(folder / "whole"), "the curves have all steps"
 
     # A run that was killed between its last step and its result takes figures of training from its metrics.
@@ -104,36 +130,80 @@ def main(program, folder):
     compared = runs("compare", run, folder / "whole", folder / "line").stdout
     assert all(words in compared for words in ["--steps", "--task", "tv", "grid", "whole", "line"]), compared
     pair = json.loads(runs("--json", "compare", run, folder / "whole").stdout)
-    assert [found["result"]["tv"] for found in pair["runs"]] == [result(run)["tv"], result(folder / "whole")["tv"]]
+    assert [found["result"]["tv"] for found in pair["runs"]] == [
+        result(run)["tv"],
+        result(folder / "whole")["tv"],
+    ]
     assert pair["differ_in"] == ["steps", "validate-every"], pair["differ_in"]
     assert "no run folder" in runs("compare", run, folder, code=1).stderr
 
-    # A sweep has a run for each seed. Repeating it runs only missing seeds; a failed seed doesn't affect others.
-    sweep = ["--json", "sweep", "hypergrid", "--runs", folder / "sweep", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 4]
+    # A sweep has a run for each seed. Repeating it runs only missing seeds; a failed seed doesn't affect
+    # others.
+    sweep = [
+        "--json",
+        "sweep",
+        "hypergrid",
+        "--runs",
+        folder / "sweep",
+        "--seeds",
+        3,
+        "--jobs",
+        2,
+        "--",
+        *GRID[1:],
+        "--steps",
+        4,
+    ]
     (folder / "sweep/seed-1").mkdir(parents=True)
     (folder / "sweep/seed-1/checkpoint").write_text("")
     process = runs(*sweep, code=1)
     failed = json.loads(process.stdout)
     assert failed["done"] == 2 and [one["seed"] for one in failed["failed"]] == [1], failed
-    assert "seed-1.log" in process.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text(), process.stderr
+    assert (
+        "seed-1.log" in process.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text()
+    ), process.stderr
     (folder / "sweep/seed-1/checkpoint").unlink()
     before = [(folder / f"sweep/seed-{seed}/result.json").stat().st_mtime_ns for seed in (0, 2)]
     found = json.loads(runs(*sweep).stdout)["figures"]["tv"]
     assert before == [(folder / f"sweep/seed-{seed}/result.json").stat().st_mtime_ns for seed in (0, 2)]
     tvs = sorted(result(folder / f"sweep/seed-{seed}")["tv"] for seed in range(3))
-    assert len(set(tvs)) == 3 and (found["min"], found["median"], found["max"], found["n"]) == (*tvs, 3), found
+    assert len(set(tvs)) == 3 and (found["min"], found["median"], found["max"], found["n"]) == (
+        *tvs,
+        3,
+    ), found
     assert "median" in runs(*sweep[1:]).stdout
     # Tasks without run folders say so, and name the flag or task to use instead.
-    for task, words in {"compare-objectives": "--json", "dag-from-csv": "bayesian-structure --data FILE --run FOLDER"}.items():
+    for task, words in {
+        "compare-objectives": "--json",
+        "dag-from-csv": "bayesian-structure --data FILE --run FOLDER",
+    }.items():
         errors = call(task, "--run", folder / "none", code=2).stderr
         assert "--run" in errors and words in errors and "--run" not in call(task, "--help").stdout, errors
     # A sweep that gets a signal ends its runs, which save a checkpoint; the same command resumes them.
-    sweep = ["sweep", "hypergrid", "--runs", folder / "ended", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 2000]
-    ended = subprocess.Popen([*script, *map(str, sweep)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    sweep = [
+        "sweep",
+        "hypergrid",
+        "--runs",
+        folder / "ended",
+        "--seeds",
+        3,
+        "--jobs",
+        2,
+        "--",
+        *GRID[1:],
+        "--steps",
+        2000,
+    ]
+    ended = subprocess.Popen(
+        [*script, *map(str, sweep)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     wait_until(lambda: all(step(folder / f"ended/seed-{seed}") > 50 for seed in (0, 1)), "runs begin")
     ended.send_signal(signal.SIGTERM)
     errors = ended.communicate(timeout=60)[1]
-    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in errors, (ended.returncode, errors)
+    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in errors, (
+        ended.returncode,
+        errors,
+    )
     for seed in (0, 1):
         run = folder / f"ended/seed-{seed}"
         saved = json.load(open(run / "checkpoint/manifest.json"))["step"]

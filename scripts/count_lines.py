@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Counts lines and tokens of code per package, and per room of the core: scripts/count_lines.py [--json] [--files PACKAGE].
+"""Counts lines and tokens of code per package, and per room of the core: scripts/count_lines.py [--json]
+[--files PACKAGE].
 
-A line of code is a line of Rust that isn't blank, a comment, documentation or part of a test. A token is a word or a punctuation
-character of such a line, so that packing more into a line saves none. The number of names that the core exports counts `pub use` and
-`pub` items of its public modules. `tests/rooms.rs` compares all numbers with caps.
+A line of code is a line of Rust that isn't blank, a comment, documentation or part of a test. A token is a
+word or a punctuation character of such a line, so that packing more into a line saves none. The number of
+names that the core exports counts `pub use` and `pub` items of its public modules. `tests/rooms.rs` compares
+all numbers with caps.
 """
 
 import argparse
@@ -57,7 +59,10 @@ def sources(folder, others):
     """Yields the files of a package, without tests and nested packages."""
     for path in sorted(folder.rglob("*.rs")):
         inside = path.relative_to(folder).parts
-        foreign = any(other != folder and other.is_relative_to(folder) and path.is_relative_to(other) for other in others)
+        foreign = any(
+            other != folder and other.is_relative_to(folder) and path.is_relative_to(other)
+            for other in others
+        )
         # `target` at the root of a package is where cargo builds.
         if not foreign and path.name != "tests.rs" and "tests" not in inside[:-1] and inside[0] != "target":
             yield path
@@ -110,7 +115,9 @@ def count():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--files", metavar="PACKAGE", choices=PACKAGES, help="list a package's files")
     flags = parser.parse_args()
@@ -126,7 +133,10 @@ def main():
     for name, lines in table.items():
         tokens = f"{found['tokens'][name]:9,} tokens" if name in found["tokens"] else ""
         print(f"{lines:7,} {name:24} {tokens}".rstrip())
-    print(f"{found['total']:7,} lines and {found['total_tokens']:,} tokens in all; the core exports {found['exported']} names")
+    print(
+        f"{found['total']:7,} lines and {found['total_tokens']:,} tokens in all; the core exports "
+        f"{found['exported']} names"
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks in a second whether this machine can build gfn: `make doctor`. Python 3.6 or newer.
 
-Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a remedy if
-something is wrong. `cargo run --release --example reproduce -- devices` tests a GPU, which needs a build.
+Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a
+remedy if something is wrong. `cargo run --release --example reproduce -- devices` tests a GPU, which needs a
+build.
 """
 
 import ctypes
@@ -29,19 +30,27 @@ def output(*command):
 
 
 def rust():
-    required = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
+    required = re.search(
+        r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text()
+    )
     found = output("rustc", "--version")
     if found is None:
         return False, "no rustc; install Rust from https://rustup.rs"
     version = re.search(r"(\d+)\.(\d+)", found)
     new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, required.groups()))
-    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *required.groups())
+    return bool(new_enough), (
+        found
+        if new_enough
+        else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *required.groups())
+    )
 
 
 def compiler():
     if os.environ.get("CXX"):
         found = output(*shlex.split(os.environ["CXX"]), "--version")
-        return found is not None, found or "CXX is {!r}, which can't be run; correct or unset it".format(os.environ["CXX"])
+        return found is not None, found or "CXX is {!r}, which can't be run; correct or unset it".format(
+            os.environ["CXX"]
+        )
     found = next(filter(None, (output(name, "--version") for name in ("c++", "g++", "clang++"))), None)
     return found is not None, found or "none; install g++ or clang++ (torch-sys compiles C++)"
 
@@ -49,7 +58,10 @@ def compiler():
 def folder():
     """Returns the folder of the libtorch that the build will use."""
     if os.environ.get("LIBTORCH_USE_PYTORCH"):
-        return Path(output("python3", "-c", "import os, torch; print(os.path.dirname(torch.__file__))") or "the PyTorch of python3")
+        return Path(
+            output("python3", "-c", "import os, torch; print(os.path.dirname(torch.__file__))")
+            or "the PyTorch of python3"
+        )
     return Path(os.environ["LIBTORCH"]) if "LIBTORCH" in os.environ else HOME / "torch"
 
 
@@ -59,7 +71,9 @@ def libtorch():
         return False, "not found in {}; {}".format(folder(), SETUP)
     version = version_of(folder()) or "of an unknown version"
     if not version.startswith(WANTED):
-        return False, "{} is {}, and {}x is needed; unset LIBTORCH and {}".format(folder(), version, WANTED, SETUP)
+        return False, "{} is {}, and {}x is needed; unset LIBTORCH and {}".format(
+            folder(), version, WANTED, SETUP
+        )
     try:
         ctypes.CDLL(str(path))
     except OSError as error:
@@ -74,8 +88,18 @@ def cuda():
     if gpu is None:
         return True, "no GPU that nvidia-smi knows of; the CPU is used"
     if not built:
-        return True, "{}, but this libtorch has no CUDA; to use it: export LIBTORCH to one that has, and {}".format(gpu, SETUP)
-    return True, "{}, and libtorch has CUDA; `cargo run --release --example reproduce -- devices` tries it".format(gpu)
+        return (
+            True,
+            "{}, but this libtorch has no CUDA; to use it: export LIBTORCH to one that has, and {}".format(
+                gpu, SETUP
+            ),
+        )
+    return (
+        True,
+        "{}, and libtorch has CUDA; `cargo run --release --example reproduce -- devices` tries it".format(
+            gpu
+        ),
+    )
 
 
 def main():

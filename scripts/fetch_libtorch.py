@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Puts a suitable libtorch into `.libtorch/` of this checkout, for `make setup`. Python 3.6 or newer, with pip.
+"""Puts a suitable libtorch into `.libtorch/` of this checkout, for `make setup`. Python 3.6 or newer, with
+pip.
 
-Links to the libtorch of an exported LIBTORCH or LIBTORCH_USE_PYTORCH, or to /usr/lib/libtorch.so. Otherwise pip
-downloads three wheels (hashes in scripts/libtorch.txt), whose libraries and headers are unpacked. All work happens in
-`.libtorch.part/`, which is renamed when it is complete, so that an interrupted run does no harm: the next run reuses
-complete wheels and removes everything else.
+Links to the libtorch of an exported LIBTORCH or LIBTORCH_USE_PYTORCH, or to /usr/lib/libtorch.so. Otherwise
+pip downloads three wheels (hashes in scripts/libtorch.txt), whose libraries and headers are unpacked. All
+work happens in `.libtorch.part/`, which is renamed when it is complete, so that an interrupted run does no
+harm: the next run reuses complete wheels and removes everything else.
 """
 
 import hashlib
@@ -24,8 +25,9 @@ PART = ROOT / ".libtorch.part"
 PINS = ROOT / "scripts" / "libtorch.txt"
 WANTED = "2.13."
 EXACT = "2.13.0"
-OWN_LIBTORCH = "export LIBTORCH=/absolute/path/to/libtorch (the folder that holds lib/ and include/) or, with PyTorch " + (
-    EXACT + " in the active Python, export LIBTORCH_USE_PYTORCH=1"
+OWN_LIBTORCH = (
+    "export LIBTORCH=/absolute/path/to/libtorch (the folder that holds lib/ and include/) or, with PyTorch "
+    + (EXACT + " in the active Python, export LIBTORCH_USE_PYTORCH=1")
 )
 
 
@@ -45,7 +47,8 @@ def megabytes(n):
     return "{:,.0f} MB".format(n / 1e6)
 
 
-# --- Existing libtorch ---------------------------------------------------------------------------------------------
+# --- Existing libtorch
+# ---------------------------------------------------------------------------------------------
 
 
 def library(folder):
@@ -57,7 +60,8 @@ def library(folder):
 
 
 def version_of(folder):
-    """Returns the version of the libtorch in `folder` (which holds lib/ and include/), or None if no file states it."""
+    """Returns the version of the libtorch in `folder` (which holds lib/ and include/), or None if no file
+    states it."""
     if (folder / "build-version").is_file():
         return (folder / "build-version").read_text().strip()
     if (folder / "version.py").is_file():
@@ -67,7 +71,10 @@ def version_of(folder):
     for header in ("torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"):
         path = folder / "include" / header
         if path.is_file():
-            parts = [re.search(r"#define TORCH_VERSION_" + p + r"\s+(\d+)", path.read_text()) for p in ("MAJOR", "MINOR", "PATCH")]
+            parts = [
+                re.search(r"#define TORCH_VERSION_" + p + r"\s+(\d+)", path.read_text())
+                for p in ("MAJOR", "MINOR", "PATCH")
+            ]
             if all(parts):
                 return ".".join(p.group(1) for p in parts)
     return None
@@ -82,28 +89,47 @@ def check_libtorch(name, lib, include, folder):
         raise Problem("{}: there are no libtorch headers in {}".format(name, include), undo)
     version = version_of(folder)
     if version is None:
-        raise Problem("{}: no file in {} states the version (build-version, version.py, version.h)".format(name, folder), undo)
+        raise Problem(
+            "{}: no file in {} states the version (build-version, version.py, version.h)".format(
+                name, folder
+            ),
+            undo,
+        )
     if not version.startswith(WANTED):
-        raise Problem("{}: {} is libtorch {}, and tch 0.26 needs {}x".format(name, folder, version, WANTED), undo)
+        raise Problem(
+            "{}: {} is libtorch {}, and tch 0.26 needs {}x".format(name, folder, version, WANTED), undo
+        )
     if version.split("+")[0] != EXACT:
-        say("note: {} is {}; where torch-sys insists on {}, export LIBTORCH_BYPASS_VERSION_CHECK=1".format(name, version, EXACT))
+        say(
+            "note: {} is {}; where torch-sys insists on {}, export LIBTORCH_BYPASS_VERSION_CHECK=1".format(
+                name, version, EXACT
+            )
+        )
     return version
 
 
 def libtorch_from_environment():
-    """Returns the libtorch named by the environment as (name, lib, include, version), or None. It has priority over `.libtorch`."""
+    """Returns the libtorch named by the environment as (name, lib, include, version), or None. It has
+    priority over `.libtorch`."""
     if "LIBTORCH_USE_PYTORCH" in os.environ:
         python = "python" if "VIRTUAL_ENV" in os.environ else "python3"  # the choice of torch-sys
         code = "import torch, os; print(os.path.dirname(torch.__file__))"
         try:
-            done = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+            done = subprocess.run(
+                [python, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True
+            )
         except OSError as error:
-            raise Problem("LIBTORCH_USE_PYTORCH: {} can't be run: {}".format(python, error), "put it on PATH or unset the variable")
+            raise Problem(
+                "LIBTORCH_USE_PYTORCH: {} can't be run: {}".format(python, error),
+                "put it on PATH or unset the variable",
+            )
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise Problem(
                 "LIBTORCH_USE_PYTORCH is exported, but `{} -c 'import torch'` fails: {}".format(python, last),
-                "{} -m pip install torch=={}, or `unset LIBTORCH_USE_PYTORCH` and `make setup` again".format(python, EXACT),
+                "{} -m pip install torch=={}, or `unset LIBTORCH_USE_PYTORCH` and `make setup` again".format(
+                    python, EXACT
+                ),
             )
         folder = Path(done.stdout.strip().splitlines()[-1])
         version = check_libtorch("LIBTORCH_USE_PYTORCH", folder / "lib", folder / "include", folder)
@@ -129,7 +155,12 @@ def system_libtorch():
     if not (usr / "lib" / "libtorch.so").exists():
         return None
     try:
-        return "/usr/lib/libtorch.so", usr / "lib", usr / "include", check_libtorch("/usr/lib/libtorch.so", usr / "lib", usr / "include", usr)
+        return (
+            "/usr/lib/libtorch.so",
+            usr / "lib",
+            usr / "include",
+            check_libtorch("/usr/lib/libtorch.so", usr / "lib", usr / "include", usr),
+        )
     except Problem as problem:  # harmless, because cargo's LIBTORCH has priority
         say("note: {}; it is not used".format(problem))
         return None
@@ -147,11 +178,15 @@ def installed_stamp(pins):
         return None
 
 
-# --- Installation -------------------------------------------------------------------------------------------------
+# --- Installation
+# -------------------------------------------------------------------------------------------------
 
 
 def read_pins():
-    pattern = re.compile(r"(?P<name>[\w-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64}) # (?P<tag>\S+) (?P<packed>\d+) (?P<unpacked>\d+)")
+    pattern = re.compile(
+        r"(?P<name>[\w-]+)==(?P<version>\S+) --hash=sha256:(?P<sha256>[0-9a-f]{64}) # (?P<tag>\S+) "
+        r"(?P<packed>\d+) (?P<unpacked>\d+)"
+    )
     pins = [match.groupdict() for match in map(pattern.fullmatch, PINS.read_text().splitlines()) if match]
     if len(pins) != 3:
         raise Problem("{} has {} of 3 pins".format(PINS, len(pins)), "git checkout scripts/libtorch.txt")
@@ -166,7 +201,8 @@ def remove(path):
 
 
 def put_in_place(new, stamp):
-    """Renames `new` to `.libtorch`. The stamp is written first, because a folder without a stamp counts as incomplete."""
+    """Renames `new` to `.libtorch`. The stamp is written first, because a folder without a stamp counts as
+    incomplete."""
     (new / "stamp.json").write_text(json.dumps(stamp, indent=1) + "\n")
     os.sync()
     old = PART / "old"
@@ -183,24 +219,39 @@ def link(name, lib, include, version):
     (new / "torch").mkdir(parents=True)
     (new / "torch" / "lib").symlink_to(lib)
     (new / "torch" / "include").symlink_to(include)
-    put_in_place(new, {"kind": "link", "from": name, "lib": str(lib), "include": str(include), "version": version})
+    put_in_place(
+        new, {"kind": "link", "from": name, "lib": str(lib), "include": str(include), "version": version}
+    )
     say("libtorch {} of {}: linked from {}".format(version, name, HOME / "torch"))
 
 
 def check_platform():
     machine = (sys.platform, platform.machine())
     if machine != ("linux", "x86_64"):
-        raise Problem("no libtorch is fetched on {} {}: only for Linux on x86-64".format(*machine), "install PyTorch {}, then {}".format(EXACT, OWN_LIBTORCH))
+        raise Problem(
+            "no libtorch is fetched on {} {}: only for Linux on x86-64".format(*machine),
+            "install PyTorch {}, then {}".format(EXACT, OWN_LIBTORCH),
+        )
     libc, version = platform.libc_ver()
     if libc != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < (2, 28):
-        raise Problem("the wheels of PyTorch need glibc 2.28 or newer, this is {} {}".format(libc or "another C library", version), OWN_LIBTORCH)
+        raise Problem(
+            "the wheels of PyTorch need glibc 2.28 or newer, this is {} {}".format(
+                libc or "another C library", version
+            ),
+            OWN_LIBTORCH,
+        )
     if sys.maxsize < 2**32:
         raise Problem("this Python is a 32-bit one", "use a 64-bit Python 3")
-    done = subprocess.run([sys.executable, "-m", "pip", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     if done.returncode != 0:
         raise Problem(
             "{} has no pip, which downloads libtorch".format(sys.executable),
-            "`{} -m ensurepip --user`, or your system's package (Debian, Ubuntu: apt install python3-pip), or {}".format(sys.executable, OWN_LIBTORCH),
+            ("`{} -m ensurepip --user`, or your system's package (Debian, Ubuntu: apt install python3-pip), "
+                "or {}").format(
+                sys.executable, OWN_LIBTORCH
+            ),
         )
 
 
@@ -213,7 +264,8 @@ def digest(path):
 
 
 def complete_wheels(pins):
-    """Returns the wheels in the part folder with the right hash, by name, and removes everything else there."""
+    """Returns the wheels in the part folder with the right hash, by name, and removes everything else
+    there."""
     by_hash = {pin["sha256"]: pin["name"] for pin in pins}
     found = {}
     for path in sorted(PART.glob("*")):
@@ -229,21 +281,40 @@ def complete_wheels(pins):
 
 
 def download(pin, lock):
-    """Downloads a wheel with pip, which checks the hash. pip inherits `lock`, so that a next run waits for it if only we are killed."""
+    """Downloads a wheel with pip, which checks the hash. pip inherits `lock`, so that a next run waits for it
+    if only we are killed."""
     requirement = PART / "requirement.txt"
     requirement.write_text("{name}=={version} --hash=sha256:{sha256}\n".format(**pin))
     scratch = PART / "scratch"
     remove(scratch)
     scratch.mkdir()
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--no-cache-dir"]
-    command += ["--disable-pip-version-check", "--python-version", "3.11", "--implementation", "cp", "--platform", pin["tag"]]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--require-hashes",
+        "--only-binary=:all:",
+        "--no-cache-dir",
+    ]
+    command += [
+        "--disable-pip-version-check",
+        "--python-version",
+        "3.11",
+        "--implementation",
+        "cp",
+        "--platform",
+        pin["tag"],
+    ]
     command += ["--dest", str(PART / "wheels"), "--requirement", str(requirement)]
     # pip downloads to its temporary folder first; the default one is often too small for half a gigabyte.
     done = subprocess.run(command, env=dict(os.environ, TMPDIR=str(scratch)), pass_fds=[lock.fileno()])
     if done.returncode != 0:
         raise Problem(
             "pip could not download {name}=={version} (its message stands above)".format(**pin),
-            "check the network, the proxy and the index that pip uses, and run `make setup` again (whole wheels are kept); "
+            "check the network, the proxy and the index that pip uses, and run `make setup` again (whole "
+            "wheels are kept); "
             "if pip is old, `{} -m pip install --upgrade pip`; or {}".format(sys.executable, OWN_LIBTORCH),
         )
 
@@ -251,7 +322,11 @@ def download(pin, lock):
 def is_needed(name):
     if ".." in name.split("/") or name.endswith("/"):
         return False
-    return name.startswith(("torch/lib/", "torch/include/")) or name == "torch/version.py" or (name.startswith("nvidia/") and "/lib/" in name)
+    return (
+        name.startswith(("torch/lib/", "torch/include/"))
+        or name == "torch/version.py"
+        or (name.startswith("nvidia/") and "/lib/" in name)
+    )
 
 
 def unpack(wheels, new):
@@ -274,33 +349,64 @@ def fetch(pins, lock):
     missing = [pin for pin in pins if pin["name"] not in found]
     packed = sum(int(pin["packed"]) for pin in missing)
     unpacked = sum(int(pin["unpacked"]) for pin in pins)
-    say("no libtorch here yet. What is taken, with pip, without its dependencies (it runs on the CPU without them):")
+    say(
+        "no libtorch here yet. What is taken, with pip, without its dependencies (it runs on the CPU without "
+        "them):"
+    )
     for pin in pins:
-        say("  {:20} {:8} {:>7}{}".format(pin["name"], pin["version"], megabytes(int(pin["packed"])), "  (here already)" if pin["name"] in found else ""))
-    say("to download: {}; unpacked into {}: {}. Nothing else is written.".format(megabytes(packed), HOME, megabytes(unpacked)))
+        say(
+            "  {:20} {:8} {:>7}{}".format(
+                pin["name"],
+                pin["version"],
+                megabytes(int(pin["packed"])),
+                "  (here already)" if pin["name"] in found else "",
+            )
+        )
+    say(
+        "to download: {}; unpacked into {}: {}. Nothing else is written.".format(
+            megabytes(packed), HOME, megabytes(unpacked)
+        )
+    )
     # pip's temporary copy and the final one exist together for a moment, before anything is unpacked.
     need, free = int(1.1 * (packed + max(packed, unpacked))), shutil.disk_usage(str(ROOT)).free
     if free < need:
-        raise Problem("{} are needed on the disk of {}, {} are free".format(megabytes(need), ROOT, megabytes(free)), "make room, or " + OWN_LIBTORCH)
+        raise Problem(
+            "{} are needed on the disk of {}, {} are free".format(megabytes(need), ROOT, megabytes(free)),
+            "make room, or " + OWN_LIBTORCH,
+        )
     (PART / "wheels").mkdir(exist_ok=True)
     for pin in missing:
         download(pin, lock)
     found = complete_wheels(pins)
     for pin in pins:
         if pin["name"] not in found:
-            raise Problem("{name}=={version} came with another hash than scripts/libtorch.txt has".format(**pin), "do not use it; try another index, or " + OWN_LIBTORCH)
+            raise Problem(
+                "{name}=={version} came with another hash than scripts/libtorch.txt has".format(**pin),
+                "do not use it; try another index, or " + OWN_LIBTORCH,
+            )
     new = PART / "new"
     new.mkdir()
     libraries = unpack([found[pin["name"]] for pin in pins], new)
     version = version_of(new / "torch")
-    put_in_place(new, {"kind": "fetched", "version": version, "sha256": {pin["name"]: pin["sha256"] for pin in pins}, "libraries": libraries})
+    put_in_place(
+        new,
+        {
+            "kind": "fetched",
+            "version": version,
+            "sha256": {pin["name"]: pin["sha256"] for pin in pins},
+            "libraries": libraries,
+        },
+    )
     say("libtorch {} is in {}".format(version, HOME / "torch"))
 
 
 def setup(lock):
     compiler = os.environ.get("CXX", "c++").split()[0]
     if shutil.which(compiler) is None:
-        raise Problem("there is no C++ compiler ({}), which tch needs".format(compiler), "install one (Debian, Ubuntu: apt install g++) or export CXX")
+        raise Problem(
+            "there is no C++ compiler ({}), which tch needs".format(compiler),
+            "install one (Debian, Ubuntu: apt install g++) or export CXX",
+        )
     pins = read_pins()
     chosen = libtorch_from_environment()
     stamp = installed_stamp(pins)
@@ -313,8 +419,16 @@ def setup(lock):
     if chosen is None:
         fetch(pins, lock)
     elif stamp and stamp["kind"] == "fetched":
-        say("{} is exported and cargo uses it (libtorch {}); unset it to use the one in {}".format(chosen[0], chosen[3], HOME / "torch"))
-    elif stamp and (stamp["lib"], stamp["include"], stamp["version"]) == (str(chosen[1]), str(chosen[2]), chosen[3]):
+        say(
+            "{} is exported and cargo uses it (libtorch {}); unset it to use the one in {}".format(
+                chosen[0], chosen[3], HOME / "torch"
+            )
+        )
+    elif stamp and (stamp["lib"], stamp["include"], stamp["version"]) == (
+        str(chosen[1]),
+        str(chosen[2]),
+        chosen[3],
+    ):
         say("libtorch {} of {} is linked from {}".format(chosen[3], chosen[0], HOME / "torch"))
     else:
         link(*chosen)
@@ -342,7 +456,13 @@ def main():
     except KeyboardInterrupt:
         print("\nsetup: interrupted; `make setup` goes on with what is whole", file=sys.stderr)
     except (OSError, zipfile.BadZipFile) as error:
-        print("setup: error: {}\nsetup: what to do: check rights and room in {}, and run `make setup` again".format(error, ROOT), file=sys.stderr)
+        print(
+            ("setup: error: {}\nsetup: what to do: check rights and room in {}, and run `make setup` "
+                "again").format(
+                error, ROOT
+            ),
+            file=sys.stderr,
+        )
     return 1
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/objectives.md: every objective on every source of trajectories, exact distances, three seeds.
 
-Run it from anywhere: scripts/objectives_table.py. It trains 2 environments x 3 seeds x all pairs, about half an hour on one core.
+Run it from anywhere: scripts/objectives_table.py. It trains 2 environments x 3 seeds x all pairs, about half
+an hour on one core.
 """
 
 import json
@@ -19,8 +20,27 @@ SLOW = {("grid", "subtb-geometric"): 2000}
 
 def pairs(environment, seed):
     def run(steps, *only):
-        command = ["cargo", "run", "--release", "--quiet", "--example", "reproduce", "--", "compare-objectives"]
-        command += ["--environment", environment, "--seed", str(seed), "--steps", str(steps), "--batch", str(BATCH), "--json"]
+        command = [
+            "cargo",
+            "run",
+            "--release",
+            "--quiet",
+            "--example",
+            "reproduce",
+            "--",
+            "compare-objectives",
+        ]
+        command += [
+            "--environment",
+            environment,
+            "--seed",
+            str(seed),
+            "--steps",
+            str(steps),
+            "--batch",
+            str(BATCH),
+            "--json",
+        ]
         done = subprocess.run(command + list(only), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(done.stdout.splitlines()[-1])["pairs"]
 
@@ -53,9 +73,16 @@ def table(environment):
         lines.append(f"| {name} | " + " | ".join("-" if tv is None else f"{tv:.1e}" for tv in cells) + " |")
     trained = [tv for tv in worst.values() if tv is not None]
     runs = len(trained) * len(SEEDS)
-    lines += ["", f"Worst of all: {max(trained):.4f}. Mean training time of a run: {seconds / runs:.1f} s on one thread.", ""]
+    lines += [
+        "",
+        f"Worst of all: {max(trained):.4f}. Mean training time of a run: {seconds / runs:.1f} s on one "
+        f"thread.",
+        "",
+    ]
     if refused:
-        lines += ["A dash is a typed error:", ""] + [f"* `{name}`: {why}" for name, why in refused.items()] + [""]
+        lines += (
+            ["A dash is a typed error:", ""] + [f"* `{name}`: {why}" for name, why in refused.items()] + [""]
+        )
     return lines
 
 
@@ -63,10 +90,14 @@ def main():
     lines = [
         "# Every objective on every source of trajectories",
         "",
-        f"Exact total variation to the target after {STEPS:,} steps of {BATCH} trajectories (replayed ones included), the worst of",
-        f"seeds {', '.join(map(str, SEEDS))}. A network of 2 x 64, learning rate 3e-3 falling to 0. Relative objectives have the uniform policy as prior",
-        "and R(x) / prior(x) as reward, so that their target is everyone else's; at temperature 1 Trust-PCL is relative TB. Made by `scripts/objectives_table.py`, which runs",
-        "`cargo run --release --example reproduce -- compare-objectives --environment grid --seed 0 --json` and its likes.",
+        f"Exact total variation to the target after {STEPS:,} steps of {BATCH} trajectories (replayed ones "
+        f"included), the worst of",
+        f"seeds {', '.join(map(str, SEEDS))}. A network of 2 x 64, learning rate 3e-3 falling to 0. Relative "
+        f"objectives have the uniform policy as prior",
+        "and R(x) / prior(x) as reward, so that their target is everyone else's; at temperature 1 Trust-PCL "
+        "is relative TB. Made by `scripts/objectives_table.py`, which runs",
+        "`cargo run --release --example reproduce -- compare-objectives --environment grid --seed 0 --json` "
+        "and its likes.",
         "",
     ]
     for environment in ENVIRONMENTS:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Reads the event files of a run with TensorBoard's own reader: python3 scripts/read_tensorboard.py FOLDER [METRICS.jsonl]
+"""Reads the event files of a run with TensorBoard's own reader: python3 scripts/read_tensorboard.py FOLDER
+[METRICS.jsonl]
 
-Prints each tag with its steps and its last value, and fails if the steps of a tag don't rise. With a metrics file of
-the same run it also fails if a figure is missing or differs. Needs `pip install tensorboard`.
+Prints each tag with its steps and its last value, and fails if the steps of a tag don't rise. With a metrics
+file of the same run it also fails if a figure is missing or differs. Needs `pip install tensorboard`.
 """
 
 import json

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Writes docs/results.md and the results in README.md from stored JSON of `reproduce`.
 
-    scripts/results.py run     makes the runs of scripts/results_runs.py that docs/results/runs.jsonl lacks; can be interrupted
-    scripts/results.py write   writes both files from the stored JSON
-    scripts/results.py check   fails if a file differs from the stored JSON
+    scripts/results.py run     makes the runs of scripts/results_runs.py that docs/results/runs.jsonl lacks;
+    can be interrupted scripts/results.py write   writes both files from the stored JSON scripts/results.py
+    check   fails if a file differs from the stored JSON
 
-`run --only NAME...` runs these rows only, `--again` repeats stored runs, `--minutes N` starts no run after that time. Rows of speeds are
-skipped while other programs run, unless `--loaded` is given. The script builds `reproduce` from a clean checkout; with
-`--binary PATH --commit HASH` it uses a program that was built from that commit.
+`run --only NAME...` runs these rows only, `--again` repeats stored runs, `--minutes N` starts no run after
+that time. Rows of speeds are skipped while other programs run, unless `--loaded` is given. The script builds
+`reproduce` from a clean checkout; with `--binary PATH --commit HASH` it uses a program that was built from
+that commit.
 """
 
 import argparse
@@ -34,8 +35,8 @@ RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
 # The sources of the program; none may have changes, so that a result belongs to a commit.
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# The number of seconds that a run may take, and the load average of a quiet machine, to which the previous run
-# contributes 1.
+# The number of seconds that a run may take, and the load average of a quiet machine, to which the previous
+# run contributes 1.
 LIMIT, QUIET = 900, 1.3
 
 
@@ -50,7 +51,19 @@ def read_store():
     runs = {}
     for line in STORE.read_text().splitlines() if STORE.exists() else []:
         run = json.loads(line, parse_constant=no_json)
-        missing = {"command", "seed", "arguments", "result", "commit", "date", "machine", "tch", "libtorch", "load", "cpu_s"} - set(run)
+        missing = {
+            "command",
+            "seed",
+            "arguments",
+            "result",
+            "commit",
+            "date",
+            "machine",
+            "tch",
+            "libtorch",
+            "load",
+            "cpu_s",
+        } - set(run)
         if missing:
             raise ResultsError(f"{STORE.name}: a run without {', '.join(sorted(missing))}: {line[:80]}")
         if runs.setdefault((run["command"], run["seed"]), run) is not run:
@@ -61,7 +74,10 @@ def read_store():
 def write_store(runs):
     """Replaces the file atomically, in the order of the tables."""
     order = {key: place for place, (key, _) in enumerate(required_runs())}
-    lines = [json.dumps(runs[key], sort_keys=True, allow_nan=False) for key in sorted(runs, key=lambda key: (order.get(key, 1e9), key))]
+    lines = [
+        json.dumps(runs[key], sort_keys=True, allow_nan=False)
+        for key in sorted(runs, key=lambda key: (order.get(key, 1e9), key))
+    ]
     new = STORE.with_suffix(".new")
     new.write_text("\n".join(lines) + "\n")
     os.replace(new, STORE)
@@ -87,7 +103,10 @@ def check_run(table, run):
     """Returns the run; raises an error if its table can't show it."""
     for key, value in table["must"].items():
         if run["result"].get(key) != value:
-            raise ResultsError(f"`{run['command']}`, seed {run['seed']}: `{key}` is {run['result'].get(key)!r}, expected {value!r}")
+            raise ResultsError(
+                f"`{run['command']}`, seed {run['seed']}: `{key}` is {run['result'].get(key)!r}, expected "
+                f"{value!r}"
+            )
     for _, *column in table["columns"]:
         cell([run], *column)
     return run
@@ -97,7 +116,9 @@ def runs_of(name, runs):
     table, (_, _, command, seeds) = rows()[name]
     missing = [seed for seed in seeds if (command, seed) not in runs]
     if missing:
-        raise ResultsError(f"`{command}` isn't stored for seed {missing}: scripts/results.py run --only {name}")
+        raise ResultsError(
+            f"`{command}` isn't stored for seed {missing}: scripts/results.py run --only {name}"
+        )
     return [check_run(table, runs[command, seed]) for seed in seeds]
 
 
@@ -113,7 +134,14 @@ def build_program():
     edited = output("git", "status", "--porcelain", "--", *SOURCES)
     if edited:
         raise ResultsError(f"the measured sources must be committed; edited files:\n{edited}")
-    command = ["cargo", "build", "--release", "--example", "reproduce", "--message-format=json-render-diagnostics"]
+    command = [
+        "cargo",
+        "build",
+        "--release",
+        "--example",
+        "reproduce",
+        "--message-format=json-render-diagnostics",
+    ]
     for line in output(*command).splitlines():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == "reproduce":
@@ -133,7 +161,10 @@ def describe_machine(commit):
     lock = output("git", "show", f"{commit}:Cargo.lock")
     libtorch = version_of(folder())
     if libtorch is None:
-        raise ResultsError(f"no libtorch in {folder()}: run `make setup`, or set LIBTORCH to the one that the program was built with")
+        raise ResultsError(
+            f"no libtorch in {folder()}: run `make setup`, or set LIBTORCH to the one that the program was "
+            f"built with"
+        )
     return {
         "commit": commit,
         "machine": {"processor": processor(), "cores": os.cpu_count()},
@@ -152,7 +183,14 @@ def measure(binary, command, seed):
     arguments = command.split() + ["--seed", str(seed), "--json"]
     before, began, used = os.getloadavg()[0], time.monotonic(), processor_time()
     try:
-        done = subprocess.run([binary] + arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+        done = subprocess.run(
+            [binary] + arguments,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=LIMIT,
+        )
     except subprocess.TimeoutExpired:
         raise ResultsError(f"`{command}`, seed {seed}, took more than {LIMIT} s") from None
     if done.returncode != 0:
@@ -184,12 +222,16 @@ def run(args):
     if bool(args.binary) != bool(args.commit):
         raise ResultsError("--binary and --commit go together")
     runs, began, failed = read_store(), time.monotonic(), []
-    remaining = [(key, name) for key, name in required_runs() if name in names and (args.again or key not in runs)]
+    remaining = [
+        (key, name) for key, name in required_runs() if name in names and (args.again or key not in runs)
+    ]
     if not remaining:
         print("all runs are stored")
         return
     if args.binary:
-        binary, commit = os.path.abspath(args.binary), output("git", "rev-parse", "--verify", f"{args.commit}^{{commit}}")
+        binary, commit = os.path.abspath(args.binary), output(
+            "git", "rev-parse", "--verify", f"{args.commit}^{{commit}}"
+        )
     else:
         binary, commit = build_program()
     machine = describe_machine(commit)
@@ -198,7 +240,11 @@ def run(args):
             print(f"{len(remaining) - place + 1} runs are left for another time")
             break
         if ("load", "load") in rows()[name][0]["columns"] and os.getloadavg()[0] > QUIET and not args.loaded:
-            print(f"{place} of {len(remaining)}: {name}, seed {seed}: left out, the load average is {os.getloadavg()[0]:.1f}", flush=True)
+            print(
+                f"{place} of {len(remaining)}: {name}, seed {seed}: left out, the load average is "
+                f"{os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
             continue
         try:
             runs[command, seed] = check_run(rows()[name][0], {**measure(binary, command, seed), **machine})
@@ -208,7 +254,9 @@ def run(args):
             print(f"{place} of {len(remaining)}: {name}: error: {wrong}", file=sys.stderr, flush=True)
             continue
         write_store(runs)
-        print(f"{place} of {len(remaining)}: {name}, seed {seed}: {runs[command, seed]['wall_s']} s", flush=True)
+        print(
+            f"{place} of {len(remaining)}: {name}, seed {seed}: {runs[command, seed]['wall_s']} s", flush=True
+        )
     if failed:
         raise ResultsError(f"these failed: {', '.join(dict.fromkeys(failed))}")
 
@@ -230,23 +278,31 @@ def provenance_letters(shown):
 
 def provenance(run):
     machine = f"{run['machine']['processor']}, {run['machine']['cores']} cores"
-    return f"commit {run['commit'][:7]}, {run['date']}, {machine}, tch {run['tch']}, libtorch {run['libtorch']}"
+    return (
+        f"commit {run['commit'][:7]}, {run['date']}, {machine}, tch {run['tch']}, libtorch {run['libtorch']}"
+    )
 
 
 def results(runs):
     shown = [run for name in rows() for run in runs_of(name, runs)]
     forgotten = set(runs) - {(run["command"], run["seed"]) for run in shown}
     if forgotten:
-        raise ResultsError(f"{STORE.name} has runs that no table shows; remove their lines or list them:\n{sorted(forgotten)}")
+        raise ResultsError(
+            f"{STORE.name} has runs that no table shows; remove their lines or list "
+            f"them:\n{sorted(forgotten)}"
+        )
     letters = provenance_letters(shown)
     lines = [
         "# Results",
         "",
-        "Written by `scripts/results.py write` from [results/runs.jsonl](results/runs.jsonl), which has each run's command, seed, JSON, commit, machine",
-        "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes long, figures of other libraries and",
+        "Written by `scripts/results.py write` from [results/runs.jsonl](results/runs.jsonl), which has each "
+        "run's command, seed, JSON, commit, machine",
+        "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes long, "
+        "figures of other libraries and",
         "benches are in [results/earlier.md](results/earlier.md), noted by hand.",
         "",
-        "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor time is of the whole run, evaluation",
+        "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor "
+        "time is of the whole run, evaluation",
         "included. The commands of the rows stand below each table:",
         "`cargo run --release --example reproduce -- COMMAND --seed SEED --json`.",
         "",
@@ -257,16 +313,23 @@ def results(runs):
     loads, cores = [max(run["load"]) for run in shown], min(run["machine"]["cores"] for run in shown)
     lines += [
         "",
-        f"The load average was {min(loads):.1f} to {max(loads):.1f} beside the runs, on {cores} cores; a run alone makes 1. Where it was more, the machine was "
+        f"The load average was {min(loads):.1f} to {max(loads):.1f} beside the runs, on {cores} cores; a run "
+        f"alone makes 1. Where it was more, the machine was "
         "shared, and speeds are lower than on a quiet one. Distances don't depend on it.",
     ]
     for table in TABLES:
         lines += ["", f"## {table['title']}", "", table["text"], ""]
-        titles = ["", *[title for title, *_ in table["columns"]], "seeds"] + (["at"] if len(letters) > 1 else [])
+        titles = ["", *[title for title, *_ in table["columns"]], "seeds"] + (
+            ["at"] if len(letters) > 1 else []
+        )
         lines += [line(titles), "|---" * len(titles) + "|"]
         for name, what, _, seeds in table["rows"]:
             row_runs = runs_of(name, runs)
-            cells = [what, *[cell(row_runs, *column) for _, *column in table["columns"]], " ".join(map(str, seeds))]
+            cells = [
+                what,
+                *[cell(row_runs, *column) for _, *column in table["columns"]],
+                " ".join(map(str, seeds)),
+            ]
             if len(letters) > 1:
                 cells.append(" ".join(sorted({letters[provenance(run)] for run in row_runs})))
             lines.append(line(cells))
@@ -289,9 +352,14 @@ def headlines(runs):
             else:
                 absent = [quoted for quoted in figures if quoted not in earlier]
                 if absent:
-                    raise ResultsError(f"docs/results/earlier.md doesn't have the figures that README quotes from it: {absent}")
+                    raise ResultsError(
+                        f"docs/results/earlier.md doesn't have the figures that README quotes from it: "
+                        f"{absent}"
+                    )
                 beside = text.format(*figures)
-        lines.append(line([headline["what"], cell(row_runs, "same", "params"), cell(row_runs, *column), beside]))
+        lines.append(
+            line([headline["what"], cell(row_runs, "same", "params"), cell(row_runs, *column), beside])
+        )
     return "\n".join(lines)
 
 
@@ -317,22 +385,33 @@ def write(_):
 def check(_):
     differing = [path.name for path, text in pages().items() if not path.exists() or path.read_text() != text]
     if differing:
-        raise ResultsError(f"{' and '.join(differing)} differ from what {STORE.name} gives: scripts/results.py write")
+        raise ResultsError(
+            f"{' and '.join(differing)} differ from what {STORE.name} gives: scripts/results.py write"
+        )
     print(f"{' and '.join(path.name for path in (RESULTS, README))} are what {STORE.name} gives.")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.set_defaults(does=None)
     commands = parser.add_subparsers()
     for name, does in [("run", run), ("write", write), ("check", check)]:
         command = commands.add_parser(name)
         command.set_defaults(does=does)
         if does is run:
-            command.add_argument("--only", nargs="+", metavar="NAME", help="these rows of scripts/results_runs.py, by name or pattern, as 'speed-*'")
+            command.add_argument(
+                "--only",
+                nargs="+",
+                metavar="NAME",
+                help="these rows of scripts/results_runs.py, by name or pattern, as 'speed-*'",
+            )
             command.add_argument("--again", action="store_true", help="repeat stored runs")
             command.add_argument("--minutes", type=float, help="start no run after this time")
-            command.add_argument("--loaded", action="store_true", help="measure speeds even if other programs run")
+            command.add_argument(
+                "--loaded", action="store_true", help="measure speeds even if other programs run"
+            )
             command.add_argument("--binary", help="an existing `reproduce`")
             command.add_argument("--commit", help="the commit that it was built from")
     args = parser.parse_args()

@@ -55,7 +55,9 @@ def processor(runs):
 def equal_in_all(runs, *keys):
     found = {tuple(figure(run, key) for key in keys) for run in runs}
     if len(found) > 1:
-        raise ResultsError(f"`{runs[0]['command']}`: {' and '.join(keys)} differ between seeds: {sorted(found)}")
+        raise ResultsError(
+            f"`{runs[0]['command']}`: {' and '.join(keys)} differ between seeds: {sorted(found)}"
+        )
     return " x ".join(f"{value:,}" for value in found.pop())
 
 
@@ -86,5 +88,7 @@ KINDS = {
 def cell(runs, kind, *keys):
     text = KINDS[kind](runs, *keys)
     if len(text) > MAX_WIDTH:
-        raise ResultsError(f"`{runs[0]['command']}`: a cell of {len(text)} characters, at most {MAX_WIDTH}: {text}")
+        raise ResultsError(
+            f"`{runs[0]['command']}`: a cell of {len(text)} characters, at most {MAX_WIDTH}: {text}"
+        )
     return text

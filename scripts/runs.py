@@ -2,12 +2,14 @@
 """Starts and compares several runs of `reproduce`, each in a run folder (`--run`).
 
     scripts/runs.py sweep TASK --runs FOLDER [--seeds N] [--first N] [--jobs N] -- FLAGS...
-        runs a task with several seeds, in FOLDER/seed-0 and so on, and prints median, minimum and maximum of the results; repeated,
-        it continues with missing seeds. Ctrl-C or SIGTERM also ends the runs, which save a checkpoint first.
+        runs a task with several seeds, in FOLDER/seed-0 and so on, and prints median, minimum and maximum of
+        the results; repeated, it continues with missing seeds. Ctrl-C or SIGTERM also ends the runs, which
+        save a checkpoint first.
     scripts/runs.py compare FOLDER...
         prints the flags in which runs differ, and their results
 
-`--program PATH` names the program, target/release/examples/reproduce by default; `--json` prints one line of JSON.
+`--program PATH` names the program, target/release/examples/reproduce by default; `--json` prints one line of
+JSON.
 """
 
 import argparse
@@ -39,7 +41,9 @@ def read(folder):
 
 def figures(results):
     """Returns the names of the numbers in these results, in order."""
-    names = dict.fromkeys(name for result in results for name, value in result.items() if type(value) in (int, float))
+    names = dict.fromkeys(
+        name for result in results for name, value in result.items() if type(value) in (int, float)
+    )
     return [name for name in names if name not in SIZES]
 
 
@@ -58,13 +62,23 @@ def sweep(options, flags):
     runs.mkdir(parents=True, exist_ok=True)
 
     def command(seed):
-        return [options.program, options.task, *flags, "--seed", str(seed), "--run", str(runs / f"seed-{seed}")]
+        return [
+            options.program,
+            options.task,
+            *flags,
+            "--seed",
+            str(seed),
+            "--run",
+            str(runs / f"seed-{seed}"),
+        ]
 
     missing = [seed for seed in seeds if not (runs / f"seed-{seed}/result.json").exists()]
     for seed in set(seeds) - set(missing):
         there = read(runs / f"seed-{seed}")[0]["command"]
         if there[1:] != command(seed)[1:]:
-            sys.exit(f"error: {runs}/seed-{seed} holds another run: `{' '.join(there[1:])}`; give a new folder")
+            sys.exit(
+                f"error: {runs}/seed-{seed} holds another run: `{' '.join(there[1:])}`; give a new folder"
+            )
     running, failed, ended, terminated = {}, [], [], False
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.append(True))
@@ -72,9 +86,11 @@ def sweep(options, flags):
         while missing and len(running) < options.jobs and not ended:
             seed = missing.pop(0)
             log = open(runs / f"seed-{seed}.log", "w")
-            # The new session keeps Ctrl-C at the terminal from reaching the run twice: a second signal ends it without
-            # a checkpoint.
-            running[seed] = subprocess.Popen(command(seed), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+            # The new session keeps Ctrl-C at the terminal from reaching the run twice: a second signal ends
+            # it without a checkpoint.
+            running[seed] = subprocess.Popen(
+                command(seed), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
         if ended and not terminated:
             # The signal is sent only once, because a second one would end the runs without a checkpoint.
             terminated, missing = True, []
@@ -86,23 +102,49 @@ def sweep(options, flags):
                 if code not in (0, INTERRUPTED):
                     failed.append({"seed": seed, "log": str(runs / f"seed-{seed}.log"), "code": code})
                 print(f"seed {seed}: {'done' if code == 0 else f'ended with {code}'}", file=sys.stderr)
-    results = {seed: read(runs / f"seed-{seed}")[1] for seed in seeds if (runs / f"seed-{seed}/result.json").exists()}
+    results = {
+        seed: read(runs / f"seed-{seed}")[1] for seed in seeds if (runs / f"seed-{seed}/result.json").exists()
+    }
     if ended:
-        print(f"interrupted: {len(results)} of {len(seeds)} seeds are done; the same command goes on", file=sys.stderr)
+        print(
+            f"interrupted: {len(results)} of {len(seeds)} seeds are done; the same command goes on",
+            file=sys.stderr,
+        )
         sys.exit(INTERRUPTED)
     spreads = {}
     for name in figures(results.values()):
         values = [result[name] for result in results.values() if result.get(name) is not None]
         values = [value for value in values if math.isfinite(value)]
         if values:
-            spreads[name] = {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
+            spreads[name] = {
+                "median": statistics.median(values),
+                "min": min(values),
+                "max": max(values),
+                "n": len(values),
+            }
     if options.json:
-        print(json.dumps({"task": options.task, "seeds": list(seeds), "done": len(results), "figures": spreads, "failed": failed}))
+        print(
+            json.dumps(
+                {
+                    "task": options.task,
+                    "seeds": list(seeds),
+                    "done": len(results),
+                    "figures": spreads,
+                    "failed": failed,
+                }
+            )
+        )
     else:
-        rows = [[name, *(format_value(spread[key]) for key in ("median", "min", "max", "n"))] for name, spread in spreads.items()]
+        rows = [
+            [name, *(format_value(spread[key]) for key in ("median", "min", "max", "n"))]
+            for name, spread in spreads.items()
+        ]
         table([[options.task, "median", "least", "most", "seeds"], *rows])
     if failed:
-        sys.exit(f"error: {len(failed)} of {len(seeds)} seeds came to no result; see {failed[0]['log']}, and give the same command again")
+        sys.exit(
+            f"error: {len(failed)} of {len(seeds)} seeds came to no result; see {failed[0]['log']}, and give "
+            f"the same command again"
+        )
 
 
 def compare(options):
@@ -112,14 +154,29 @@ def compare(options):
     differ = [name for name in names if any(run_flags.get(name) != flags[0].get(name) for run_flags in flags)]
     results = [result or {} for _, result in runs]
     if options.json:
-        print(json.dumps({"differ_in": differ, "runs": [{"flags": run_flags, "result": result} for run_flags, (_, result) in zip(flags, runs)]}))
+        print(
+            json.dumps(
+                {
+                    "differ_in": differ,
+                    "runs": [
+                        {"flags": run_flags, "result": result} for run_flags, (_, result) in zip(flags, runs)
+                    ],
+                }
+            )
+        )
         return
-    rows = [["", *options.folders]] + [["--" + name, *(format_value(run_flags.get(name)) for run_flags in flags)] for name in differ]
-    table(rows + [[name, *(format_value(result.get(name)) for result in results)] for name in figures(results)])
+    rows = [["", *options.folders]] + [
+        ["--" + name, *(format_value(run_flags.get(name)) for run_flags in flags)] for name in differ
+    ]
+    table(
+        rows + [[name, *(format_value(result.get(name)) for result in results)] for name in figures(results)]
+    )
 
 
 def main(words):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--program", default=str(ROOT / "target/release/examples/reproduce"))
     parser.add_argument("--json", action="store_true")
     commands = parser.add_subparsers(dest="command", required=True)

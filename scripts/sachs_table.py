@@ -1,10 +1,12 @@
-"""Converts the interventional data of Sachs et al. to the table that `reproduce bayesian-structure --interventions INT` reads.
+"""Converts the interventional data of Sachs et al. to the table that `reproduce bayesian-structure
+--interventions INT` reads.
 
     python3 scripts/sachs_table.py sachs.interventional.txt[.gz] table.csv
 
-The file is from bnlearn's site, after Sachs et al., Science 308, 2005: three levels of 11 proteins and lipids, and INT, the number
-(from 1) of the column that an experiment set in the row, or 0. In the table INT holds the column's name, and columns have the names of
-`examples/data/sachs_consensus_edges.csv`, which is for `--truth`.
+The file is from bnlearn's site, after Sachs et al., Science 308, 2005: three levels of 11 proteins and
+lipids, and INT, the number (from 1) of the column that an experiment set in the row, or 0. In the table INT
+holds the column's name, and columns have the names of `examples/data/sachs_consensus_edges.csv`, which is for
+`--truth`.
 """
 
 import gzip

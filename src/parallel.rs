@@ -110,7 +110,8 @@ impl Call {
             return Self { rows, is_pooled: true, measured: None };
         }
         let place = Location::caller();
-        let is_pooled = CHOICES.with_borrow(|choices| choices.get(place).copied().unwrap_or_default()).uses_pool();
+        let is_pooled =
+            CHOICES.with_borrow(|choices| choices.get(place).copied().unwrap_or_default()).uses_pool();
         Self { rows, is_pooled, measured: Some((place, Instant::now())) }
     }
 }
@@ -119,7 +120,8 @@ impl Drop for Call {
     fn drop(&mut self) {
         let Some((place, start)) = self.measured else { return };
         let seconds = start.elapsed().as_secs_f64();
-        CHOICES.with_borrow_mut(|all| all.entry(place).or_default().record(self.is_pooled, self.rows, seconds));
+        CHOICES
+            .with_borrow_mut(|all| all.entry(place).or_default().record(self.is_pooled, self.rows, seconds));
     }
 }
 
@@ -138,7 +140,11 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
 
 /// Returns `f` of each item, in order.
 #[track_caller]
-pub(crate) fn map<T: Sync, U: Send>(items: &[T], per_thread: usize, f: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
+pub(crate) fn map<T: Sync, U: Send>(
+    items: &[T],
+    per_thread: usize,
+    f: impl Fn(&T) -> U + Sync + Send,
+) -> Vec<U> {
     let call = Call::begin(items.len(), per_thread);
     if call.is_pooled {
         items.par_iter().with_min_len(per_thread).map(f).collect()
@@ -294,7 +300,8 @@ mod tests {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);
             }
-            let places = CHOICES.with_borrow(|choices| choices.values().filter(|c| c.losses + c.wins > 0).count());
+            let places =
+                CHOICES.with_borrow(|choices| choices.values().filter(|c| c.losses + c.wins > 0).count());
             assert_eq!(places, 2, "each place has had its own trial");
         });
     }

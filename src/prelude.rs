@@ -22,8 +22,8 @@ pub use crate::Rng;
 pub use crate::env::{Clipped, Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
 pub use crate::experiment::{ExactEvaluation, Experiment, Trained};
 pub use crate::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    MoveMask, PerGraph, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, MoveMask, PerGraph, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 pub use crate::metrics::Distances;
 pub use crate::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig};

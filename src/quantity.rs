@@ -105,7 +105,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the error for a missing quantity. It names `needed_by` (an objective) and the setting that provides it.
+    /// Returns the error for a missing quantity. It names `needed_by` (an objective) and the setting that
+    /// provides it.
     ///
     /// ```
     /// use gfn::objective::Quantity;
@@ -119,17 +120,20 @@ impl Quantity {
             Self::LogPb => ("a backward policy", "use a policy that gives P_B"),
             Self::LearnedLogPb => (
                 "a backward policy that is learned",
-                "build the policy with one (`backward` in its configuration), or choose an objective that doesn't train P_B",
+                "build the policy with one (`backward` in its configuration), or choose an objective that \
+                    doesn't train P_B",
             ),
             Self::LogReward | Self::RawLogReward => ("a reward", "give one number per finished object"),
             Self::LogFlow => (
                 "a state-flow estimator (log F)",
-                "build the policy with one (`flow: true` in its `EstimatorsConfig`), or choose an objective without state flows, such \
+                "build the policy with one (`flow: true` in its `EstimatorsConfig`), or choose an objective \
+                    without state flows, such \
                  as trajectory balance",
             ),
             Self::LogZ => (
                 "a log Z estimator",
-                "give the policy one (`Policy::log_z`), or choose an objective without log Z, such as log-partition variance",
+                "give the policy one (`Policy::log_z`), or choose an objective without log Z, such as \
+                    log-partition variance",
             ),
             Self::LogExit => (
                 "every state to be terminating, by an exit action",
@@ -137,7 +141,8 @@ impl Quantity {
             ),
             Self::Entropy => (
                 "the entropy of P_F",
-                "use a policy whose distribution tells it (`Distribution::entropies`), as those over discrete actions do",
+                "use a policy whose distribution tells it (`Distribution::entropies`), as those over \
+                    discrete actions do",
             ),
             Self::StateLogReward | Self::LogRewardChange => (
                 "rewards of partial states (`Reward::partial_log_reward`)",
@@ -146,21 +151,27 @@ impl Quantity {
             Self::LogPrior => ("a prior policy", "wrap the policy in `WithPrior`"),
             Self::LogPaths | Self::NextLogPaths => (
                 "an estimator of log n(s)",
-                "build the policy with one (`paths: true` in its configuration), or choose another objective of P_B",
+                "build the policy with one (`paths: true` in its configuration), or choose another objective \
+                    of P_B",
             ),
             Self::LogInflow | Self::LogOutflow | Self::LogInitialFlow | Self::LogTerminalFlow => (
                 "edge flows",
-                "use a discrete environment and a policy with logits, or choose another objective than flow matching",
+                "use a discrete environment and a policy with logits, or choose another objective than flow \
+                    matching",
             ),
             Self::IntrinsicEdge | Self::IntrinsicTerminal => (
                 "intrinsic rewards",
-                "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)",
+                "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by \
+                    hand (`Scores::set`)",
             ),
             Self::TargetLogFlow | Self::TargetLogExit => (
                 "a target network",
-                "give the trainer one (`with_target_network`), or compare with the policy itself (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
+                "give the trainer one (`with_target_network`), or compare with the policy itself \
+                    (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
             ),
-            Self::Custom(name) => (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Custom`)"),
+            Self::Custom(name) => {
+                (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Custom`)")
+            }
         };
         Error::missing(needed_by, missing, remedy)
     }
@@ -169,8 +180,13 @@ impl Quantity {
     /// networks are constants.
     pub(crate) fn is_differentiated(self) -> bool {
         let rewards = [Self::LogReward, Self::RawLogReward, Self::StateLogReward, Self::LogRewardChange];
-        let constants =
-            [Self::LogPrior, Self::IntrinsicEdge, Self::IntrinsicTerminal, Self::TargetLogFlow, Self::TargetLogExit];
+        let constants = [
+            Self::LogPrior,
+            Self::IntrinsicEdge,
+            Self::IntrinsicTerminal,
+            Self::TargetLogFlow,
+            Self::TargetLogExit,
+        ];
         !rewards.contains(&self) && !constants.contains(&self)
     }
 }
@@ -233,7 +249,11 @@ impl Quantities {
     /// Checks that no more than [`MAX_QUANTITIES`] quantities were added.
     pub(crate) fn check(self) -> Result<()> {
         if self.is_overfull {
-            return Err(Error::config("the quantities that an objective needs", "more than 16", "at most 16"));
+            return Err(Error::config(
+                "the quantities that an objective needs",
+                "more than 16",
+                "at most 16",
+            ));
         }
         Ok(())
     }
@@ -333,7 +353,12 @@ impl Values {
 
     /// Removes the tensor of a quantity that `needed_by` requires, and returns it. It must be a flat list of
     /// `n` numbers.
-    pub(crate) fn take_flat(&mut self, quantity: Quantity, n: usize, needed_by: &'static str) -> Result<Tensor> {
+    pub(crate) fn take_flat(
+        &mut self,
+        quantity: Quantity,
+        n: usize,
+        needed_by: &'static str,
+    ) -> Result<Tensor> {
         flat(quantity, self.remove(quantity).ok_or_else(|| quantity.missing(needed_by))?, n)
     }
 
@@ -389,7 +414,8 @@ mod tests {
 
     #[test]
     fn a_set_that_is_too_large_is_refused() {
-        const NAMES: [&str; 17] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
+        const NAMES: [&str; 17] =
+            ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
         let mut set = Quantities::NONE;
         for name in &NAMES[..16] {
             set |= Quantity::Custom(name);

@@ -26,8 +26,8 @@ impl Rng {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// Creates a separate stream, seeded from this stream, for work that must not depend on the number of draws of
-    /// other code.
+    /// Creates a separate stream, seeded from this stream, for work that must not depend on the number of
+    /// draws of other code.
     pub fn split(&mut self) -> Self {
         Self(ChaCha8Rng::seed_from_u64(self.0.next_u64()))
     }

@@ -41,7 +41,8 @@ fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
         let clip = config.max_norm.map_or(1.0, |max| (max / norm).min(1.0));
         norms.push(norm);
         for i in 0..n {
-            let (lr, decay) = if i == n - 1 { (config.log_z_lr, 0.0) } else { (config.lr, config.weight_decay) };
+            let (lr, decay) =
+                if i == n - 1 { (config.log_z_lr, 0.0) } else { (config.lr, config.weight_decay) };
             let g = g[i] * clip;
             m[i] = config.beta1 * m[i] + (1.0 - config.beta1) * g;
             v[i] = config.beta2 * v[i] + (1.0 - config.beta2) * g * g;
@@ -173,7 +174,10 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
             Err(error @ Error::GradientOverflow { .. }) => {
                 assert!(error.to_string().contains("learning rate (0.001)"), "{error}");
                 let Error::GradientOverflow { parameter, largest, .. } = error else { unreachable!() };
-                assert!(!fits && parameter == "a" && (largest / size - 1.0).abs() < 1e-6, "{size:e}: {largest:e}");
+                assert!(
+                    !fits && parameter == "a" && (largest / size - 1.0).abs() < 1e-6,
+                    "{size:e}: {largest:e}"
+                );
                 assert_eq!(before, (values(&parameters), adam.state().unwrap()));
             }
             other => panic!("{size:e}: {other:?}"),
@@ -195,7 +199,8 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
         [(Kind::Float, Some(10.0), 1e30), (Kind::Float, Some(1e-8), 1e38), (Kind::Double, None, 1e30)]
     {
         let parameters = two_ones(kind);
-        let mut adam = Adam::new(&parameters, AdamConfig { max_norm, eps: 1e-15, ..AdamConfig::default() }).unwrap();
+        let mut adam =
+            Adam::new(&parameters, AdamConfig { max_norm, eps: 1e-15, ..AdamConfig::default() }).unwrap();
         step_on(&parameters, &mut adam, size).unwrap();
         assert!(values(&parameters).iter().all(|value| (value - 0.999).abs() < 1e-6), "{kind:?} {size:e}");
     }

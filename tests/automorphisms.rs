@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use gfn::env::{EnumerableEnv, Env, Slots};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics,
-    canonical_key, log_automorphisms,
+    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Node,
+    Semantics, canonical_key, log_automorphisms,
 };
 use gfn::{Error, Rng};
 
@@ -52,7 +52,11 @@ fn interchangeable_nodes_are_counted_at_once() {
     let cases = [
         ("isolated nodes", graph(n, []), log_factorial(n)),
         ("a star", graph(n, (1..n).map(|b| (0, b))), log_factorial(n - 1)),
-        ("single edges", graph(n, (0..n / 2).map(|k| (2 * k, 2 * k + 1))), log_factorial(n / 2) + (n / 2) as f64 * ln2),
+        (
+            "single edges",
+            graph(n, (0..n / 2).map(|k| (2 * k, 2 * k + 1))),
+            log_factorial(n / 2) + (n / 2) as f64 * ln2,
+        ),
         (
             "two stars, joined",
             graph(n, (2..n).map(|b| (b % 2, b)).chain([(0, 1)])),
@@ -89,7 +93,11 @@ fn classes_directions_and_scaffolds_are_respected() {
     let mut canonizer = Canonizer::default();
     let star = graph(200, (1..200).map(|b| (0, b)));
     for (fixed, free) in [(0, 199), (1, 199), (2, 198), (150, 50), (199, 1), (200, 0)] {
-        assert_close(canonizer.log_automorphisms(&star, fixed).unwrap(), log_factorial(free), "a star with a scaffold");
+        assert_close(
+            canonizer.log_automorphisms(&star, fixed).unwrap(),
+            log_factorial(free),
+            "a star with a scaffold",
+        );
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
@@ -151,7 +159,13 @@ fn log_of_tree(tree: &GraphState) -> f64 {
 type Names = HashMap<(Node, Vec<(Edge, usize)>), usize>;
 
 /// Returns the class number of the subtree at node `a` away from `from`, and its ln |Aut|.
-fn subtree(tree: &GraphState, neighbours: &[Vec<usize>], a: usize, from: usize, names: &mut Names) -> (usize, f64) {
+fn subtree(
+    tree: &GraphState,
+    neighbours: &[Vec<usize>],
+    a: usize,
+    from: usize,
+    names: &mut Names,
+) -> (usize, f64) {
     let mut log = 0.0;
     let mut children = Vec::new();
     for &b in neighbours[a].iter().filter(|&&b| b != from) {
@@ -218,7 +232,9 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
 #[test]
 fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
     let mut rng = Rng::seeded(3);
-    for graph in [graph(1000, []), random_tree(1000, &mut rng), graph(1000, (0..500).map(|k| (2 * k, 2 * k + 1)))] {
+    for graph in
+        [graph(1000, []), random_tree(1000, &mut rng), graph(1000, (0..500).map(|k| (2 * k, 2 * k + 1)))]
+    {
         let mut other = graph.induced(&permutation(1000, &mut rng));
         let key = check_fast("a key", || canonical_key(&graph));
         assert!(key == canonical_key(&other));
@@ -280,7 +296,8 @@ fn a_search_too_deep_for_the_stack_of_a_thread_is_refused() {
 
 #[test]
 fn an_environment_hands_the_error_on() {
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1));
+    let actions =
+        ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let known = GraphStates::from(vec![flower(2), graph(100, [])]);
@@ -323,7 +340,10 @@ fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
 fn canonical_forms_that_would_take_too_long_are_refused() {
     let mut canonizer = Canonizer::default();
     let (small, large) = (flower(20), flower(400));
-    assert!(matches!(canonizer.try_canonical(&large, 0), Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })));
+    assert!(matches!(
+        canonizer.try_canonical(&large, 0),
+        Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })
+    ));
     assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
     // Listing states needs the keys of their children.
     let kind = GraphKind::Undirected;

@@ -70,7 +70,8 @@ fn a_run_that_samples_by_its_average_resumes_exactly() {
     assert_eq!(state(&resumed, &folder), bytes(&middle));
     assert_eq!(steps(&mut resumed, 5), expected);
 
-    let refused = hypergrid(Setting::new(1, ReplayPath::UniformBackward)).resume(&middle).unwrap_err().to_string();
+    let refused =
+        hypergrid(Setting::new(1, ReplayPath::UniformBackward)).resume(&middle).unwrap_err().to_string();
     assert!(refused.contains("keeps an average"), "{refused}");
 }
 
@@ -81,16 +82,21 @@ fn invalid_settings_are_refused() {
     };
     let objective = || PolicyGradient::new(Advantage::Gae { lambda: 0.7 }).unwrap();
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-    let nothing = Trainer::new(Chain::new(4), reward, UniformPolicy, objective(), config.clone(), Rng::seeded(0));
+    let nothing =
+        Trainer::new(Chain::new(4), reward, UniformPolicy, objective(), config.clone(), Rng::seeded(0));
     assert!(matches!(nothing.unwrap().with_average(0.9, AverageFor::Sampling), Err(Error::Missing { .. })));
 
     let on_policy = |purpose, decay| {
         let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
         let env = grid.env();
-        let network = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
-        let policy = MlpPolicy::new(&env, KHot::new(2, 4), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+        let network =
+            MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+        let policy =
+            MlpPolicy::new(&env, KHot::new(2, 4), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = OriginalReward::standard(&grid).unwrap();
-        Trainer::new(env, reward, policy, objective(), config.clone(), rng).unwrap().with_average(decay, purpose)
+        Trainer::new(env, reward, policy, objective(), config.clone(), rng)
+            .unwrap()
+            .with_average(decay, purpose)
     };
     assert!(matches!(on_policy(AverageFor::Sampling, 1.0), Err(Error::Config { .. })));
     let refused = on_policy(AverageFor::Sampling, 0.9).unwrap().step().unwrap_err().to_string();

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphStates, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind,
+    GraphRules, GraphSchema, GraphState, GraphStates, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr,
+    SetNodeAttr,
 };
 
 /// A restriction of the forward masks.
@@ -41,7 +42,11 @@ impl GraphRules for Parts {
     }
 }
 
-fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Restriction, bool)) -> GraphEnv {
+fn parts(
+    actions: ActionSet,
+    initial: GraphState,
+    (restriction, even_edges): (Restriction, bool),
+) -> GraphEnv {
     let schema = GraphSchema {
         node_classes: 2,
         edge_classes: 2,
@@ -49,7 +54,9 @@ fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Re
         edge_attributes: vec![1],
         ..GraphSchema::plain(initial.kind(), 8)
     };
-    GraphEnv::new(Parts { restriction, even_edges }, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
+    GraphEnv::new(Parts { restriction, even_edges }, actions, initial)
+        .and_then(|env| env.with_schema(schema))
+        .unwrap()
 }
 
 /// A scaffold of two different nodes and an edge.
@@ -64,7 +71,10 @@ fn environments() -> Vec<GraphEnv> {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             let set = || ActionSet::new(semantics);
             let grown = || {
-                set().with(AddNode::first(2)).with(AddNode::attached(2, 2, 8)).with(AddEdge::new(2).keeping_connected())
+                set()
+                    .with(AddNode::first(2))
+                    .with(AddNode::attached(2, 2, 8))
+                    .with(AddEdge::new(2).keeping_connected())
             };
             let free = || {
                 let nodes = set().with(AddNode::free(2, 8)).with(SetNodeAttr::new(&[2]).unwrap());
@@ -102,8 +112,9 @@ fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
 
 /// Returns `true` if `graph` contains all of `initial`.
 fn contains(graph: &GraphState, initial: &GraphState) -> bool {
-    let keeps =
-        |then: Attributes, now: Attributes| then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n);
+    let keeps = |then: Attributes, now: Attributes| {
+        then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n)
+    };
     let node = |a: u32| {
         let (then, now) = (initial.node(a).unwrap(), graph.node(a));
         now.is_some_and(|now| now.class == then.class && keeps(then.attributes, now.attributes))
@@ -125,7 +136,11 @@ fn is_parent(
 ) -> bool {
     let (back, on) = (Direction::Backward, Direction::Forward);
     let undo = action_type.head(back).unwrap().decode(graph, slot);
-    if action_type.removed_nodes(back, graph, undo).iter().any(|&a| (a as usize) < env.initial_graphs()[0].n_nodes()) {
+    if action_type
+        .removed_nodes(back, graph, undo)
+        .iter()
+        .any(|&a| (a as usize) < env.initial_graphs()[0].n_nodes())
+    {
         return false;
     }
     let redo = action_type.reverse(back, graph, undo);
@@ -174,8 +189,9 @@ fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
 #[test]
 fn an_edge_can_be_added_exactly_where_none_is() {
     let mut rng = Rng::seeded(2);
-    for (kind, n) in
-        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| [0, 1, 7, 64, 70].map(|n| (kind, n)))
+    for (kind, n) in [GraphKind::Directed, GraphKind::Undirected]
+        .into_iter()
+        .flat_map(|kind| [0, 1, 7, 64, 70].map(|n| (kind, n)))
     {
         let mut graph = GraphState::with_nodes(kind, n);
         for _ in 0..n * n / 3 {
@@ -183,7 +199,12 @@ fn an_edge_can_be_added_exactly_where_none_is() {
         }
         for classes in [1, 3] {
             let mut mask = vec![false; n * n * classes];
-            AddEdge::new(classes as u16).mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut mask);
+            AddEdge::new(classes as u16).mask(
+                Direction::Forward,
+                Semantics::Labelled,
+                (&graph).into(),
+                &mut mask,
+            );
             for (slot, legal) in mask.iter().enumerate() {
                 let (a, b) = ((slot / classes / n) as u32, (slot / classes % n) as u32);
                 let pair = if graph.is_directed() { a != b } else { a < b };
@@ -239,7 +260,12 @@ fn a_candidate_costs_little_more_than_writing_it() {
     let mut mask = vec![false; 400 * 400];
     let written = shortest(|| std::hint::black_box(&mut mask).fill(true));
     let made = shortest(|| {
-        AddEdge::new(1).mask(Direction::Forward, Semantics::Labelled, (&graph).into(), std::hint::black_box(&mut mask));
+        AddEdge::new(1).mask(
+            Direction::Forward,
+            Semantics::Labelled,
+            (&graph).into(),
+            std::hint::black_box(&mut mask),
+        );
     });
     assert!(made < 20 * written, "a mask takes {made:?}, writing it {written:?}");
 

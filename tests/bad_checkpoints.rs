@@ -9,8 +9,8 @@ use gfn::examples::word_env;
 use gfn::graph::{GraphEnv, GraphKind};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
-    FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
-    WithBackward,
+    FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
+    Weighting, WithBackward,
 };
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -105,19 +105,29 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
         check_unchanged(&mut other, &folder, &path, words);
     };
     let settings = "resume with the settings";
-    check(&["optimiser's state", "without `steps`", settings], &|section, _, t| (section != "adam").then_some(t));
+    check(&["optimiser's state", "without `steps`", settings], &|section, _, t| {
+        (section != "adam").then_some(t)
+    });
     check(&["optimiser's state", "`m/log_z`"], &|_, name, t| (name != "m/log_z").then_some(t));
-    check(&["optimiser's state", "shape"], &|_, name, t| Some(if name == "m/log_z" { t.view([1, 1]) } else { t }));
+    check(&["optimiser's state", "shape"], &|_, name, t| {
+        Some(if name == "m/log_z" { t.view([1, 1]) } else { t })
+    });
     check(&["replay buffer", "`log_rewards` is missing", settings], &|section, _, t| {
         (section != "replay").then_some(t)
     });
     for part in ["actions", "offsets", "log_rewards"] {
         check(&["replay buffer", part], &|_, name, t| (name != part).then_some(t));
-        check(&["replay buffer"], &|_, name, t| Some(if name == part { t.narrow(0, 0, t.size()[0] - 1) } else { t }));
+        check(&["replay buffer"], &|_, name, t| {
+            Some(if name == part { t.narrow(0, 0, t.size()[0] - 1) } else { t })
+        });
     }
     check(&["replay buffer", "`offsets`"], &|_, name, t| Some(if name == "offsets" { t * -1 } else { t }));
-    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t * -1 - 1 } else { t }));
-    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t.zeros_like() } else { t }));
+    check(&["replay buffer", "not legal"], &|_, name, t| {
+        Some(if name == "actions" { t * -1 - 1 } else { t })
+    });
+    check(&["replay buffer", "not legal"], &|_, name, t| {
+        Some(if name == "actions" { t.zeros_like() } else { t })
+    });
     for (spoiled, named) in [("v/log_z", "`adam/v/log_z`"), ("log_rewards", "`replay/log_rewards`")] {
         let spoil = |_: &str, name: &str, t: Tensor| Some(if name == spoiled { t * f64::NAN } else { t });
         let message = forge_checkpoint(&good, &path, &trainer, spoil).unwrap_err().to_string();
@@ -139,7 +149,8 @@ fn checkpoints_of_other_objectives_change_nothing() {
         (
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),
-            &["by another sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there and 0.5 here"],
+            &["by another sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there and 0.5 \
+                    here"],
         ),
         (
             Box::new(geometric(0.9)),
@@ -178,8 +189,9 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let mut rng = Rng::seeded(0);
         let cpu = (tch::Device::Cpu, tch::Kind::Float);
         let policy = MlpPolicy::new(&env, KHot::new(2, 3), config, cpu.0, cpu.1, &mut rng).unwrap();
-        let reward =
-            |states: &VectorStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+        let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+            Ok(vec![0.0; states.len()])
+        };
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         Trainer::new(env, reward, policy, objective, config, rng).unwrap()
     };
@@ -206,8 +218,18 @@ fn checkpoints_of_something_else_change_nothing() {
     coloured.save(&of_coloured).unwrap();
     rings.save(&of_rings).unwrap();
     // The objectives are compared before the models; these runs differ in both.
-    check_unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
-    check_unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
+    check_unchanged(
+        &mut rings,
+        &folder,
+        &of_coloured,
+        &["by trajectory balance", "resume with the settings"],
+    );
+    check_unchanged(
+        &mut coloured,
+        &folder,
+        &of_rings,
+        &["by sub-trajectory balance", "resume with the settings"],
+    );
 
     // The same network for five nodes instead of four, whose actions have other names. It has no identity
     // features, whose number would differ.

@@ -5,7 +5,9 @@ use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::examples::Triangles;
-use gfn::graph::{ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Reverse, Semantics,
+};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -61,13 +63,23 @@ fn walks_from_outside_are_checked_move_by_move() {
         "ends in a terminal state",
         "trajectory 0 after 2 steps"
     );
-    refused!(replay(&[1, 9, 9], &[0, 3]), Error::Contract { .. }, "stops at its terminal state", "after 2 steps");
+    refused!(
+        replay(&[1, 9, 9], &[0, 3]),
+        Error::Contract { .. },
+        "stops at its terminal state",
+        "after 2 steps"
+    );
     refused!(replay(&[9], &[0, 1, 1]), Error::Contract { .. }, "trajectory 1 after 0 steps");
     for offsets in [&[0, 3, 1][..], &[0, 1], &[1, 2], &[0, 1, 7], &[0, usize::MAX]] {
         refused!(replay(&[9, 9], offsets), Error::Contract { .. }, "offsets", "2 actions");
     }
     for offsets in [&[][..], &[0]] {
-        refused!(replay(&[], offsets), Error::Config { .. }, "batch of trajectories", "at least one trajectory");
+        refused!(
+            replay(&[], offsets),
+            Error::Config { .. },
+            "batch of trajectories",
+            "at least one trajectory"
+        );
     }
 }
 
@@ -75,10 +87,22 @@ fn walks_from_outside_are_checked_move_by_move() {
 fn steps_that_a_state_cannot_take_are_refused() {
     let env = Ring::new(3, GraphKind::Directed).unwrap().into_env();
     let mut states = env.initial(&[0; 2]);
-    let step = |states: &mut GraphStates, direction, slots: &[u32]| env.step(direction, states, &Slots(slots.to_vec()));
-    refused!(step(&mut states, Direction::Forward, &[1]), Error::Shape { .. }, "[2]", "[1]", "one action per state");
+    let step = |states: &mut GraphStates, direction, slots: &[u32]| {
+        env.step(direction, states, &Slots(slots.to_vec()))
+    };
+    refused!(
+        step(&mut states, Direction::Forward, &[1]),
+        Error::Shape { .. },
+        "[2]",
+        "[1]",
+        "one action per state"
+    );
     refused!(step(&mut states, Direction::Forward, &[1, 99]), Error::IllegalAction { .. }, "99", "10 slots");
-    refused!(step(&mut env.initial(&[0]), Direction::Backward, &[0]), Error::IllegalAction { .. }, "backward");
+    refused!(
+        step(&mut env.initial(&[0]), Direction::Backward, &[0]),
+        Error::IllegalAction { .. },
+        "backward"
+    );
     refused!(step(&mut env.initial(&[0]), Direction::Forward, &[0]), Error::Contract { .. }, "edge (0, 0)");
     let grid = HyperGrid::new(2, 3).unwrap();
     let back = grid.env().step(Direction::Backward, &mut grid.env().initial(&[0]), &Slots(vec![1]));
@@ -126,7 +150,13 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         (&[0.0, f64::NEG_INFINITY], "-inf"),
     ] {
         let mut trainer = trainer_with_rewards(values, |n| n);
-        refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "every finished object");
+        refused!(
+            trainer.step(),
+            Error::NonFinite { row: 1, .. },
+            "log-reward is",
+            shown,
+            "every finished object"
+        );
         let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
         trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
         let folder = Folder::new(&format!("reward{shown}"));
@@ -149,7 +179,12 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         );
     }
     // Finite in double, but not in single precision.
-    refused!(trainer_with_rewards(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
+    refused!(
+        trainer_with_rewards(&[1e300], |n| n).step(),
+        Error::NonFinite { .. },
+        "loss is inf",
+        "reward's scale"
+    );
 }
 
 #[test]
@@ -159,7 +194,12 @@ fn buffers_take_finite_rewards_only() {
     let mut buffer = ReplayBuffer::new(config).unwrap();
     let walks = Sampler::new(&env, &UniformPolicy).walks(2, &mut Rng::seeded(0)).unwrap();
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        refused!(buffer.add(&env, &walks, &[0.0, value]), Error::NonFinite { row: 1, .. }, "log-reward", "row 1");
+        refused!(
+            buffer.add(&env, &walks, &[0.0, value]),
+            Error::NonFinite { row: 1, .. },
+            "log-reward",
+            "row 1"
+        );
         assert!(buffer.is_empty());
     }
     refused!(buffer.add(&env, &walks, &[0.0]), Error::Shape { .. }, "[2]", "[1]", "one log-reward per state");
@@ -183,7 +223,13 @@ fn settings_out_of_range_name_the_setting() {
         refused!(explore, Error::Config { .. }, "temperature is", "positive");
     }
     for device in ["gpu", "cuda:", "cuda:x", "cpu:0", ""] {
-        refused!(device.parse::<DeviceKind>(), Error::Config { .. }, "device is", device, "cpu, cuda or cuda:N");
+        refused!(
+            device.parse::<DeviceKind>(),
+            Error::Config { .. },
+            "device is",
+            device,
+            "cpu, cuda or cuda:N"
+        );
     }
     if !tch::Cuda::is_available() {
         refused!(DeviceKind::Cuda(0).resolve(), Error::Device { .. }, "cuda:0 can't be used");
@@ -199,8 +245,9 @@ fn settings_out_of_range_name_the_setting() {
 #[test]
 fn trainers_refuse_settings_that_make_no_sense() {
     let make = |config: TrainerConfig| {
-        let reward =
-            |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
+        let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            Ok(vec![0.0; graphs.graphs().len()])
+        };
         Trainer::new(
             Triangles::env(),
             reward,
@@ -220,10 +267,16 @@ fn trainers_refuse_settings_that_make_no_sense() {
         TrainerConfig { epsilon: Some(constant(1.5)), ..base() },
         TrainerConfig { epsilon: Some(Schedule::Linear { from: 0.5, to: -0.1, steps: 5 }), ..base() },
         TrainerConfig { temperature: constant(0.0), ..base() },
-        TrainerConfig { temperature: Schedule::Milestones { from: 1.0, then: vec![(5, -1.0), (9, 1.0)] }, ..base() },
+        TrainerConfig {
+            temperature: Schedule::Milestones { from: 1.0, then: vec![(5, -1.0), (9, 1.0)] },
+            ..base()
+        },
         TrainerConfig { epsilon: Some(Schedule::Exponential { from: 0.1, to: 0.0, steps: 9 }), ..base() },
         TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: -0.1, steps: 9 }, ..base() },
-        TrainerConfig { lr_scale: Schedule::Milestones { from: 1.0, then: vec![(9, 0.1), (5, 0.5)] }, ..base() },
+        TrainerConfig {
+            lr_scale: Schedule::Milestones { from: 1.0, then: vec![(9, 0.1), (5, 0.5)] },
+            ..base()
+        },
         TrainerConfig { exit_bias: constant(f64::NAN), ..base() },
     ] {
         refused!(make(config), Error::Config { .. }, " is ", "expected");
@@ -242,8 +295,9 @@ fn trainers_refuse_settings_that_make_no_sense() {
 }
 
 fn trainer_with_config(config: TrainerConfig) -> Trainer<GraphEnv> {
-    let reward =
-        |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
+    let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(vec![0.0; graphs.graphs().len()])
+    };
     let objective = gfn::objective::LogPartitionVariance;
     Trainer::new(Triangles::env(), reward, UniformPolicy, objective, config, Rng::seeded(0)).unwrap()
 }

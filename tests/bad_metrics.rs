@@ -58,8 +58,9 @@ fn transport_between_points_of_any_size() {
     let (w2, mmd) = (wasserstein2(&near, &far).unwrap(), maximum_mean_discrepancy(&near, &far).unwrap());
     for exponent in [-700, 600, 1000] {
         let unit = 2f64.powi(exponent);
-        let scaled =
-            |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x * unit).collect());
+        let scaled = |points: &Reals| {
+            Reals::from_flat(points.width(), points.values().iter().map(|x| x * unit).collect())
+        };
         let (a, b) = (scaled(&near).unwrap(), scaled(&far).unwrap());
         assert_eq!(wasserstein2(&a, &b).unwrap(), w2 * unit);
         assert_eq!(maximum_mean_discrepancy(&a, &b).unwrap(), mmd);

@@ -61,8 +61,10 @@ fn words() -> VectorEnv {
 
 fn batch_dependent(factor: Factor, seed: u64) -> BatchDependent {
     tch::set_num_threads(1);
-    let config =
-        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
     let features = KHot::new(LETTERS, 3);
     let policy = MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed));
     BatchDependent(policy.unwrap(), Cell::new(factor))
@@ -169,7 +171,8 @@ fn no_network_of_the_library_is_refused() {
                 let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
                 let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
                 let policy = GraphPolicy(net);
-                let made = Trainer::new(env, reward, policy, DetailedBalance::default(), config, Rng::seeded(0));
+                let made =
+                    Trainer::new(env, reward, policy, DetailedBalance::default(), config, Rng::seeded(0));
                 let trainer = made.unwrap_or_else(|error| panic!("{named}: {error}"));
                 let space = StateGraph::build(trainer.env(), 100).unwrap();
                 let exact = space.terminating_distribution(trainer.env(), trainer.policy(), None);

@@ -137,10 +137,12 @@ fn columns_of_an_objective_are_refused() {
 #[test]
 fn conditions_have_a_row_for_each_trajectory() {
     let run = |shape: fn(i64) -> Vec<i64>| {
-        let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
-        let mut trainer = trainer(policy(config), Box::new(TrajectoryBalance), fresh(8)).unwrap().with_conditions(
-            move |n: usize, _: &mut Rng| Ok(Tensor::zeros(shape(n as i64), (Kind::Float, Device::Cpu))),
-        );
+        let config =
+            MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
+        let mut trainer =
+            trainer(policy(config), Box::new(TrajectoryBalance), fresh(8)).unwrap().with_conditions(
+                move |n: usize, _: &mut Rng| Ok(Tensor::zeros(shape(n as i64), (Kind::Float, Device::Cpu))),
+            );
         trainer.step().map(|_| trainer.latest().unwrap().len())
     };
     assert_eq!(run(|n| vec![n, 1]).unwrap(), 8);
@@ -151,7 +153,8 @@ fn conditions_have_a_row_for_each_trajectory() {
         assert!(matches!(error, Error::Shape { .. }), "{error:?}");
         says(&error, &["conditions", "one condition vector"]);
     }
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
     let (env, policy) = (words(), policy(config));
     let sampler = Sampler::new(&env, &policy);
     let rng = &mut Rng::seeded(0);

@@ -179,18 +179,20 @@ fn key_equality_agrees_with_vf2() {
                     $graph.map(|i, ()| $state.node(i.index() as u32), |_, edge| *edge)
                 };
             }
-            let isomorphic =
-                match ((one.as_undirected(), other.as_undirected()), (one.as_directed(), other.as_directed())) {
-                    ((Some(a), Some(b)), _) => {
-                        let (a, b) = (weighted!(one, a), weighted!(other, b));
-                        is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
-                    }
-                    (_, (Some(a), Some(b))) => {
-                        let (a, b) = (weighted!(one, a), weighted!(other, b));
-                        is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
-                    }
-                    _ => unreachable!("both graphs are of one kind"),
-                };
+            let isomorphic = match (
+                (one.as_undirected(), other.as_undirected()),
+                (one.as_directed(), other.as_directed()),
+            ) {
+                ((Some(a), Some(b)), _) => {
+                    let (a, b) = (weighted!(one, a), weighted!(other, b));
+                    is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
+                }
+                (_, (Some(a), Some(b))) => {
+                    let (a, b) = (weighted!(one, a), weighted!(other, b));
+                    is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
+                }
+                _ => unreachable!("both graphs are of one kind"),
+            };
             assert_eq!(canonical_key(&one) == canonical_key(&other), isomorphic, "{one:?} {other:?}");
             n_isomorphic += usize::from(isomorphic);
             n_different += usize::from(!isomorphic);

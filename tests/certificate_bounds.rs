@@ -147,10 +147,16 @@ where
                 let certificate = certify(env, &policy, reward, objects, BUDGET, rng).unwrap();
                 truth.check(&certificate);
                 assert!(certificate.is_clean(), "{name}, preference {scale}, seed {seed}: {certificate}");
-                noticed += usize::from(certificate.limits.iter().any(|l| matches!(l, Limit::PathsDisagree { .. })));
+                noticed +=
+                    usize::from(certificate.limits.iter().any(|l| matches!(l, Limit::PathsDisagree { .. })));
             }
         }
-        assert!(truth.wrong == 0, "{name}, preference {scale}: {} of {} bounds are false", truth.wrong, truth.bounds);
+        assert!(
+            truth.wrong == 0,
+            "{name}, preference {scale}: {} of {} bounds are false",
+            truth.wrong,
+            truth.bounds
+        );
     }
     noticed
 }
@@ -158,7 +164,9 @@ where
 const SCALES: [f64; 5] = [0.5, 2.0, 5.0, 10.0, 30.0];
 
 fn waves(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-    let wave = |row: &[u16]| row.iter().enumerate().map(|(i, &x)| (f64::from(x) * 0.7 + i as f64 * 0.37).sin()).sum();
+    let wave = |row: &[u16]| {
+        row.iter().enumerate().map(|(i, &x)| (f64::from(x) * 0.7 + i as f64 * 0.37).sin()).sum()
+    };
     Ok(states.rows().map(wave).collect())
 }
 
@@ -175,12 +183,20 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_sets() {
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_rings() {
     let reward = RingReward::new(100.0, 1e-2).unwrap();
-    assert!(certify_ordered("rings", &Ring::new(3, GraphKind::Directed).unwrap().into_env(), &reward, &SCALES) >= 8);
+    assert!(
+        certify_ordered("rings", &Ring::new(3, GraphKind::Directed).unwrap().into_env(), &reward, &SCALES)
+            >= 8
+    );
 }
 
 #[test]
 fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
-    certify_ordered("coloured graphs", &ColoredGraphs::new(4).unwrap().into_env(), &ColoredGraphReward::Count, &SCALES);
+    certify_ordered(
+        "coloured graphs",
+        &ColoredGraphs::new(4).unwrap().into_env(),
+        &ColoredGraphReward::Count,
+        &SCALES,
+    );
 }
 
 /// Certifies a policy that is exact except for one object of this mass, which is then the total variation.

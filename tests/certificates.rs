@@ -86,17 +86,26 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     // Negative control: the effective sample size shows no problem, because all weights are equal.
     assert!(certificate.effective_samples > 1_900.0);
     let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
-    assert!(found(|finding| matches!(finding, Finding::Neglected { mass, .. } if *mass > 0.1)), "{certificate}");
+    assert!(
+        found(|finding| matches!(finding, Finding::Neglected { mass, .. } if *mass > 0.1)),
+        "{certificate}"
+    );
     assert!(found(|finding| matches!(finding, Finding::TotalVariation { .. })), "{certificate}");
     assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
     // No interval contradicts the objects that were found.
-    assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]) && certificate.log_z.estimate.is_none());
+    assert!(
+        matches!(certificate.limits[..], [Limit::LogZContradicted { .. }])
+            && certificate.log_z.estimate.is_none()
+    );
 
     // With objects of the target the upper bound is valid, too.
     let states = draw_objects(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
     let given = graph.states().select(&states);
     let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
-    assert!(certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv, "{certificate}");
+    assert!(
+        certificate.log_z.at_most.unwrap() > target.log_z && certificate.tv.at_most > tv,
+        "{certificate}"
+    );
 }
 
 /// Objects that aren't drawn from the target make upper bounds false, but don't cause findings against an
@@ -135,7 +144,9 @@ fn intervals_cover_the_truth() {
             certify(&env, &UniformPolicy, &reward, None, Budget { samples: 1_500, ..BUDGET }, rng).unwrap();
         match certificate.log_z.estimate {
             Some(estimate) => of_log_z += usize::from(estimate.contains(target.log_z)),
-            None => assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]), "{certificate}"),
+            None => {
+                assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]), "{certificate}")
+            }
         }
         // The conditional upper bound is valid if its condition is true.
         let is_condition_true = certificate.tv.if_log_z_at_most.is_some_and(|most| target.log_z <= most);
@@ -168,13 +179,15 @@ fn samples_are_judged_by_what_their_sampler_is() {
 
     // One sample in 3,000 that a perfect sampler never draws.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
-    let foreign: Vec<usize> = draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
+    let foreign: Vec<usize> =
+        draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
     assert!(!Judgement::new(&padded, &foreign, rng).unwrap().like_perfect);
 
     // Moves a quarter of the mass to the first mode.
     let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
     let first = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
-    let worse: Vec<f64> = moved.iter().enumerate().map(|(k, p)| if k == first { p + 0.25 } else { *p }).collect();
+    let worse: Vec<f64> =
+        moved.iter().enumerate().map(|(k, p)| if k == first { p + 0.25 } else { *p }).collect();
     let tv = Distances::between(&worse, &target).unwrap().tv;
     let mut covers = 0;
     for _ in 0..40 {
@@ -200,9 +213,13 @@ fn invalid_samples_are_refused() {
     assert!(matches!(subset_distance(&[0.0], &[0.0, 0.0]), Err(Error::Shape { .. })));
     assert!(subset_distance(&[f64::NEG_INFINITY], &[0.0]).unwrap() == 1.0);
     let (env, _, reward) = grid();
-    for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 7, ..BUDGET }] {
+    for bad in [Budget { samples: 1, ..BUDGET }, Budget { size: 2, ..BUDGET }, Budget { paths: 7, ..BUDGET }]
+    {
         assert!(matches!(certify(&env, &UniformPolicy, &reward, None, bad, rng), Err(Error::Config { .. })));
     }
     let none = env.initial(&[]);
-    assert!(matches!(certify(&env, &UniformPolicy, &reward, Some(&none), BUDGET, rng), Err(Error::Config { .. })));
+    assert!(matches!(
+        certify(&env, &UniformPolicy, &reward, Some(&none), BUDGET, rng),
+        Err(Error::Config { .. })
+    ));
 }

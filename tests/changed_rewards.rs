@@ -28,7 +28,8 @@ fn config() -> TrainerConfig {
 }
 
 fn buffer() -> ReplayBuffer<VectorEnv> {
-    ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
+    ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform })
+        .unwrap()
 }
 
 /// Counts a reward's calls, and the objects in them.
@@ -39,7 +40,10 @@ struct Counter {
 }
 
 /// Builds a trainer whose log-rewards are the number of first letters plus `change(call, row)`.
-fn trainer(change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static, config: TrainerConfig) -> (Learner, Counter) {
+fn trainer(
+    change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static,
+    config: TrainerConfig,
+) -> (Learner, Counter) {
     let counter = Counter::default();
     let Counter { calls, objects } = counter.clone();
     let reward = move |states: &VectorStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
@@ -115,7 +119,9 @@ fn a_change_is_an_error_where_warnings_are() {
 fn noise_is_no_change() {
     for seed in 0..2 {
         let noise = move |call: usize, row: usize| {
-            let bits = [seed, call as u64, row as u64].iter().fold(7, |hash, &x| Rng::mix64(hash ^ Rng::mix64(x + 1)));
+            let bits = [seed, call as u64, row as u64]
+                .iter()
+                .fold(7, |hash, &x| Rng::mix64(hash ^ Rng::mix64(x + 1)));
             Rng::seeded(bits).normal()
         };
         let (mut trainer, _) = trainer(noise, config());
@@ -142,7 +148,8 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
     let estimators = EstimatorsConfig::conditional(1);
     for share in [0.0, 0.5] {
         let policy = policy(MlpPolicyConfig { estimators: estimators.clone(), ..MlpPolicyConfig::default() });
-        let made = Trainer::new(words(), reward, policy, TrajectoryBalance, config(), Rng::seeded(1)).unwrap();
+        let made =
+            Trainer::new(words(), reward, policy, TrajectoryBalance, config(), Rng::seeded(1)).unwrap();
         let with_buffer = made.with_conditions(draw).with_replay(buffer());
         let conditional = with_buffer
             .with_hindsight(|_: &VectorStates, conditions: &Tensor, _: &mut Rng| Ok(1.0 - conditions), share);

@@ -6,7 +6,8 @@ use gfn::env::Direction;
 use gfn::examples::{Chain, Triangles};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, Reverse, Semantics, SetEdgeAttr,
+    SetNodeAttr,
 };
 use gfn::{Result, Rng};
 
@@ -92,12 +93,18 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
             .unwrap();
         env.with_backward(rule)
     };
-    check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()).unwrap();
+    check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng())
+        .unwrap();
     // No action follows the second edge, so an isolated node can't have been added last, which masks by type
     // don't know.
-    let found = message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
-    assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
-    check_graph_env(&capped(2, BackwardRule::Derived), Budget::thorough().with_walks(30), &mut rng()).unwrap();
+    let found =
+        message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
+    assert!(
+        found.contains("the reverse of a legal backward move is a legal forward move of the parent"),
+        "{found}"
+    );
+    check_graph_env(&capped(2, BackwardRule::Derived), Budget::thorough().with_walks(30), &mut rng())
+        .unwrap();
 }
 
 /// Each type only removes nodes, edges and values that it could have added itself.
@@ -116,7 +123,8 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     };
     for attached in [true, false] {
         for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-            check_graph_env(&of_types(rule, attached), Budget::thorough().with_walks(20), &mut rng()).unwrap();
+            check_graph_env(&of_types(rule, attached), Budget::thorough().with_walks(20), &mut rng())
+                .unwrap();
         }
     }
     let mut marked = Node::of_class(1);
@@ -255,7 +263,8 @@ fn a_watching_function_can_end_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };
     let found = check_env(&Chain::new(12), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));
-    let found = check_graph_env(&Triangles::env(), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
+    let found =
+        check_graph_env(&Triangles::env(), Budget::thorough().with_watch(&|| Err(enough())), &mut rng());
     assert!(found.unwrap_err().to_string().contains("enough of them"));
     let points = gfn::env::Reals::from_flat(1, (0..20).map(f64::from).collect()).unwrap();
     let mut left = 5;

@@ -278,7 +278,9 @@ fn no_section_that_is_not_finite_replaces_a_good_checkpoint() {
     let folder = Folder::new("section-not-finite");
     checkpoint(1).save(run_of(&folder)).unwrap();
     for section in ["adam", "average", "target_network", "novelty", "teacher", "replay", "mine"] {
-        for (bad, kind) in [(f64::NAN, Kind::Float), (f64::INFINITY, Kind::Float), (f64::NEG_INFINITY, Kind::Double)] {
+        for (bad, kind) in
+            [(f64::NAN, Kind::Float), (f64::INFINITY, Kind::Float), (f64::NEG_INFINITY, Kind::Double)]
+        {
             let tensor = Tensor::from_slice(&[1.0, bad, 2.0]).to_kind(kind);
             let new = checkpoint(2).with(section, vec![("v/x".to_owned(), tensor)]);
             check_refused(new.save(run_of(&folder)), &format!("`{section}/v/x` isn't finite"));

@@ -26,7 +26,11 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
     (a - b).abs().max().double_value(&[])
 }
 
-fn scores_are_those_of_each_row(env: &GraphEnv, policy: &GraphPolicy<GraphNet>, walked: &Trajectories<GraphEnv>) {
+fn scores_are_those_of_each_row(
+    env: &GraphEnv,
+    policy: &GraphPolicy<GraphNet>,
+    walked: &Trajectories<GraphEnv>,
+) {
     let needs = Quantities::from(Quantity::LogZ);
     let scores = score(env, &ColoredGraphReward::Count, policy, walked, needs).unwrap();
     assert!(scores.distinct.0 * 3 < scores.distinct.1, "classes merge: {:?}", scores.distinct);
@@ -54,7 +58,10 @@ fn scores_do_not_depend_on_who_stands_for_a_class() {
     scores_are_those_of_each_row(&env, &policy, &back);
     for (states, actions) in [(walked.states(), walked.actions()), (back.states(), back.actions())] {
         let masks = env.masks(Direction::Forward, states);
-        assert!(actions.0.iter().enumerate().all(|(row, &slot)| masks.row(row)[slot as usize]), "only legal actions");
+        assert!(
+            actions.0.iter().enumerate().all(|(row, &slot)| masks.row(row)[slot as usize]),
+            "only legal actions"
+        );
     }
 }
 
@@ -66,9 +73,12 @@ fn renamed_actions_lead_to_isomorphic_children() {
     let states = walked.states().clone();
     let classes = env.symmetry().classes(&states).unwrap();
     let rows: Vec<usize> = (0..walked.n_transitions()).collect();
-    let renamed =
-        env.symmetry().translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false).unwrap();
-    let firsts: Vec<usize> = rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
+    let renamed = env
+        .symmetry()
+        .translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false)
+        .unwrap();
+    let firsts: Vec<usize> =
+        rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
     let (mut own, mut other) = (states.clone(), gfn::env::Rows::select(&states, &firsts));
     env.step(Direction::Forward, &mut own, walked.actions()).unwrap();
     env.step(Direction::Forward, &mut other, &renamed).unwrap();

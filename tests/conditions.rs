@@ -67,18 +67,24 @@ fn policy(conditioning: &Conditioning, logit_scale: bool, seed: u64) -> MlpPolic
 
 type WordTrainer = Trainer<VectorEnv>;
 
-fn trainer(reward: &ConditionedReward<VectorStates>, policy: MlpPolicy<KHot>, source: DataSource) -> WordTrainer {
+fn trainer(
+    reward: &ConditionedReward<VectorStates>,
+    policy: MlpPolicy<KHot>,
+    source: DataSource,
+) -> WordTrainer {
     tch::set_num_threads(1);
     let adam = AdamConfig { lr: 6e-3, log_z_lr: 3e-2, ..AdamConfig::default() };
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.05, steps: STEPS };
-    let config = TrainerConfig { batch: 64, adam, source, lr_scale, replay_after: 0, ..TrainerConfig::default() };
+    let config =
+        TrainerConfig { batch: 64, adam, source, lr_scale, replay_after: 0, ..TrainerConfig::default() };
     Trainer::new(words(), reward.clone(), policy, TrajectoryBalance, config, Rng::seeded(7))
         .unwrap()
         .with_conditions(reward.conditioning().clone())
 }
 
 fn buffer() -> ReplayBuffer<VectorEnv> {
-    ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
+    ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform })
+        .unwrap()
 }
 
 /// Conditions that differ strongly.
@@ -92,15 +98,18 @@ fn test_conditions() -> Vec<Condition> {
 fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Vec<Vec<f64>>, Vec<f64>) {
     let graph = StateGraph::build(&words(), 100).unwrap();
     let vector = |condition: Condition| reward.conditioning().encode(&[condition]).unwrap();
-    let targets: Vec<_> =
-        test_conditions().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
+    let targets: Vec<_> = test_conditions()
+        .into_iter()
+        .map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap())
+        .collect();
     let (mut distances, mut of_log_z) = (Vec::new(), Vec::new());
     for (condition, target) in test_conditions().into_iter().zip(&targets) {
         let vector = vector(condition);
         let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
         let tv = |target: &[f64]| Distances::between(&learned.probs, target).unwrap().tv;
         distances.push(targets.iter().map(|target| tv(&target.probs)).collect());
-        let log_z = Policy::<VectorEnv>::log_z(trainer.policy(), Some(&vector), 1).unwrap().double_value(&[0]);
+        let log_z =
+            Policy::<VectorEnv>::log_z(trainer.policy(), Some(&vector), 1).unwrap().double_value(&[0]);
         of_log_z.push((log_z - target.log_z).abs());
     }
     (distances, of_log_z)
@@ -115,7 +124,8 @@ fn one_policy_samples_the_target_of_each_condition() {
         let mut trainer = trainer(&reward, policy(reward.conditioning(), logit_scale, 1), source);
         if hindsight {
             let again = reward.conditioning().clone();
-            let redraw = move |objects: &VectorStates, _: &Tensor, rng: &mut Rng| again.draw(objects.len(), rng);
+            let redraw =
+                move |objects: &VectorStates, _: &Tensor, rng: &mut Rng| again.draw(objects.len(), rng);
             trainer = trainer.with_replay(buffer()).with_hindsight(redraw, 0.5).unwrap();
         }
         let before = exact(&trainer, &reward).0;
@@ -123,8 +133,9 @@ fn one_policy_samples_the_target_of_each_condition() {
             trainer.step().unwrap();
         }
         let (distances, of_log_z) = exact(&trainer, &reward);
-        let case =
-            format!("scale {logit_scale}, hindsight {hindsight}: {distances:?}, {of_log_z:?}, before {before:?}");
+        let case = format!(
+            "scale {logit_scale}, hindsight {hindsight}: {distances:?}, {of_log_z:?}, before {before:?}"
+        );
         println!("{case}");
         for (i, row) in distances.iter().enumerate() {
             assert!(row[i] < 0.05 && before[i][i] > 0.1, "{case}");
@@ -147,8 +158,11 @@ fn a_policy_with_unrelated_conditions_fits_no_condition() {
         let of_another = conditions.map(|c| c.roll([1], [0]));
         own_reward.log_reward(states, of_another.as_ref())
     };
-    let config =
-        TrainerConfig { batch: 64, adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() }, ..TrainerConfig::default() };
+    let config = TrainerConfig {
+        batch: 64,
+        adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
+        ..TrainerConfig::default()
+    };
     let trainer = Trainer::new(words(), shuffled, deaf, TrajectoryBalance, config, Rng::seeded(7)).unwrap();
     let mut trainer = trainer.with_conditions(conditioning);
     for _ in 0..STEPS / 2 {
@@ -197,7 +211,8 @@ fn replayed_objects_are_in_focus_in_hindsight() {
 #[test]
 fn missing_requirements_of_hindsight_are_reported() {
     let reward = reward(plain());
-    let new = || trainer(&reward, policy(reward.conditioning(), false, 0), DataSource::new(0.5, 0.5, 0.0).unwrap());
+    let new =
+        || trainer(&reward, policy(reward.conditioning(), false, 0), DataSource::new(0.5, 0.5, 0.0).unwrap());
     let narrow = |_: &VectorStates, c: &Tensor, _: &mut Rng| -> Result<Tensor> { Ok(c.narrow(1, 0, 1)) };
     assert!(matches!(new().with_hindsight(narrow, 1.0), Err(Error::Missing { .. })));
     assert!(matches!(new().with_replay(buffer()).with_hindsight(narrow, 1.5), Err(Error::Config { .. })));
@@ -208,8 +223,10 @@ fn missing_requirements_of_hindsight_are_reported() {
     let mut trainer = new().with_replay(buffer()).with_hindsight(narrow, 1.0).unwrap();
     trainer.prefill(8).unwrap();
     assert!(matches!(trainer.step(), Err(Error::Shape { .. })));
-    let estimators = EstimatorsConfig { logit_scale: Some(MlpConfig::default()), ..EstimatorsConfig::default() };
+    let estimators =
+        EstimatorsConfig { logit_scale: Some(MlpConfig::default()), ..EstimatorsConfig::default() };
     let scale = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
-    let refused = MlpPolicy::new(&words(), KHot::new(3, 3), scale, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let refused =
+        MlpPolicy::new(&words(), KHot::new(3, 3), scale, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("logit_scale"));
 }

@@ -47,7 +47,8 @@ fn parse(folder: &Folder, text: &str, args: &[&str]) -> Result<Args, String> {
 #[test]
 fn the_file_sets_flags_and_the_command_line_wins() {
     let folder = Folder::new("config");
-    let text = "# a run\nheight = 20\nlr = 2e-3\nlog-z-lr = 1\nexit-bias = -1.5\nname = \"a b\"\nonly = [\"tb\", \"db\"]\njson = true\n";
+    let text = "# a run\nheight = 20\nlr = 2e-3\nlog-z-lr = 1\nexit-bias = -1.5\nname = \"a b\"\nonly = \
+        [\"tb\", \"db\"]\njson = true\n";
     let args = parse(&folder, text, &[]).unwrap();
     assert_eq!((args.height, args.lr, args.log_z_lr, args.exit_bias), (20, Some(2e-3), Some(1.0), -1.5));
     assert_eq!((args.name.as_deref(), args.json, args.config.is_some()), (Some("a b"), true, true));

@@ -39,9 +39,12 @@ fn rows(conditions: Option<&Tensor>) -> Vec<Vec<f64>> {
 /// Describes each trajectory by end, actions and first condition.
 fn describe(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
     let conditions = rows(trajectories.conditions());
-    let actions =
-        |i: usize| trajectories.actions().0[trajectories.offsets()[i]..trajectories.offsets()[i + 1]].to_vec();
-    (0..trajectories.len()).map(|i| (trajectories.terminal_states().0[i], actions(i), conditions[i][0])).collect()
+    let actions = |i: usize| {
+        trajectories.actions().0[trajectories.offsets()[i]..trajectories.offsets()[i + 1]].to_vec()
+    };
+    (0..trajectories.len())
+        .map(|i| (trajectories.terminal_states().0[i], actions(i), conditions[i][0]))
+        .collect()
 }
 
 #[test]
@@ -52,7 +55,10 @@ fn trajectories_are_picked_by_range_list_and_filter() {
     assert_eq!(whole[1], (2, vec![0, 0, 2], 1.0));
     assert_eq!(describe(&all.select(1..3).unwrap()), whole[1..3]);
     assert_eq!(describe(&all.select(0..5).unwrap()), whole);
-    assert_eq!(describe(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
+    assert_eq!(
+        describe(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()),
+        [whole[1].clone(), whole[4].clone()]
+    );
     assert_eq!(picked(&[4, 0, 4]), [whole[4].clone(), whole[0].clone(), whole[4].clone()]);
     let none = all.select(5..5).unwrap();
     assert!(none.is_empty() && none.offsets() == [0] && none.conditions().unwrap().size() == [0, 2]);
@@ -80,7 +86,9 @@ fn samples_are_uniform_with_and_without_replacement() {
     let mut rng = Rng::seeded(0);
     let (mut pairs, mut singles) = ([0; 16], [0; 16]);
     for _ in 0..12_000 {
-        let ends = |t: Trajectories<Chain>| t.terminal_states().0.iter().map(|x| *x as usize - 1).collect::<Vec<_>>();
+        let ends = |t: Trajectories<Chain>| {
+            t.terminal_states().0.iter().map(|x| *x as usize - 1).collect::<Vec<_>>()
+        };
         let a = ends(all.sample(2, &mut rng).unwrap());
         pairs[4 * a[0] + a[1]] += 1;
         let b = ends(all.sample_with_replacement(2, &mut rng).unwrap());
@@ -110,13 +118,19 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     assert_eq!(describe(&some), describe(&all));
     let plain = Sampler::new(&env(), &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
     let error = some.append(plain.clone()).unwrap_err();
-    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"), "{error}");
+    assert!(
+        matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"),
+        "{error}"
+    );
     let wide = plain.clone().with_conditions(Tensor::zeros([2, 3], (Kind::Float, Device::Cpu))).unwrap();
     assert!(matches!(some.append(wide).unwrap_err(), Error::Shape { .. }));
     assert_eq!(describe(&some), describe(&all), "a refused batch leaves no trace");
     for shape in [vec![3, 1], vec![2], vec![2, 1, 1]] {
         let conditions = Tensor::zeros(&shape[..], (Kind::Float, Device::Cpu));
-        assert!(matches!(plain.clone().with_conditions(conditions).unwrap_err(), Error::Shape { .. }), "{shape:?}");
+        assert!(
+            matches!(plain.clone().with_conditions(conditions).unwrap_err(), Error::Shape { .. }),
+            "{shape:?}"
+        );
     }
     // An empty container accepts any first element.
     let mut empty = plain.select(0..0).unwrap();
@@ -127,7 +141,11 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();
     assert_eq!((&joined.actions, &joined.offsets), (&walks.actions, &walks.offsets));
-    assert_eq!(describe(&joined.replay(&env()).unwrap()), describe(&all), "conditions come back with the replay");
+    assert_eq!(
+        describe(&joined.replay(&env()).unwrap()),
+        describe(&all),
+        "conditions come back with the replay"
+    );
     assert!(matches!(joined.append(plain.walks(&env()).unwrap()).unwrap_err(), Error::Missing { .. }));
 }
 
@@ -139,7 +157,10 @@ fn log_rewards_are_computed_and_depend_on_conditions() {
     let transitions = all.transitions();
     let transitions = transitions.select([8, 0, 4]).unwrap();
     assert_eq!((transitions.states().0, transitions.next_states().0), (vec![3, 0, 2], vec![3, 1, 2]));
-    assert_eq!((transitions.is_last(), transitions.is_exit()), (vec![true, false, true], vec![true, false, true]));
+    assert_eq!(
+        (transitions.is_last(), transitions.is_exit()),
+        (vec![true, false, true], vec![true, false, true])
+    );
     assert_eq!(rows(transitions.conditions().as_ref()), [[2.0, -2.0], [0.0, 0.0], [1.0, -1.0]]);
     assert_eq!(transitions.log_rewards(&reward).unwrap(), [Some(203.0), None, Some(102.0)]);
     let states = all.visited_states();
@@ -172,14 +193,21 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
     assert_eq!(describe(&moved), describe(&all));
     assert_eq!(moved.transitions().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.visited_states().conditions().unwrap().size(), [9, 2]);
-    assert_eq!(moved.walks(&env()).unwrap().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [3, 2]);
+    assert_eq!(
+        moved.walks(&env()).unwrap().to_device(Device::Cpu).unwrap().conditions().unwrap().size(),
+        [3, 2]
+    );
     if tch::Cuda::is_available() {
         let device = Device::Cuda(0);
         let there = all.clone().to_device(device).unwrap();
         assert_eq!(there.conditions().unwrap().device(), device);
         let mut back = all.clone();
         back.append(there).unwrap();
-        assert_eq!(back.conditions().unwrap().device(), Device::Cpu, "what is added moves to where it is added");
+        assert_eq!(
+            back.conditions().unwrap().device(),
+            Device::Cpu,
+            "what is added moves to where it is added"
+        );
     } else {
         assert!(matches!(all.clone().to_device(Device::Cuda(0)).unwrap_err(), Error::Torch(_)));
     }
@@ -194,7 +222,10 @@ fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let starts: Vec<usize> = trajectories.offsets()[..trajectories.len()].to_vec();
     assert!(env.is_initial(&states.select(&starts)).iter().all(|initial| *initial));
     let masks = env.masks(Direction::Forward, &states);
-    assert!((0..states.len()).all(|row| masks.row(row)[actions.0[row] as usize]), "forward actions are legal");
+    assert!(
+        (0..states.len()).all(|row| masks.row(row)[actions.0[row] as usize]),
+        "forward actions are legal"
+    );
     let mut after = states.clone();
     let step = env.step(Direction::Forward, &mut after, &actions).unwrap();
     assert_eq!(env.keys(&after), env.keys(&next_states));

@@ -9,8 +9,9 @@ use gfn::env::{
 };
 use gfn::examples::Triangles;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphActionType, GraphBatch, GraphEnv, GraphKind,
-    GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph, Semantics,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphActionType, GraphBatch, GraphEnv,
+    GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph,
+    Semantics,
 };
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
@@ -42,8 +43,9 @@ impl GraphRules for MaxEdges {
 }
 
 fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
-    let reward =
-        |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.graphs().len()]) };
+    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(vec![0.0; states.graphs().len()])
+    };
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
 }
 
@@ -55,9 +57,13 @@ fn a_trainer_compares_masks_by_type_with_derived_ones() {
         let error = trainer(MaxEdges::env(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
-        for words in
-            ["by type", "undo add_node", "nodes, edges 0-", "is legal by type, illegal by undoing it", "Derived"]
-        {
+        for words in [
+            "by type",
+            "undo add_node",
+            "nodes, edges 0-",
+            "is legal by type, illegal by undoing it",
+            "Derived",
+        ] {
             assert!(found.contains(words), "{words}: {found}");
         }
         trainer(MaxEdges::env(semantics, 2, BackwardRule::Derived)).unwrap();
@@ -83,15 +89,22 @@ fn env_with_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<G
 #[test]
 fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     let plain = || GraphSchema::plain(GraphKind::Undirected, 4);
-    let with =
-        |nodes, edges| GraphSchema { node_attributes: vec![1; nodes], edge_attributes: vec![1; edges], ..plain() };
+    let with = |nodes, edges| GraphSchema {
+        node_attributes: vec![1; nodes],
+        edge_attributes: vec![1; edges],
+        ..plain()
+    };
     for (nodes, edges) in [(8, 0), (0, 8)] {
         let error = env_with_schema(with(nodes, edges), 0, 1).unwrap_err();
         assert!(matches!(error, Error::Config { .. }), "{error}");
         assert!(error.to_string().contains("attributes in a schema is 8, expected at most 7"), "{error}");
     }
-    check_graph_env(&env_with_schema(with(7, 7), 3, 1).unwrap(), Budget::thorough().with_walks(5), &mut Rng::seeded(0))
-        .unwrap();
+    check_graph_env(
+        &env_with_schema(with(7, 7), 3, 1).unwrap(),
+        Budget::thorough().with_walks(5),
+        &mut Rng::seeded(0),
+    )
+    .unwrap();
     // A manually encoded batch treats missing attributes as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
@@ -115,7 +128,8 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
     // The last slot would be 4,999,949,999, or 704,982,703 if it overflowed.
     let (kind, set) = (ActionKind(0), env.actions());
-    let error = set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
+    let error =
+        set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
     assert!(is_refusal(&error), "{error}");
     let first = Move { a: 1, b: 0, class: 49 };
     assert_eq!(set.encode(Direction::Forward, &large, kind, first).unwrap(), 500_049);
@@ -207,7 +221,10 @@ fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
         };
         of(ActionSet::new(semantics).with(AddEdge::new(2))).unwrap();
         let words = if semantics == Semantics::Labelled { "is the move" } else { "leads to the same state" };
-        check_refused(of(ActionSet::new(semantics).with(WrongReverseClass)), &[words, "forgetful", "check_env"]);
+        check_refused(
+            of(ActionSet::new(semantics).with(WrongReverseClass)),
+            &[words, "forgetful", "check_env"],
+        );
     }
 }
 
@@ -266,7 +283,10 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
         Trainer::new(VectorEnv::new(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
     };
     trainer(Bits::Right).unwrap();
-    check_refused(trainer(Bits::WrongReverse), &["is a legal backward move of the child", "forward move", "check_env"]);
+    check_refused(
+        trainer(Bits::WrongReverse),
+        &["is a legal backward move of the child", "forward move", "check_env"],
+    );
     check_refused(trainer(Bits::Endless), &["no sequence of forward moves leads back"]);
     assert_eq!(StateGraph::build(&VectorEnv::new(Bits::Right), 100).unwrap().len(), 8);
     check_refused(
@@ -323,7 +343,8 @@ impl GraphRules for ExitByFirstNode {
 
 #[test]
 fn rules_that_look_at_labels_are_found_when_classes_are_listed() {
-    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let actions =
+        || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let of = |env| StateGraph::build(&env, 100).map(|space| space.len());
     let free = GraphEnv::new(Free, actions(), GraphState::undirected(0)).unwrap();
     assert_eq!(of(free).unwrap(), 1 + 1 + 2 + 4 + 11);

@@ -24,7 +24,11 @@ impl Reward<GraphStates> for Size {
     fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Ok(states.graphs().iter().map(size).collect())
     }
-    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &GraphStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }
@@ -78,7 +82,9 @@ fn objectives_relative_to_a_prior_use_raw_rewards() {
     // The policy equals the prior, so that only log Z = 0 and the reward remain.
     let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
-    scores.set(Quantity::LogZ, Tensor::zeros([raw.len() as i64], (Kind::Float, scores.log_pf.device()))).unwrap();
+    scores
+        .set(Quantity::LogZ, Tensor::zeros([raw.len() as i64], (Kind::Float, scores.log_pf.device())))
+        .unwrap();
     let mean = raw.iter().sum::<f64>() / raw.len() as f64;
     let objectives: [(Box<dyn Objective>, f64, f64); 3] = [
         (Box::new(RelativeTrajectoryBalance::new(0.5).unwrap()), 0.5, 0.0),

@@ -43,8 +43,9 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
 /// Returns the example's learned edge probabilities for a file, and the exact ones.
 fn learned_and_exact_edges(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
-    let args =
-        ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"].into_iter().chain(flags.iter().copied());
+    let args = ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"]
+        .into_iter()
+        .chain(flags.iter().copied());
     let edges = example::learn(&example::Args::parse_from(args), Device::Cpu).unwrap();
     (edges.learned, edges.exact.unwrap())
 }

@@ -44,7 +44,9 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     assert_eq!((again.actions(), again.reverse_actions()), (loaded.actions(), loaded.reverse_actions()));
 
     // Backward trajectories work, too.
-    let back = Sampler::new(env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(2)).unwrap();
+    let back = Sampler::new(env, &UniformPolicy)
+        .backward(trajectories.terminal_states(), &mut Rng::seeded(2))
+        .unwrap();
     back.save(env, &path).unwrap();
     let loaded = Trajectories::load(env, &path).unwrap();
     assert_eq!(keys(loaded.states()), keys(back.states()));
@@ -230,7 +232,10 @@ fn data_sets_of_something_else_are_refused() {
         check_refused(&Chain::new(n), &path, &["another environment", "of the same size"]);
     }
     let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap().env(), &path).unwrap_err();
-    assert!(matches!(error, Error::File { .. }) && error.to_string().contains("another environment"), "{error}");
+    assert!(
+        matches!(error, Error::File { .. }) && error.to_string().contains("another environment"),
+        "{error}"
+    );
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
     check_refused(&env, &path, &["data set format 3, this version reads format 2"]);
     // A folder with other content isn't overwritten.
@@ -278,7 +283,8 @@ fn forged_tensors_are_typed_errors() {
         |t| Some(t.to_kind(Kind::Float)),
         |t| Some(t.unsqueeze(0)),
     ];
-    let mut cases: Vec<(&str, Edit)> = names.iter().flat_map(|&name| of_all.map(|edit| (name, edit))).collect();
+    let mut cases: Vec<(&str, Edit)> =
+        names.iter().flat_map(|&name| of_all.map(|edit| (name, edit))).collect();
     cases.extend([
         ("actions", (|t| Some(t - 1)) as Edit),
         ("actions", |t| Some(t + (1i64 << 32))),
@@ -296,12 +302,16 @@ fn forged_tensors_are_typed_errors() {
         ("conditions", |t| Some(t.view(-1))),
     ]);
     for (k, (name, edit)) in cases.into_iter().enumerate() {
-        let forged = state.iter().filter_map(|(n, t)| Some((n.clone(), if n == name { edit(t)? } else { t.copy() })));
+        let forged =
+            state.iter().filter_map(|(n, t)| Some((n.clone(), if n == name { edit(t)? } else { t.copy() })));
         let forged: Vec<(String, Tensor)> = forged.collect();
         let error = buffer.load_state(&env, &forged).unwrap_err();
         let typed = matches!(
             error,
-            Error::Contract { .. } | Error::IllegalAction { .. } | Error::NonFinite { .. } | Error::Shape { .. }
+            Error::Contract { .. }
+                | Error::IllegalAction { .. }
+                | Error::NonFinite { .. }
+                | Error::Shape { .. }
         );
         assert!(typed, "{k}, `{name}`: {error:?}");
         assert_eq!(buffer.state(&env).unwrap(), before, "{k}: unchanged");

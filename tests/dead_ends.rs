@@ -140,7 +140,10 @@ fn an_environment_with_nothing_to_build_is_refused() {
         for n in [0, 1] {
             let refused = train::<GraphEnv>(edges(n, semantics), zero());
             assert!(matches!(refused, Err(Error::Missing { .. })), "{n}");
-            check_refused(refused, &["something to build", "no move leads on from its initial state", "more nodes"]);
+            check_refused(
+                refused,
+                &["something to build", "no move leads on from its initial state", "more nodes"],
+            );
         }
         train(edges(2, semantics), zero()).unwrap();
     }

@@ -64,7 +64,8 @@ fn bare_config() -> TrainerConfig {
 fn the_action_type_and_its_environment_are_sound() {
     let env = Subdivisions::env(5).unwrap();
     let space = StateGraph::build(&env, 1_000).unwrap();
-    check_action_type(&Subdivide { max_nodes: 5 }, Semantics::UpToIsomorphism, space.states().graphs()).unwrap();
+    check_action_type(&Subdivide { max_nodes: 5 }, Semantics::UpToIsomorphism, space.states().graphs())
+        .unwrap();
     check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)).unwrap();
 }
 
@@ -94,7 +95,11 @@ fn a_collapse_is_detected_without_exploration() {
             Ok(ControlFlow::Continue(()))
         };
         let mut warnings = Warnings::new(OnWarning::Keep);
-        Fit::new(600).warnings(&mut warnings).observe(&mut keep).run_by(&mut trainer, &mut Trainer::step).unwrap();
+        Fit::new(600)
+            .warnings(&mut warnings)
+            .observe(&mut keep)
+            .run_by(&mut trainer, &mut Trainer::step)
+            .unwrap();
         let tv = tv(&trainer);
         if tv < 0.3 {
             assert_eq!(seen, [], "seed {seed}: {tv}");

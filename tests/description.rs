@@ -97,7 +97,8 @@ fn a_resumed_run_says_what_is_changed() {
     assert_eq!(resumed(run(true, 1.0, kept(8))).unwrap(), "");
     let message = resumed(run(true, 1.0, kept(9))).unwrap();
     assert!(
-        message.contains("resumed at step 1 as another run") && message.contains("`batch` is 8 there and 9 here"),
+        message.contains("resumed at step 1 as another run")
+            && message.contains("`batch` is 8 there and 9 here"),
         "{message}"
     );
     // The loop reports the change before its first step, here as an error.

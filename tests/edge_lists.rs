@@ -15,7 +15,8 @@ fn edges_are_read_as_networkx_snap_and_pyg_write_them() {
         "0 1 {}\n1 2 {'weight': 3, 'name': 'a b'}\n2 0 {}\n2 3 {}\n",
         "#nodes.py\n# GMT Mon\n#\n0 1 0.5\r\n1 2 3\r\n2 0 1e-3\r\n2 3 1\r\n",
         // SNAP: comments first, tabs, both directions, numbers with gaps.
-        "# Directed graph (each unordered pair of nodes is saved once): x.txt\n# FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n\
+        "# Directed graph (each unordered pair of nodes is saved once): x.txt\n# \
+            FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n\
          88\t7\n88\t901234567890\n",
         // Columns of an edge_index in a CSV file, numbered from 1.
         "1,2\n2,3\n3,1\n\n3,4 # the tail\n",
@@ -72,7 +73,10 @@ fn names_of_nodes_are_kept() {
     );
     // Words keep the order of lines, with numbers among them.
     let words = read("#\nb a {}\r\na 7 {'weight': 2.5, 'to': 'b c'}\n");
-    assert_eq!((&words.names[..], edges(&words)), (&["b", "a", "7"].map(String::from)[..], vec![(0, 1), (1, 2)]));
+    assert_eq!(
+        (&words.names[..], edges(&words)),
+        (&["b", "a", "7"].map(String::from)[..], vec![(0, 1), (1, 2)])
+    );
     assert_eq!(words.names_of(&[2, 0]).unwrap(), ["7", "b"]);
     assert!(matches!(words.names_of(&[3]), Err(Error::OutOfRange { index: 3, len: 3 })));
     assert_eq!(read("# none\n").graph.n_nodes(), 0);

@@ -35,7 +35,9 @@ fn edges_of_alternating_classes_have_different_logits() {
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
         // Setting the attribute forward; removing the edge, or its attribute, backward.
-        for block in [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]] {
+        for block in
+            [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]]
+        {
             let logits: Vec<(u16, f64)> = ring
                 .edges()
                 .enumerate()
@@ -59,7 +61,8 @@ fn classes_alone_distinguish_edges_too() {
     let kind = GraphKind::Undirected;
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 6) };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(2));
-    let env = GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap();
+    let env =
+        GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap();
     let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(ConvKind::Gine) }, Kind::Double);
     let removal = |graph: GraphState| blocks(&env, &net, &[graph], None).pb.unwrap().remove(1);
     let ring = removal(alternating_ring(kind));

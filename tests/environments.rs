@@ -39,8 +39,10 @@ fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
 
 fn grid_network(env: &VectorEnv, ndim: usize, height: usize) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
-    MlpPolicy::new(env, KHot::new(ndim, height), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap()
+    let config =
+        MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    MlpPolicy::new(env, KHot::new(ndim, height), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))
+        .unwrap()
 }
 
 struct Checkers;
@@ -56,8 +58,12 @@ impl Check for Checkers {
 fn checkers_pass() {
     each_graph_env(&Checkers);
     for (ndim, height) in [(1, 2), (2, 5), (3, 4)] {
-        check_env(&HyperGrid::new(ndim, height).unwrap().env(), Budget::thorough().with_walks(40), &mut Rng::seeded(0))
-            .unwrap();
+        check_env(
+            &HyperGrid::new(ndim, height).unwrap().env(),
+            Budget::thorough().with_walks(40),
+            &mut Rng::seeded(0),
+        )
+        .unwrap();
     }
 }
 
@@ -167,7 +173,8 @@ fn check_conversion<E: EnumerableEnv>(
 /// there and leads back.
 fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories<E>) {
     let transitions = trajectories.transitions();
-    let (states, actions, next_states) = (transitions.states(), transitions.actions(), transitions.next_states());
+    let (states, actions, next_states) =
+        (transitions.states(), transitions.actions(), transitions.next_states());
     let is_exit = transitions.is_exit();
     let n = trajectories.n_transitions();
     let starts: Vec<usize> = trajectories.offsets()[..trajectories.len()].to_vec();
@@ -264,7 +271,8 @@ impl<'a, E: EnumerableEnv> Certain<'a, E> {
             children(state).for_each(|child| log_paths[child] = log_add(log_paths[child], log_paths[state]));
         }
         for state in (0..graph.len()).rev() {
-            log_flow[state] = children(state).fold(log_flow[state], |sum, child| log_add(sum, log_flow[child]));
+            log_flow[state] =
+                children(state).fold(log_flow[state], |sum, child| log_add(sum, log_flow[child]));
         }
         Self { graph, log_rewards, log_flow, log_paths }
     }
@@ -307,11 +315,15 @@ fn check_control<E: EnumerableEnv>(
     let graph = StateGraph::build(env, LIMIT).unwrap();
     let target = graph.target_distribution(reward, None).unwrap();
     let wrong = Certain::new(&graph, target.log_rewards.clone());
-    assert!(wrong.log_paths.iter().any(|paths| (paths - wrong.log_paths[1]).abs() > 0.5), "{name}: paths differ");
+    assert!(
+        wrong.log_paths.iter().any(|paths| (paths - wrong.log_paths[1]).abs() > 0.5),
+        "{name}: paths differ"
+    );
     let sampled = graph.terminating_distribution(env, &wrong, None).unwrap();
     let distance = Distances::between(&sampled.probs, &target.probs).unwrap();
     assert!(distance.tv > 0.1, "{name}: {distance:?}");
-    let weights: Vec<f64> = target.probs.iter().zip(&wrong.log_paths).map(|(p, paths)| p * paths.exp()).collect();
+    let weights: Vec<f64> =
+        target.probs.iter().zip(&wrong.log_paths).map(|(p, paths)| p * paths.exp()).collect();
     let total: f64 = weights.iter().sum();
     let by_paths: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
     assert!(Distances::between(&sampled.probs, &by_paths).unwrap().l1 < 1e-9, "{name}");

@@ -4,7 +4,8 @@ use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    Semantics,
 };
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
@@ -49,7 +50,8 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
 fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
     // Beyond 8 nodes such states aren't merged in a batch.
     let kind = GraphKind::Undirected;
-    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let actions =
+        || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let env = || {
         GraphEnv::new(Free, actions(), GraphState::new(kind))
             .and_then(|env| env.with_schema(GraphSchema::plain(kind, 9)))
@@ -156,6 +158,10 @@ fn a_policy_with_conditions_is_checked_by_the_first_step() {
     };
     trainer(GraphPolicy(net())).unwrap().with_conditions(conditions).step().unwrap();
     check_refused(
-        &trainer(GraphPolicy(SeesLabels::new(net(), &env))).unwrap().with_conditions(conditions).step().unwrap_err(),
+        &trainer(GraphPolicy(SeesLabels::new(net(), &env)))
+            .unwrap()
+            .with_conditions(conditions)
+            .step()
+            .unwrap_err(),
     );
 }

@@ -35,7 +35,11 @@ fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
 }
 
 /// Changes one setting at a time, and checks that the run differs or fails with an error about settings.
-fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
+fn check<C: Serialize + DeserializeOwned>(
+    base: &C,
+    others: &[(&str, Value)],
+    run: impl Fn(&C) -> Result<Run>,
+) {
     check_all_but(&[], base, others, run);
 }
 
@@ -47,7 +51,8 @@ fn check_all_but<C: Serialize + DeserializeOwned>(
     run: impl Fn(&C) -> Result<Run>,
 ) {
     check_some(base, others, run);
-    let mut covered: Vec<&str> = others.iter().map(|(name, _)| *name).chain(left_out.iter().copied()).collect();
+    let mut covered: Vec<&str> =
+        others.iter().map(|(name, _)| *name).chain(left_out.iter().copied()).collect();
     covered.sort_unstable();
     covered.dedup();
     let settings = serde_json::to_value(base).unwrap();
@@ -57,7 +62,11 @@ fn check_all_but<C: Serialize + DeserializeOwned>(
 }
 
 /// Checks that each of these settings changes the run, or is refused.
-fn check_some<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
+fn check_some<C: Serialize + DeserializeOwned>(
+    base: &C,
+    others: &[(&str, Value)],
+    run: impl Fn(&C) -> Result<Run>,
+) {
     let settings = serde_json::to_value(base).unwrap();
     let expected = run(base).unwrap();
     assert_eq!(run(base).unwrap(), expected, "a run is the same again");
@@ -223,7 +232,10 @@ fn settings_of_a_graph_network() {
     assert!(matches!(graphs(Semantics::Labelled, &blind), Err(Error::Config { .. })));
     assert!(graphs(Semantics::Labelled, &GraphNetConfig { ablation: true, ..blind }).is_ok());
     let heads = |heads| {
-        graphs(Semantics::Labelled, &GraphNetConfig { conv: gfn::nn::ConvKind::Transformer { heads }, ..net() })
+        graphs(
+            Semantics::Labelled,
+            &GraphNetConfig { conv: gfn::nn::ConvKind::Transformer { heads }, ..net() },
+        )
     };
     assert_ne!(heads(2).unwrap(), heads(4).unwrap());
 }

@@ -10,8 +10,8 @@ use gfn::examples::{Chain, Positions, Triangles};
 use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
 use gfn::objective::{
-    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance, SubTrajectoryBalance,
-    TrajectoryBalance, Weighting,
+    DetailedBalance, FlowMatching, LogPartitionVariance, Objective, RelativeTrajectoryBalance,
+    SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
@@ -192,7 +192,8 @@ impl Env for Ladder {
                 Direction::Backward => *x -= slot + 1,
             }
         }
-        let done = states.0.iter().map(|&x| if direction == Direction::Forward { x >= 6 } else { x == 0 }).collect();
+        let done =
+            states.0.iter().map(|&x| if direction == Direction::Forward { x >= 6 } else { x == 0 }).collect();
         Ok(Step { reverse: actions.clone(), exit: vec![false; actions.len()], done })
     }
     fn is_initial(&self, states: &Positions) -> Vec<bool> {
@@ -314,7 +315,8 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
                 .blocks
                 .iter()
                 .map(|block| {
-                    let of_rows = block.row_ptr.windows(2).flat_map(|ends| (0..ends[1] - ends[0]).map(|k| k as f64));
+                    let of_rows =
+                        block.row_ptr.windows(2).flat_map(|ends| (0..ends[1] - ends[0]).map(|k| k as f64));
                     let rows: Vec<f64> = of_rows.collect();
                     Tensor::from_slice(&rows).view([-1, 1]).repeat([1, block.width as i64])
                 })
@@ -325,6 +327,9 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
     let env = ColouredGraphs::env(4);
     let graph = StateGraph::build(&env, 100).unwrap();
     let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
-    assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");
+    assert!(
+        matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"),
+        "{error}"
+    );
     graph.check_equivariance(&env, &UniformPolicy, None, 200, &mut Rng::seeded(0)).unwrap();
 }

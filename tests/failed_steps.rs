@@ -28,13 +28,21 @@ fn policy(env: &VectorEnv) -> Learner {
 }
 
 /// log R is `scale` plus the number of ones.
-fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<VectorEnv> {
+fn trainer(
+    scale: f64,
+    objective: impl Objective + 'static,
+    regression: RegressionLoss,
+) -> Trainer<VectorEnv> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
     let reward = move |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
-        Ok(words.rows().map(|word| scale + word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
+        Ok(words
+            .rows()
+            .map(|word| scale + word.iter().filter(|&&letter| letter == 1).count() as f64)
+            .collect())
     };
-    let config = TrainerConfig { batch: 8, source: DataSource::default(), regression, ..TrainerConfig::default() };
+    let config =
+        TrainerConfig { batch: 8, source: DataSource::default(), regression, ..TrainerConfig::default() };
     let policy = policy(&env);
     Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap()
 }
@@ -90,7 +98,8 @@ fn check_recovery(results: &[Result<StepStats>], failed: usize) {
 #[test]
 fn one_bad_gradient_spoils_one_step() {
     for loss in [true, false] {
-        let mut trainer = trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
+        let mut trainer =
+            trainer(0.0, BadSecondCall { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
         let mut results = vec![trainer.step()];
         let before = values(trainer.policy());
         results.push(trainer.step());
@@ -108,8 +117,12 @@ fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     let teacher = Teacher::new(trainer.env(), teacher, TeacherConfig::default()).unwrap();
     trainer = trainer.with_source(0.5, teacher).unwrap();
     let mut results = vec![trainer.step()];
-    let gradient =
-        parameters(trainer.source::<Teacher<Learner>>().unwrap().policy()).iter().next().unwrap().tensor.grad();
+    let gradient = parameters(trainer.source::<Teacher<Learner>>().unwrap().policy())
+        .iter()
+        .next()
+        .unwrap()
+        .tensor
+        .grad();
     let _ = gradient.get(0).fill_(f64::NAN);
     results.extend((0..4).map(|_| trainer.step()));
     check_recovery(&results, 1);
@@ -129,9 +142,14 @@ impl Policy<VectorEnv> for FailsOnce {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let recording = parameters(&self.inner).iter().any(|parameter| parameter.tensor.neg().requires_grad());
+        let recording =
+            parameters(&self.inner).iter().any(|parameter| parameter.tensor.neg().requires_grad());
         if recording && self.differentiated.fetch_add(1, Ordering::SeqCst) == 1 {
-            return Err(Error::Config { setting: "this test", got: "the second time".into(), expected: "an error" });
+            return Err(Error::Config {
+                setting: "this test",
+                got: "the second time".into(),
+                expected: "an error",
+            });
         }
         self.inner.evaluate(env, states, conditions, wants)
     }
@@ -149,10 +167,13 @@ impl Policy<VectorEnv> for FailsOnce {
 fn a_teacher_that_fails_half_way_leaves_no_gradient() {
     let env = word_env(2, 3);
     let teacher = FailsOnce { inner: policy(&env), differentiated: AtomicUsize::new(0) };
-    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
+    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(vec![0.0; words.rows().count()])
+    };
     let source = DataSource::default();
     let config = TrainerConfig { batch: 8, chunk: Some(4), source, ..TrainerConfig::default() };
-    let trainer = Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
     let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
     let mut trainer = trainer.with_source(0.5, teacher).unwrap();
     let mut results = vec![trainer.step()];
@@ -186,10 +207,12 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
     // With clipping the same run makes progress.
     let env = word_env(2, 3);
-    let mut config = TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
+    let mut config =
+        TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
     config.adam.max_norm = Some(10.0);
-    let reward =
-        |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![64.0; words.rows().count()]) };
+    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(vec![64.0; words.rows().count()])
+    };
     let mut clipped =
         Trainer::new(env.clone(), reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
     let log_z = [0, 1, 2].map(|_| clipped.step().unwrap().log_z);
@@ -235,17 +258,24 @@ fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);
     for (chunk, failed) in [(None, 1), (Some(12), 0)] {
         let env = word_env(2, 3);
-        let reward =
-            |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
-        let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
+        let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            Ok(vec![0.0; words.rows().count()])
+        };
+        let config =
+            TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
         let policy = FailsBackwardOnce { inner: policy(&env), calls: AtomicUsize::new(0) };
-        let mut trainer = Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+        let mut trainer =
+            Trainer::new(env.clone(), reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
         let mut results = Vec::new();
         for k in 0..4 {
             let before = values(trainer.policy());
             results.push(trainer.step());
             let same = values(trainer.policy()) == before;
-            assert_eq!((same, trainer.steps_done()), (k == failed, if k < failed { k + 1 } else { k }), "step {k}");
+            assert_eq!(
+                (same, trainer.steps_done()),
+                (k == failed, if k < failed { k + 1 } else { k }),
+                "step {k}"
+            );
             assert!(has_no_gradient(trainer.policy()));
         }
         check_recovery(&results, failed);
@@ -275,13 +305,17 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
 /// A failed first step resets log Z to unset, if it starts at the estimate from the first batch.
 #[test]
 fn a_first_step_that_fails_leaves_log_z_unset() {
-    let mut config =
-        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    let mut config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
     config.estimators.initial_log_z = None;
     let env = word_env(2, 3);
-    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let reward =
-        |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![50.0; words.rows().count()]) };
+    let policy =
+        MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(vec![50.0; words.rows().count()])
+    };
     let objective = BadSecondCall { loss: true, calls: AtomicUsize::new(1) };
     let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(1)).unwrap();

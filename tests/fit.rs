@@ -12,7 +12,8 @@ use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::UniformPolicy;
 use gfn::run::{
-    CountModes, EarlyStop, Fit, FitOutcome, Goal, Metrics, MetricsFile, OnWarning, Record, Validation, Warnings,
+    CountModes, EarlyStop, Fit, FitOutcome, Goal, Metrics, MetricsFile, OnWarning, Record, Validation,
+    Warnings,
 };
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result};
@@ -49,7 +50,8 @@ fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (FitOutcome,
     .unwrap();
     let mut stop = EarlyStop::new("drawn", Goal::Smaller, 50).unwrap();
     let mut metrics = MetricsFile::new(folder.join("metrics.jsonl"));
-    let fit = Fit::new(steps).observe(&mut modes).observe(&mut validation).observe(&mut stop).observe(&mut metrics);
+    let fit =
+        Fit::new(steps).observe(&mut modes).observe(&mut validation).observe(&mut stop).observe(&mut metrics);
     let ended = fit.checkpoint(folder.join("checkpoint"), Some(4)).unwrap().run(trainer).unwrap();
     (ended, modes.tracker().n_modes())
 }
@@ -97,7 +99,10 @@ fn observing_changes_nothing() {
         ["model", "adam", "replay"].map(|section| checkpoint.section(section))
     };
     let (watched, alone) = (kept(&watched, "watched"), kept(&alone, "alone"));
-    assert!(alone.iter().all(|section| !section.is_empty()) && watched == alone, "weights, moments and buffer");
+    assert!(
+        alone.iter().all(|section| !section.is_empty()) && watched == alone,
+        "weights, moments and buffer"
+    );
 }
 
 #[test]
@@ -137,7 +142,8 @@ fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
     // A schedule of zero steps.
     let config = TrainerConfig { lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, ..fresh(8) };
-    let refused = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
+    let refused =
+        words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
     assert!(refused.contains("at least one step"), "{refused}");
     // Learning rate 0 on purpose.
     let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), ..fresh(8) };
@@ -164,9 +170,11 @@ fn a_run_stops_early_without_improvement() {
 #[test]
 fn an_early_stop_on_an_unmeasured_metric_is_refused() {
     let mut trainer = trainer(0);
-    let mut validation = Validation::every(2, |_: &GridTrainer| Ok(Metrics::from([("tv".to_owned(), 0.5)]))).unwrap();
+    let mut validation =
+        Validation::every(2, |_: &GridTrainer| Ok(Metrics::from([("tv".to_owned(), 0.5)]))).unwrap();
     let mut stop = EarlyStop::new("tvv", Goal::Smaller, 2).unwrap();
-    let refused = Fit::new(5).observe(&mut validation).observe(&mut stop).run(&mut trainer).unwrap_err().to_string();
+    let refused =
+        Fit::new(5).observe(&mut validation).observe(&mut stop).run(&mut trainer).unwrap_err().to_string();
     assert!(refused.contains("`tvv`") && refused.contains("\"tv\""), "{refused}");
     assert_eq!(trainer.steps_done(), 2);
 }
@@ -232,7 +240,9 @@ fn an_attachment_outlives_a_run_and_a_resume() {
     let folder = Folder::new("attached");
     let path = folder.join("run");
     let mut first = trainer(0);
-    first.attach("mine", serde_json::json!({ "n": 3 }), vec![("x".into(), tch::Tensor::from_slice(&[1.5]))]).unwrap();
+    first
+        .attach("mine", serde_json::json!({ "n": 3 }), vec![("x".into(), tch::Tensor::from_slice(&[1.5]))])
+        .unwrap();
     let mut stop = EarlyStop::new("loss", Goal::Smaller, 50).unwrap();
     Fit::new(2).observe(&mut stop).checkpoint(&path, None).unwrap().run(&mut first).unwrap();
     let mut second = trainer(1);
@@ -243,6 +253,8 @@ fn an_attachment_outlives_a_run_and_a_resume() {
     second.attach("mine", serde_json::Value::Null, Vec::new()).unwrap();
     assert!(second.attachment("mine").is_none());
     assert!(
-        second.attach("a/b", serde_json::Value::Null, vec![("x".into(), tch::Tensor::from_slice(&[1.5]))]).is_err()
+        second
+            .attach("a/b", serde_json::Value::Null, vec![("x".into(), tch::Tensor::from_slice(&[1.5]))])
+            .is_err()
     );
 }

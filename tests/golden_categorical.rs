@@ -39,8 +39,12 @@ impl Case {
         let mut legal = vec![Vec::new(); n];
         for (t, info) in types.iter().enumerate() {
             let width = info["cols"].as_u64().unwrap() as usize;
-            let owners: Vec<usize> =
-                case["graph_ids"][t].as_array().unwrap().iter().map(|g| g.as_u64().unwrap() as usize).collect();
+            let owners: Vec<usize> = case["graph_ids"][t]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|g| g.as_u64().unwrap() as usize)
+                .collect();
             let row_ptr = (0..=n).map(|g| owners.iter().filter(|&&o| o < g).count()).collect();
             for (row, &owner) in owners.iter().enumerate() {
                 legal[owner].extend(numbers(&case["masks"][t][row]).iter().map(|&m| m != 0.0));
@@ -51,7 +55,8 @@ impl Case {
         for row in &legal {
             slot_ptr.push(slot_ptr.last().unwrap() + row.len());
         }
-        let masks = Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false };
+        let masks =
+            Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false };
         let first_row = masks.blocks.iter().map(|block| block.row_ptr.clone()).collect();
         let logits = (0..types.len()).map(|t| flat(&case["logits"][t])).collect();
         Self { masks, first_row, logits }
@@ -134,7 +139,8 @@ fn check(kind: Kind, tolerance: f64) {
         gradient(name, &dist().logsumexp().sum(kind), &inputs, &case["grad_logsumexp_sum"], tolerance);
         if let Some(other) = case.get("logits_other") {
             let other: Vec<Vec<f64>> = (0..golden.logits.len()).map(|t| flat(&other[t])).collect();
-            let other = GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&other, kind)).unwrap();
+            let other =
+                GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&other, kind)).unwrap();
             let kl = dist().kl(&other).unwrap();
             close(name, &host(&kl), &numbers(&case["kl"]), tolerance);
             gradient(name, &kl.sum(kind), &inputs, &case["grad_kl_sum"], tolerance);
@@ -213,7 +219,8 @@ fn samples_follow_the_behaviour() {
     let masks = Masks::dense(Direction::Forward, 4, vec![true, false, true, true], true).unwrap();
     let logits = [0.3f64, 50.0, -0.7, 1.1];
     let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 4])]).unwrap();
-    let exploration = Exploration::epsilon(0.2).unwrap().with_temperature(2.0).unwrap().with_exit_bias(-0.4).unwrap();
+    let exploration =
+        Exploration::epsilon(0.2).unwrap().with_temperature(2.0).unwrap().with_exit_bias(-0.4).unwrap();
     let tempered: Vec<f64> = [0.3, -0.7, 1.1 - 0.4].iter().map(|l: &f64| (l / 2.0).exp()).collect();
     let total: f64 = tempered.iter().sum();
     let expected: Vec<f64> = tempered.iter().map(|w| 0.8 * w / total + 0.2 / 3.0).collect();
@@ -242,16 +249,23 @@ fn bad_input_is_an_error() {
     assert!(matches!(error, gfn::Error::NoLegalAction { row: 1, .. }));
     let nan = Tensor::from_slice(&[0.0f32, f32::NAN, 0.0, 0.0]).view([2, 2]);
     let dist = GraphActionCategorical::new(masks(), &[nan]).unwrap();
-    assert!(matches!(dist.sample(&[0], &none, &mut Rng::seeded(0)), Err(gfn::Error::NonFinite { row: 0, .. })));
+    assert!(matches!(
+        dist.sample(&[0], &none, &mut Rng::seeded(0)),
+        Err(gfn::Error::NonFinite { row: 0, .. })
+    ));
 }
 
 #[test]
 fn rows_behind_the_last_state_are_refused() {
     let masks = || Masks::dense(Direction::Forward, 2, vec![true, true, true, true], true).unwrap();
     let zeros = Tensor::zeros([2, 2], (Kind::Float, Device::Cpu));
-    for dist in [GraphActionCategorical::uniform(masks()), GraphActionCategorical::new(masks(), &[zeros]).unwrap()] {
+    for dist in
+        [GraphActionCategorical::uniform(masks()), GraphActionCategorical::new(masks(), &[zeros]).unwrap()]
+    {
         let out_of_range = |error| matches!(error, Error::OutOfRange { index: 2, len: 2 });
-        assert!(out_of_range(dist.sample(&[0, 2], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err()));
+        assert!(out_of_range(
+            dist.sample(&[0, 2], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err()
+        ));
         assert!(out_of_range(dist.log_prob(&[0, 2], &Slots(vec![0, 0])).unwrap_err()));
         assert!(out_of_range(dist.log_weights(&[2], &Slots(vec![0])).unwrap_err()));
         assert!(out_of_range(dist.support(&[2]).unwrap_err()));
@@ -264,7 +278,8 @@ fn the_lowest_temperatures_take_the_likeliest_action() {
     for (logits, likeliest) in [([0.5f32, 3.0, -2.0], vec![1u32]), ([-4.0, -1.0, -1.0], vec![1, 2])] {
         for temperature in [1e-3, 1e-300, 1e-307, f64::MIN_POSITIVE / 8.0] {
             let masks = Masks::dense(Direction::Forward, 3, vec![true; 3], true).unwrap();
-            let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 3])]).unwrap();
+            let dist =
+                GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 3])]).unwrap();
             let cold = Exploration::on_policy().with_temperature(temperature).unwrap();
             let Slots(mut drawn) = dist.sample(&[0; 200], &cold, &mut Rng::seeded(0)).unwrap();
             drawn.sort_unstable();
@@ -293,14 +308,16 @@ fn divergences_from_uniform_distributions_lie_with_the_other_one() {
 /// Logits on the host give the same draws, log-probabilities and errors as those of a tensor.
 #[test]
 fn logits_may_lie_on_the_host() {
-    let masks = || Masks::dense(Direction::Forward, 3, vec![true, false, true, true, true, true], true).unwrap();
+    let masks =
+        || Masks::dense(Direction::Forward, 3, vec![true, false, true, true, true, true], true).unwrap();
     let logits = [0.5f32, 9.0, -1.0, 0.0, 2.0, 0.25];
     let host = GraphActionCategorical::on_host(masks(), logits.to_vec()).unwrap();
     let tensor = GraphActionCategorical::new(masks(), &[Tensor::from_slice(&logits).view([2, 3])]).unwrap();
     let rows = [0, 1, 1, 0, 1, 1];
     let explored = Exploration::epsilon(0.1).unwrap();
     for exploration in [Exploration::on_policy(), explored] {
-        let draw = |dist: &GraphActionCategorical| dist.sample(&rows, &exploration, &mut Rng::seeded(1)).unwrap();
+        let draw =
+            |dist: &GraphActionCategorical| dist.sample(&rows, &exploration, &mut Rng::seeded(1)).unwrap();
         assert_eq!(draw(&host), draw(&tensor));
     }
     assert_eq!(host.host_log_probs().unwrap(), tensor.host_log_probs().unwrap());
@@ -339,7 +356,8 @@ fn dense_blocks_are_segments() {
                     let (start, slots) = (dist.legal_offsets()[row], dist.legal_slots());
                     (start..).find(|&k| slots[k] == slot).unwrap() as i64
                 };
-                let entries: Vec<i64> = rows.iter().zip(&slots.0).map(|(&row, &slot)| entry(row, slot)).collect();
+                let entries: Vec<i64> =
+                    rows.iter().zip(&slots.0).map(|(&row, &slot)| entry(row, slot)).collect();
                 dist.log_probs().index_select(0, &Tensor::from_slice(&entries))
             }
         };
@@ -360,8 +378,10 @@ fn logits_are_scaled_state_by_state() {
     let mut reached = false;
     for case in file["cases"].as_array().unwrap() {
         let golden = Case::new(case);
-        let dist =
-            || GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&golden.logits, Kind::Double)).unwrap();
+        let dist = || {
+            GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&golden.logits, Kind::Double))
+                .unwrap()
+        };
         let n = golden.masks.len();
         let factors: Vec<f64> = (0..n).map(|i| 0.3 + i as f64).collect();
         let scale = Tensor::from_slice(&factors).set_requires_grad(true);

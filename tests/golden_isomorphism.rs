@@ -57,7 +57,9 @@ impl Case {
 
     fn permits(&self, graph: &GraphState) -> bool {
         match self.kind.as_str() {
-            "connected simple graphs" => petgraph::algo::connected_components(graph.as_undirected().unwrap()) == 1,
+            "connected simple graphs" => {
+                petgraph::algo::connected_components(graph.as_undirected().unwrap()) == 1
+            }
             "DAGs" => petgraph::algo::toposort(graph.as_directed().unwrap(), None).is_ok(),
             _ => true,
         }

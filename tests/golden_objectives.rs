@@ -60,7 +60,8 @@ impl Inputs {
         let leaves: Vec<Tensor> = self.leaves.iter().map(leaf).collect();
         let n = self.log_reward.len() as i64;
         let of = |k: usize| leaves[k].shallow_clone();
-        let mut scores = Scores::new(self.offsets.clone(), of(0), of(1), Tensor::from_slice(&self.log_reward));
+        let mut scores =
+            Scores::new(self.offsets.clone(), of(0), of(1), Tensor::from_slice(&self.log_reward));
         scores.set(Quantity::LogFlow, of(2)).unwrap();
         scores.set(Quantity::LogExit, of(3)).unwrap();
         scores.set(Quantity::LogInflow, of(4)).unwrap();
@@ -72,7 +73,8 @@ impl Inputs {
         let mut change = vec![0.0; self.state_log_reward.len()];
         for ends in self.offsets.windows(2) {
             // The last row of a trajectory is its exit.
-            (ends[0]..ends[1] - 1).for_each(|t| change[t] = self.state_log_reward[t + 1] - self.state_log_reward[t]);
+            (ends[0]..ends[1] - 1)
+                .for_each(|t| change[t] = self.state_log_reward[t + 1] - self.state_log_reward[t]);
         }
         scores.set(Quantity::LogRewardChange, Tensor::from_slice(&change)).unwrap();
         (scores, leaves)
@@ -84,7 +86,8 @@ impl Inputs {
 }
 
 fn subtb(name: &str) -> SubTrajectoryBalance {
-    let (kind, lambda) = name.split_once(':').map_or((name, 1.0), |(kind, lambda)| (kind, lambda.parse().unwrap()));
+    let (kind, lambda) =
+        name.split_once(':').map_or((name, 1.0), |(kind, lambda)| (kind, lambda.parse().unwrap()));
     let weighting = match kind {
         "DB" => Weighting::Db,
         "ModifiedDB" => Weighting::ModifiedDb,
@@ -221,7 +224,8 @@ fn trust_pcl_is_relative_trajectory_balance_in_other_units() {
         let scores = Inputs::new(&case).scores().0;
         let alpha = 0.7;
         let pcl = TrustPcl::new(alpha).unwrap();
-        let relative = RelativeTrajectoryBalance::new(1.0 / alpha).unwrap().residuals(&scores).unwrap().values;
+        let relative =
+            RelativeTrajectoryBalance::new(1.0 / alpha).unwrap().residuals(&scores).unwrap().values;
         let difference = pcl.residuals(&scores).unwrap().values - relative * alpha;
         assert!(difference.abs().max().double_value(&[]) < 1e-12);
         assert_eq!(pcl.soft_value(&scores).unwrap(), scores.get(Quantity::LogZ).unwrap() * alpha);

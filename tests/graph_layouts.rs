@@ -33,7 +33,12 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("DIMACS", "c 1dc.4-like: DIMACS in a .txt\np edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS without comments", "p edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS of colours, CRLF", "p col 4 3 \r\ne 1 2\r\ne 2 1\r\ne 3 4\r\n", "1-2 3-4", false),
-    ("DIMACS with comments between", "c one\np edge 6 3\nc two\ne 1 2\ne 2 3\ne 3 5\n", "1-2 2-3 3-5 4 6", false),
+    (
+        "DIMACS with comments between",
+        "c one\np edge 6 3\nc two\ne 1 2\ne 2 3\ne 3 5\n",
+        "1-2 2-3 3-5 4 6",
+        false,
+    ),
     ("DIMACS called edges", "p edges 3 2\ne 1 2\ne 2 3", "1-2 2-3", false),
     ("DIMACS with weights", "p edge 4 3\ne 1 2 5\ne 2 3 7\ne 3 4 1\n", "1-2 2-3 3-4", true),
     ("DIMACS of shortest paths", "p sp 4 3\na 1 2 5\na 2 3 7\na 3 4 1\n", "1-2 2-3 3-4", true),
@@ -71,7 +76,12 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("matrix of two nodes", "0 1\n1 0\n", "0-1", false),
     // Adjacency lists.
     ("adjacency list of networkx", "#c.py\n# GMT\n# \n0 1 3\n1 2\n2 3\n3\n", "0-1 0-3 1-2 2-3", false),
-    ("adjacency list of names", "Anna Bert Cem\nBert Cem\nCem\nDora\n", "Anna-Bert Anna-Cem Bert-Cem Dora", false),
+    (
+        "adjacency list of names",
+        "Anna Bert Cem\nBert Cem\nCem\nDora\n",
+        "Anna-Bert Anna-Cem Bert-Cem Dora",
+        false,
+    ),
     ("adjacency list, both ways", "0 1 3\n1 0 2\n2 1 3\n3 2 0\n", "0-1 0-3 1-2 2-3", false),
     // A header above names or numbers.
     ("header", "source,target\nAnna,Bert\nBert,Cem\n", "Anna-Bert Bert-Cem", false),
@@ -105,8 +115,14 @@ fn each_format_is_read_for_what_it_is() {
             fs::write(&path, text).unwrap();
             assert_eq!(Instances::read_named(&path).unwrap(), named, "{name}");
             // Lists of graphs have numbered nodes without names.
-            if named.names.iter().all(|name| name.parse::<u64>().is_ok()) && !text.to_lowercase().contains("source") {
-                assert_eq!(Instances::read(&path).unwrap().graphs(), std::slice::from_ref(&named.graph), "{name}");
+            if named.names.iter().all(|name| name.parse::<u64>().is_ok())
+                && !text.to_lowercase().contains("source")
+            {
+                assert_eq!(
+                    Instances::read(&path).unwrap().graphs(),
+                    std::slice::from_ref(&named.graph),
+                    "{name}"
+                );
             }
         }
     }
@@ -116,7 +132,12 @@ fn each_format_is_read_for_what_it_is() {
 #[test]
 fn lists_of_edges_are_still_read() {
     let cases = [
-        ("SNAP", "# Nodes: 3 Edges: 4\n# FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n88\t30\n", "30-88 7-30", false),
+        (
+            "SNAP",
+            "# Nodes: 3 Edges: 4\n# FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n88\t30\n",
+            "30-88 7-30",
+            false,
+        ),
         ("weights", "0 1 0.5\n1 2 3\n2 0 1e-3\n", "0-1 0-2 1-2", true),
         ("weights of 1", "0 1 1\n1 2 1\n2 0 1\n", "0-1 0-2 1-2", false),
         ("weights that are nodes", "1 2 3\n2 3 4\n1 4 2\n", "1-2 1-4 2-3", true),
@@ -148,7 +169,11 @@ fn lists_of_edges_are_still_read() {
 #[test]
 fn formats_that_are_not_read_are_named() {
     let cases = [
-        ("%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n4 4 3\n2 1\n3 2\n4 3\n", 1, "Matrix Market"),
+        (
+            "%%MatrixMarket matrix coordinate pattern symmetric\n% a comment\n4 4 3\n2 1\n3 2\n4 3\n",
+            1,
+            "Matrix Market",
+        ),
         ("% sym unweighted\n% 3 4 4\n1 2\n2 3\n3 4\n", 1, "KONECT"),
         ("% header\n1 2\n2 3\n", 1, "KONECT"),
         ("graph [\n  node [\n    id 0\n  ]\n]\n", 1, "GML"),
@@ -211,7 +236,10 @@ fn dimacs_needs_its_first_line() {
     let path = folder.join("graph.col");
     fs::write(&path, "c a path\ne 1 2\ne 2 3\n").unwrap();
     for error in [Instances::read(&path).unwrap_err(), Instances::read_named(&path).unwrap_err()] {
-        assert!(error.to_string().starts_with("line 2: an edge before the line `p KIND NODES EDGES`"), "{error}");
+        assert!(
+            error.to_string().starts_with("line 2: an edge before the line `p KIND NODES EDGES`"),
+            "{error}"
+        );
     }
     // Comments may have any encoding.
     fs::write(&path, b"c \xff\np edge 3 1\ne 1 2\n").unwrap();

@@ -8,11 +8,14 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Reals, Rows, VectorEnv, VectorStates};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{
-    BackwardPolicy, Embeddings, Engine, GraphNet, GraphNetConfig, Linear, MlpConfig, Scope, TensorTorso, Torso,
+    BackwardPolicy, Embeddings, Engine, GraphNet, GraphNetConfig, Linear, MlpConfig, Scope, TensorTorso,
+    Torso,
 };
 use gfn::objective::Quantities;
 use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
-use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::policy::{
+    Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior,
+};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Teacher, TeacherConfig};
@@ -85,7 +88,8 @@ impl Policy<GraphEnv> for LogitPolicy {
                 // exit.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
-                let first = of_graph.as_ref().filter(|_| rows == n as i64).map_or(first, Tensor::shallow_clone);
+                let first =
+                    of_graph.as_ref().filter(|_| rows == n as i64).map_or(first, Tensor::shallow_clone);
                 if direction == self.1 && rows > 0 { zeros.slice_scatter(&first, 1, 0, 1, 1) } else { zeros }
             });
             let blocks: Vec<Tensor> = blocks.collect();
@@ -183,9 +187,17 @@ fn policies_are_checked_on_long_trajectories_too() {
             mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
             ..MlpPolicyConfig::default()
         };
-        let policy = MlpPolicy::new(&env, KHot::new(spins, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+        let policy =
+            MlpPolicy::new(&env, KHot::new(spins, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
         let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-        let made = Trainer::new(env, zero, BatchSizePolicy(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
+        let made = Trainer::new(
+            env,
+            zero,
+            BatchSizePolicy(policy.unwrap()),
+            TrajectoryBalance,
+            config,
+            Rng::seeded(0),
+        );
         let message = made.map(|_| ()).unwrap_err().to_string();
         assert!(message.contains("judges each state by itself"), "{spins}: {message}");
     }
@@ -216,9 +228,16 @@ impl TensorTorso for Degrees {
         let x = x.index_add(0, &ends, &Tensor::ones([ends.size()[0], 1], (Kind::Float, Device::Cpu)));
         let none = None::<Tensor>;
         let x = match self.norm {
-            Norm::Batch => {
-                x.batch_norm(none.as_ref(), none.as_ref(), none.as_ref(), none.as_ref(), true, 0.1, 1e-5, false)
-            }
+            Norm::Batch => x.batch_norm(
+                none.as_ref(),
+                none.as_ref(),
+                none.as_ref(),
+                none.as_ref(),
+                true,
+                0.1,
+                1e-5,
+                false,
+            ),
             Norm::Fixed => (x - 1.0) / 2.0,
             Norm::Dropout => x.dropout(0.5, true),
         };
@@ -233,9 +252,17 @@ impl TensorTorso for Degrees {
 fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
     let with = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
-        let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
-        let net =
-            GraphNet::with_tensor_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let torso =
+            |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
+        let net = GraphNet::with_tensor_torso(
+            &ring(),
+            torso,
+            config,
+            Device::Cpu,
+            Kind::Float,
+            &mut Rng::seeded(2),
+        )
+        .unwrap();
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
     };
@@ -246,19 +273,24 @@ fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
 
 #[test]
 fn a_prior_is_checked_too() {
-    let with = |logit: Logit| train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(logit, Direction::Forward) });
+    let with = |logit: Logit| {
+        train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(logit, Direction::Forward) })
+    };
     with(Logit::Edges).unwrap();
     check_refused(with(Logit::MeanEdges), "of the prior");
     // The backward policy of a prior is never used.
-    train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) }).unwrap();
+    train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) })
+        .unwrap();
 }
 
 #[test]
 fn a_teacher_is_checked_too() {
     let net = |norm: Norm| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
-        let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
-        GraphNet::with_tensor_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap()
+        let torso =
+            |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
+        GraphNet::with_tensor_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2))
+            .unwrap()
     };
     let with = |norm: Norm| {
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
@@ -288,7 +320,8 @@ impl Torso for Labels {
     fn embed<E: Engine>(&self, engine: &E, _: Option<&E::Rows>) -> Result<Embeddings<E::Rows>> {
         let is_on_host = type_name::<E::Rows>() != type_name::<Tensor>();
         let factor = if is_on_host { self.on_host } else { 1.0 };
-        let nodes: Vec<f64> = engine.arrays().labels.iter().flat_map(|&label| [factor * f64::from(label); 8]).collect();
+        let nodes: Vec<f64> =
+            engine.arrays().labels.iter().flat_map(|&label| [factor * f64::from(label); 8]).collect();
         let graphs = vec![0.0; engine.arrays().len() * 8];
         Ok(Embeddings { nodes: engine.rows(&nodes, 8), graphs: engine.rows(&graphs, 8) })
     }
@@ -299,7 +332,8 @@ fn a_form_on_the_host_that_is_another_policy_is_refused() {
     let with = |on_host: f64| {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
         let torso = |_: &mut Scope<'_>| Labels { on_host };
-        let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2))
+            .unwrap();
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
     };
@@ -314,7 +348,8 @@ fn a_form_on_the_host_that_is_another_policy_is_refused() {
 fn policies_over_points_pass_the_checks() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let policy =
-        BoxPolicy::new(&env, BoxPolicyConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
+        BoxPolicy::new(&env, BoxPolicyConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(3))
+            .unwrap();
     let reward = |states: &Reals, _: Option<&Tensor>| zero(states, None);
     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(1)).unwrap();
 }

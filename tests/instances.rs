@@ -8,7 +8,9 @@ use gfn::graph::{
 };
 use gfn::metrics::{Distances, estimate_log_z, pruned_distribution};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
-use gfn::objective::{DetailedBalance, LogPartitionVariance, ModifiedDetailedBalance, Objective, TrajectoryBalance};
+use gfn::objective::{
+    DetailedBalance, LogPartitionVariance, ModifiedDetailedBalance, Objective, TrajectoryBalance,
+};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
@@ -35,8 +37,11 @@ fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 
 fn trainer(objective: impl Objective + 'static) -> Trainer<Edges> {
     let (env, mut rng) = (env(), Rng::seeded(3));
-    let network =
-        GraphNetConfig { embedding: 32, estimators: EstimatorsConfig::with_flow(true), ..GraphNetConfig::default() };
+    let network = GraphNetConfig {
+        embedding: 32,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..GraphNetConfig::default()
+    };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     Trainer::new(env, reward, GraphPolicy(net), objective, config, rng).unwrap()
@@ -77,7 +82,8 @@ fn instances_keep_their_numbers_all_the_way() {
         for paths in [true, false] {
             let make = || {
                 let buffer =
-                    buffer(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap();
+                    buffer(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform })
+                        .unwrap();
                 if paths { buffer } else { buffer.terminal_only() }
             };
             let (mut buffer, mut restored) = (make(), make());
@@ -149,7 +155,10 @@ fn instances_that_lead_to_the_same_graph_are_refused() {
     let env = GraphEnv::new(Free, actions, bare.clone()).unwrap();
     let env = env.with_instances(vec![bare, joined]).unwrap();
     let error = env.check_laws().unwrap_err().to_string();
-    assert!(error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"), "{error}");
+    assert!(
+        error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"),
+        "{error}"
+    );
 }
 
 /// Short random trajectories in large graphs hardly ever find the other graph's edge.
@@ -168,7 +177,9 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
         let check = |class| {
             let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(most));
             let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, n) };
-            let env = GraphEnv::new(Free, actions, start(0, false)).and_then(|env| env.with_schema(schema)).unwrap();
+            let env = GraphEnv::new(Free, actions, start(0, false))
+                .and_then(|env| env.with_schema(schema))
+                .unwrap();
             env.with_instances(vec![start(class, true), start(0, false)]).unwrap().check_laws()
         };
         check(1).unwrap();
@@ -182,9 +193,17 @@ struct Sizes;
 
 impl Reward<GraphStates> for Sizes {
     fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        Ok(states.graphs().iter().map(|graph| 0.5 * graph.n_nodes() as f64 + 0.7 * graph.n_edges() as f64).collect())
+        Ok(states
+            .graphs()
+            .iter()
+            .map(|graph| 0.5 * graph.n_nodes() as f64 + 0.7 * graph.n_edges() as f64)
+            .collect())
     }
-    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &GraphStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }

@@ -57,7 +57,8 @@ fn child() {
     }
     let steps = if mode == "after" || mode == "own" { EVERY } else { STEPS };
     let fit = Fit::new(steps).observe(&mut metrics).observe(&mut stuck);
-    let ended = fit.checkpoint(&checkpoint, Some(EVERY)).unwrap().stop_on_interrupt().run(&mut trainer).unwrap();
+    let ended =
+        fit.checkpoint(&checkpoint, Some(EVERY)).unwrap().stop_on_interrupt().run(&mut trainer).unwrap();
     fs::write(folder.join("ended"), format!("{ended:?}")).unwrap();
     if mode == "after" {
         sleep(PATIENCE);
@@ -83,7 +84,10 @@ fn reset_sigint() {
 fn start(folder: &Folder, mode: &str) -> Child {
     fs::remove_file(folder.join("ended")).ok();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "interrupted::child", "--ignored", "--nocapture"]).env(FOLDER, &folder.0).env(MODE, mode);
+    command
+        .args(["--exact", "interrupted::child", "--ignored", "--nocapture"])
+        .env(FOLDER, &folder.0)
+        .env(MODE, mode);
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -140,7 +144,8 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
         // After the lines of the previous run: a signal before the loop starts ends a process as usual.
         let target = logged_steps(&broken).last().unwrap_or(&0) + 1 + rng.below(3 * EVERY);
         let mut child = start(&broken, "train");
-        let runs = wait_until(&mut child, || logged_steps(&broken).last().is_some_and(|&last| last >= target));
+        let runs =
+            wait_until(&mut child, || logged_steps(&broken).last().is_some_and(|&last| last >= target));
         assert!(runs, "round {round}: the run ended before step {target}");
         // In the middle of the step, or of saving.
         sleep(Duration::from_micros(rng.below(8_000) as u64));
@@ -156,7 +161,11 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
         assert_eq!(steps, (1..=last).collect::<Vec<_>>(), "round {round}: every step once");
         if polite {
             assert!(status.success(), "round {round}: {status}");
-            assert_eq!((read_ended(&broken), kept), (format!("{:?}", FitOutcome::Interrupted), last), "round {round}");
+            assert_eq!(
+                (read_ended(&broken), kept),
+                (format!("{:?}", FitOutcome::Interrupted), last),
+                "round {round}"
+            );
         } else {
             assert_eq!(status.signal(), Some(9), "round {round}");
             assert!(last - kept <= EVERY, "round {round}: {kept} of {last} steps are left");

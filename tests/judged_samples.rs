@@ -30,7 +30,9 @@ fn points(text: &str) -> ReadSamples<Vec<u16>> {
     read_samples(text, true, &|line| {
         let words = line.split([',', ' ']).filter(|word| !word.is_empty());
         let point: Option<Vec<u16>> = words.map(|word| word.parse().ok()).collect();
-        point.filter(|point| point.len() == 2).ok_or_else(|| Error::config("a point", line, "two whole numbers"))
+        point
+            .filter(|point| point.len() == 2)
+            .ok_or_else(|| Error::config("a point", line, "two whole numbers"))
     })
 }
 
@@ -67,7 +69,12 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
     ];
     for (text, n_valid, n_invalid, note) in cases {
         let samples = points(text);
-        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
+        assert_eq!(
+            (samples.rows.len(), samples.n_invalid),
+            (n_valid, n_invalid),
+            "{text:?}: {:?}",
+            samples.notes
+        );
         let notes = samples.notes.join("; ");
         assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{text:?}: {notes}");
     }
@@ -86,7 +93,12 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
     ];
     for (text, n_valid, n_invalid) in cases {
         let samples = molecules(text);
-        assert_eq!((samples.rows.len(), samples.n_invalid), (n_valid, n_invalid), "{text:?}: {:?}", samples.notes);
+        assert_eq!(
+            (samples.rows.len(), samples.n_invalid),
+            (n_valid, n_invalid),
+            "{text:?}: {:?}",
+            samples.notes
+        );
     }
 }
 
@@ -107,7 +119,8 @@ fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
 fn alignments_are_fasta_or_named() {
     let path = Path::new("a.txt");
     let species = fasta(path, ";a comment\n>A first\r\nACG\r\n; another\r\nT\r\n\r\n>B\nACGA\n").unwrap();
-    let expected = [("A first", "ACGT"), ("B", "ACGA")].map(|(name, letters)| (name.to_owned(), letters.to_owned()));
+    let expected =
+        [("A first", "ACGT"), ("B", "ACGA")].map(|(name, letters)| (name.to_owned(), letters.to_owned()));
     assert_eq!(species, expected);
     for (text, format) in [
         ("4 4\nA ACGT\nB ACGA\nC TCGA\nD TCGT\n", "the alignment is PHYLIP"),

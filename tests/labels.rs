@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::Env;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, MoveMask, PerGraph, Reverse, Scaffold, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, GraphStates, MoveMask, PerGraph, Reverse, Scaffold, Semantics,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::Quantities;
@@ -78,8 +78,8 @@ fn rules_that_see_labels_are_refused_by_name() {
             env_with_rules(ByLabel, Semantics::UpToIsomorphism, max_nodes),
             env_with_rules(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
         );
-        let back =
-            env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
+        let back = env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes)
+            .with_backward(BackwardRule::ByType);
         let rules = "out of the rules";
         check_refused(
             edges.check_laws(),
@@ -108,7 +108,8 @@ fn rules_that_see_labels_are_refused_by_name() {
 /// The distinguished initial nodes 0 and 1 may be used by rules.
 #[test]
 fn rules_may_use_distinguished_nodes() {
-    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let actions =
+        || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let (schema, start) =
         (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
     let env = || {
@@ -163,12 +164,16 @@ fn rewards_that_see_labels_are_refused() {
 #[test]
 fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
-    let config = GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 3) };
+    let config = GraphBuildingConfig {
+        growth: Growth::Attached,
+        ..GraphBuildingConfig::new(GraphKind::Undirected, 3)
+    };
     for seed in 0..20 {
         let env = GraphBuilding::new(config.clone()).unwrap().into_env();
         let net = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
-        let reward = PerGraph(|graph: &GraphState| if graph.n_nodes() > 0 { graph.degree(0) as f64 } else { 0.0 });
+        let reward =
+            PerGraph(|graph: &GraphState| if graph.n_nodes() > 0 { graph.degree(0) as f64 } else { 0.0 });
         let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
         let (policy, rng) = (GraphPolicy(net), Rng::seeded(seed));
         let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
@@ -182,10 +187,12 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
 #[test]
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
-    let reward = PerGraph(|graph: &GraphState| if LARGE.load(Relaxed) && graph.has_edge(0, 1) { 3.0 } else { 0.0 });
+    let reward =
+        PerGraph(|graph: &GraphState| if LARGE.load(Relaxed) && graph.has_edge(0, 1) { 3.0 } else { 0.0 });
     let env = env_with_rules(Free, Semantics::UpToIsomorphism, 9);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
+    let mut trainer =
+        Trainer::new(env, reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
     for _ in 0..5 {
         trainer.step().unwrap();
     }
@@ -210,7 +217,8 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
 #[test]
 fn networks_of_another_initial_graph_are_refused() {
     let from = |n: usize| {
-        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+        let actions =
+            ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n))
             .and_then(|env| env.with_schema(GraphSchema::plain(kind, 9)))
@@ -222,9 +230,11 @@ fn networks_of_another_initial_graph_are_refused() {
         GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
     };
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
-    let net =
-        |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
+    let net = |n: usize| {
+        GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
+    };
+    let words =
+        ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
     check_refused(evaluate(&net(2), &from(0)), &words);
     check_refused(evaluate(&net(3), &from(2)), &words);
     evaluate(&net(2), &from(2)).unwrap();
@@ -235,11 +245,20 @@ fn networks_of_another_initial_graph_are_refused() {
         GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap()
     };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+        let net = GraphNet::new(
+            &fixed(semantics, 5),
+            config.clone(),
+            Device::Cpu,
+            Kind::Float,
+            &mut Rng::seeded(0),
+        );
         evaluate(&net.unwrap(), &fixed(semantics, 3)).unwrap();
     }
     let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
-    check_refused(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
+    check_refused(
+        GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()),
+        &words,
+    );
 }
 
 /// Rules that claim |Aut| = 1.
@@ -253,7 +272,8 @@ impl GraphRules for NoSymmetry {
 
 fn train(env: GraphEnv) -> Result<()> {
     let reward = PerGraph(|_: &GraphState| 0.0);
-    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).map(|_| ())
+    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
+        .map(|_| ())
 }
 
 #[test]
@@ -282,11 +302,13 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         GraphEnv::new(Free, actions(ActionSet::new(semantics)), start(edges)).unwrap()
     };
     let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::free(1, 4)));
-    let both: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 4)));
+    let both: fn(ActionSet) -> ActionSet =
+        |set| set.with(Reverse(AddEdge::new(1))).with(Reverse(AddNode::free(1, 4)));
     let hanging: fn(ActionSet) -> ActionSet = |set| set.with(Reverse(AddNode::attached(1, 1, 4)));
     let all = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
-        let words = ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
+        let words =
+            ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
         let env = of(Semantics::UpToIsomorphism, actions, edges);
         check_refused(train(env.clone()), &words);
         check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);

@@ -4,8 +4,8 @@
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, Node,
-    Semantics, labelled_key,
+    ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Node, Semantics, labelled_key,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::Quantities;
@@ -72,7 +72,10 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
         [1, 2, 5, 40].map(|a: usize| log_probs[2 * a] - log_probs[0])
     };
     let (small, large) = (relative(&path(BORDER - 20)), relative(&path(BORDER + 20)));
-    assert!(small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)), "{small:?} {large:?}");
+    assert!(
+        small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)),
+        "{small:?} {large:?}"
+    );
     // Otherwise all outputs would be equal.
     assert!(small[0].abs() > 1e-3, "{small:?}");
 }
@@ -111,5 +114,8 @@ fn directed_graphs_with_classes_of_edges_are_edited() {
     // Removing the last node with its edges gives the original graph.
     other.remove_node(2_049).unwrap();
     let rest = [(2_048, 5, Edge::of_class(1))];
-    assert_eq!(other, GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n - 1], &rest).unwrap());
+    assert_eq!(
+        other,
+        GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n - 1], &rest).unwrap()
+    );
 }

@@ -7,8 +7,8 @@ use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
 use gfn::examples::Positions;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState,
+    GraphStates, Node, Semantics,
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::TrajectoryBalance;
@@ -58,7 +58,9 @@ fn message<T>(result: Result<T>) -> String {
 
 /// Checks that a message about a leak names the check, the move, both graphs and a remedy.
 fn check_words(found: &str) {
-    for words in ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"] {
+    for words in
+        ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"]
+    {
         assert!(found.contains(words), "{words}: {found}");
     }
 }
@@ -174,9 +176,9 @@ impl Env for BackwardCycle {
 impl DiscreteEnv for BackwardCycle {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         let legal = |x: u32, slot: u32| {
-            MOVES
-                .iter()
-                .any(|&(from, to, s)| s == slot && if direction == Direction::Forward { from == x } else { to == x })
+            MOVES.iter().any(|&(from, to, s)| {
+                s == slot && if direction == Direction::Forward { from == x } else { to == x }
+            })
         };
         let rows = states.0.iter().flat_map(|&x| (0..3).map(move |slot| legal(x, slot)));
         Masks::dense(direction, 3, rows.collect(), false).unwrap()
@@ -196,12 +198,16 @@ impl EnumerableEnv for BackwardCycle {
 #[test]
 fn backward_cycles_are_found() {
     let found = message(check_env(&BackwardCycle, Budget::thorough().with_walks(5), &mut Rng::seeded(0)));
-    let words =
-        "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead round and round";
+    let words = "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead \
+        round and round";
     assert!(found.contains(words), "{found}");
-    let reward = |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
+    let reward =
+        |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
     let space = StateGraph::build(&BackwardCycle, 100).unwrap();
     let found = message(space.exact_flows(&BackwardCycle, &UniformPolicy, &reward, None));
     // Half of the only object's reward flows to position 10.
-    assert!(found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"), "{found}");
+    assert!(
+        found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"),
+        "{found}"
+    );
 }

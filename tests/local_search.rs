@@ -53,7 +53,9 @@ fn metropolis_hastings_samples_a_density() {
     let (env, reward, policy) = (BoxEnv::cartesian(1, 0.3).unwrap(), BoxReward::default(), BoxUniform);
     let bins = |points: &Reals| {
         let mut shares = vec![0.0; BINS];
-        points.rows().for_each(|x| shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64);
+        points
+            .rows()
+            .for_each(|x| shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64);
         shares
     };
     // The reward is constant within each bin.
@@ -122,7 +124,8 @@ fn known_rewards_are_not_computed_again() {
     // A trainer knows the rewards of its samples, and scores trajectories with recorded rewards.
     let config = TrainerConfig { batch: n, local_search: Some(setting), ..TrainerConfig::default() };
     let objective = LogPartitionVariance;
-    let mut trainer = Trainer::new(grid.env(), reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer =
+        Trainer::new(grid.env(), reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
     trainer.step().unwrap();
     assert_eq!(calls.load(Ordering::Relaxed), n * (1 + rounds));
     assert_eq!(trainer.reward_calls(), (n * (1 + rounds)) as u64);

@@ -51,9 +51,11 @@ fn log_z_starts_at_the_importance_estimate_of_the_first_batch() {
         let mut trainer = trainer(learner(None), TrainerConfig { chunk, ..fresh(16) });
         let started = first_log_z(&mut trainer);
         let scores =
-            score(&words(), &high_reward, &learner(None), trainer.latest().unwrap(), Quantities::NONE).unwrap();
+            score(&words(), &high_reward, &learner(None), trainer.latest().unwrap(), Quantities::NONE)
+                .unwrap();
         let [log_pf, log_pb] = [&scores.log_pf, &scores.log_pb].map(|rows| to_host(&scores.sums(rows)));
-        let weights: Vec<f64> = (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
+        let weights: Vec<f64> =
+            (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
         assert!(is_close(started, importance_log_z(&weights).unwrap().log_z), "{started}");
         // The estimate is made only once.
         assert!((first_log_z(&mut trainer) - started).abs() < 0.11);
@@ -69,11 +71,18 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = || GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let (reward, batch) = (ColoredGraphReward::default(), fresh(64));
-    let trained = Trainer::new(env.clone(), reward, GraphPolicy(net()), TrajectoryBalance, batch, Rng::seeded(1));
+    let trained =
+        Trainer::new(env.clone(), reward, GraphPolicy(net()), TrajectoryBalance, batch, Rng::seeded(1));
     let mut trainer = trained.unwrap();
     let started = first_log_z(&mut trainer);
-    let scores =
-        score(&env, &reward, &GraphPolicy(net()), trainer.latest().unwrap(), Quantities::from(Quantity::LogZ)).unwrap();
+    let scores = score(
+        &env,
+        &reward,
+        &GraphPolicy(net()),
+        trainer.latest().unwrap(),
+        Quantities::from(Quantity::LogZ),
+    )
+    .unwrap();
     let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
     let of = |log_reward: &Tensor| {
         let weights: Vec<f64> = to_host(log_reward).iter().zip(&ratio).map(|(r, ratio)| r + ratio).collect();
@@ -134,7 +143,8 @@ fn replicas_start_at_the_estimate_of_all() {
         let own: Trajectories<VectorEnv> = trainer.latest().unwrap().clone();
         let scores = score(&words(), &high_reward, &learner(None), &own, Quantities::NONE)?;
         let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
-        let weights: Vec<f64> = to_host(&scores.log_reward).iter().zip(ratio).map(|(r, ratio)| r + ratio).collect();
+        let weights: Vec<f64> =
+            to_host(&scores.log_reward).iter().zip(ratio).map(|(r, ratio)| r + ratio).collect();
         started.lock().unwrap().push((log_z, weights));
         Ok(())
     })

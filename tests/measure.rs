@@ -60,7 +60,11 @@ impl Reward<GraphStates> for Size {
     fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Ok(states.graphs().iter().map(size).collect())
     }
-    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &GraphStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }
@@ -74,8 +78,12 @@ fn close(what: &str, found: &[f64], expected: &[f64]) {
 #[test]
 fn the_checker_counts_forms() {
     check_env(&colour_symmetric(false), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    let error = check_env(&colour_symmetric(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap_err();
-    assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"), "{error}");
+    let error = check_env(&colour_symmetric(true), Budget::thorough().with_walks(30), &mut Rng::seeded(0))
+        .unwrap_err();
+    assert!(
+        matches!(error, Error::Contract { .. }) && error.to_string().contains("log_multiplicity"),
+        "{error}"
+    );
 }
 
 /// Target, exact policy and estimates give each object R / Z, where Z sums over objects.
@@ -124,7 +132,8 @@ fn every_reward_gets_the_measure() {
     let env = colour_symmetric(false);
     let drawn = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap();
     let measure = |states: &GraphStates| -> Vec<f64> {
-        let of = |state: &GraphState| env.log_automorphisms(state).unwrap() - (forms(state).len() as f64).ln();
+        let of =
+            |state: &GraphState| env.log_automorphisms(state).unwrap() - (forms(state).len() as f64).ln();
         states.graphs().iter().map(of).collect()
     };
     let of_ends = measure(drawn.terminal_states());
@@ -155,12 +164,17 @@ fn every_reward_gets_the_measure() {
     for (what, reward, trajectories) in all {
         let scores = score(&env, reward, &UniformPolicy, trajectories, Quantities::NONE).unwrap();
         let raw = to_host(&scores.raw_log_reward);
-        close(what, &raw, &reward.log_reward(trajectories.terminal_states(), trajectories.conditions()).unwrap());
+        close(
+            what,
+            &raw,
+            &reward.log_reward(trajectories.terminal_states(), trajectories.conditions()).unwrap(),
+        );
         let expected: Vec<f64> = raw.iter().zip(&of_ends).map(|(raw, measure)| raw + measure).collect();
         close(what, &to_host(&scores.log_reward), &expected);
     }
     let scores =
-        score(&env, &Size, &UniformPolicy, &drawn, Quantity::StateLogReward | Quantity::LogRewardChange).unwrap();
+        score(&env, &Size, &UniformPolicy, &drawn, Quantity::StateLogReward | Quantity::LogRewardChange)
+            .unwrap();
     close("partial", &to_host(scores.need(Quantity::StateLogReward, "test").unwrap()), &partial);
     let exit = drawn.is_exit();
     let change = |row: usize| if exit[row] { 0.0 } else { partial[row + 1] - partial[row] };
@@ -174,7 +188,11 @@ fn local_search_keeps_the_shares_of_objects() {
     let graph = StateGraph::build(&env, 1_000).unwrap();
     // The two objects of one state have half of the target; without the measure it would be a third.
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
-        Ok(states.graphs().iter().map(|state| if forms(state).len() == 1 { 3.5_f64.ln() } else { 0.0 }).collect())
+        Ok(states
+            .graphs()
+            .iter()
+            .map(|state| if forms(state).len() == 1 { 3.5_f64.ln() } else { 0.0 })
+            .collect())
     };
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let setting = LocalSearch { rounds: 15, max_back: 4, acceptance: Acceptance::MetropolisHastings };

@@ -8,9 +8,9 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
-    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance, Objective,
-    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow, TrajectoryBalance,
-    TrajectoryLikelihood, WithBackward,
+    Advantage, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
+    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
+    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
@@ -32,8 +32,14 @@ impl Reward<VectorStates> for Split {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         count(states, conditions)
     }
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
-        Ok(Some(count(states, conditions)?.into_iter().map(|log_r| self.share * log_r + self.shift).collect()))
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
+        Ok(Some(
+            count(states, conditions)?.into_iter().map(|log_r| self.share * log_r + self.shift).collect(),
+        ))
     }
 }
 
@@ -46,7 +52,8 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
             ..MlpPolicyConfig::default()
         });
         let objective = ModifiedDetailedBalance::default();
-        let mut trainer = Trainer::new(words(), reward, policy, objective, fresh(32), Rng::seeded(1)).unwrap();
+        let mut trainer =
+            Trainer::new(words(), reward, policy, objective, fresh(32), Rng::seeded(1)).unwrap();
         if conditions {
             trainer = trainer.with_conditions(|n: usize, rng: &mut Rng| {
                 let drawn: Vec<f32> = (0..n).map(|_| rng.uniform() as f32).collect();
@@ -87,7 +94,11 @@ impl Reward<VectorStates> for CountingReward<'_> {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         count(states, conditions)
     }
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.0.fetch_add(states.len(), std::sync::atomic::Ordering::Relaxed);
         count(states, conditions).map(Some)
     }
@@ -126,7 +137,8 @@ fn a_missing_flow_names_the_objective_and_the_setting() {
         .unwrap_err();
     says(&error, &["detailed balance needs", "`flow: true`"]);
     // The missing quantity doesn't always come from the policy.
-    let mut trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
+    let mut trainer =
+        trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
     assert_eq!(
         trainer.prefill(1).unwrap_err().to_string(),
         "prefilling needs a replay buffer: give the trainer one (`with_replay`)"
@@ -137,7 +149,8 @@ fn a_missing_flow_names_the_objective_and_the_setting() {
 fn training_without_gradients_is_refused() {
     for chunk in [None, Some(5)] {
         let config = TrainerConfig { chunk, ..fresh(8) };
-        let mut trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
+        let mut trainer =
+            trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
         let error = tch::no_grad(|| trainer.step()).unwrap_err();
         assert!(matches!(error, Error::Missing { .. }), "{error:?}");
         says(&error, &["trajectory balance needs a loss with a gradient", "no_grad"]);
@@ -200,7 +213,8 @@ fn a_batch_of_one_has_no_mean_to_compare_with() {
 }
 
 fn buffer(draw: Draw) -> ReplayBuffer<VectorEnv> {
-    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
+    let mut buffer =
+        ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
     let walks = Sampler::new(&words(), &UniformPolicy).walks(50, &mut Rng::seeded(3)).unwrap();
     let log_rewards = count(&walks.terminal, None).unwrap();
     buffer.add(&words(), &walks, &log_rewards).unwrap();
@@ -213,7 +227,8 @@ fn given_data_can_be_drawn_by_loss() {
     let folder = std::env::temp_dir().join(format!("gfn-data-by-loss-{}", std::process::id()));
     let make = |draw| {
         let config = TrainerConfig { source: DataSource::new(0.5, 0.0, 0.5).unwrap(), ..fresh(8) };
-        let trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
+        let trainer =
+            trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
         trainer.with_data(buffer(draw))
     };
     let by_rank = Draw::RankPrioritised { by: RankBy::Loss, exponent: 1.0 };
@@ -251,11 +266,15 @@ fn backward_policies_do_not_learn_from_uniform_ways() {
         let data = buffer(Draw::Uniform);
         if replayed { trainer.with_replay(data).step() } else { trainer.with_data(data).step() }
     };
-    let likelihood = || -> Box<dyn Objective> { Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)) };
+    let likelihood =
+        || -> Box<dyn Objective> { Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)) };
     for replayed in [true, false] {
         let error = step(likelihood(), ReplayPath::UniformBackward, replayed).unwrap_err();
         assert!(matches!(error, Error::Missing { .. }), "{error:?}");
-        says(&error, &["an objective of P_B needs paths that a policy took", "uniform", "ReplayPath::Stored"]);
+        says(
+            &error,
+            &["an objective of P_B needs paths that a policy took", "uniform", "ReplayPath::Stored"],
+        );
         assert!(step(likelihood(), ReplayPath::Stored, replayed).is_ok());
         assert!(step(likelihood(), ReplayPath::PolicyBackward, replayed).is_ok());
         // Its residuals vanish on any path.

@@ -40,7 +40,10 @@ fn readers_say_what_to_do() {
         assert!(inside.contains("nothing.txt") && inside.contains("check the path"), "{name}: {inside}");
     }
     let checkpoint = message(Checkpoint::load(folder.0.join("nothing")));
-    assert!(checkpoint.contains("nothing") && checkpoint.contains("give the folder of a checkpoint"), "{checkpoint}");
+    assert!(
+        checkpoint.contains("nothing") && checkpoint.contains("give the folder of a checkpoint"),
+        "{checkpoint}"
+    );
 }
 
 #[test]
@@ -54,7 +57,10 @@ fn writers_make_the_folder_or_say_that_it_is_missing() {
         ("graphs", message(write_graphs(inside("a.g6"), &graphs))),
     ];
     for (name, message) in refused {
-        assert!(message.ends_with("nowhere doesn't exist: check the path, or create the folder"), "{name}: {message}");
+        assert!(
+            message.ends_with("nowhere doesn't exist: check the path, or create the folder"),
+            "{name}: {message}"
+        );
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "something was written");
     // These outputs are folders, which are created with their parents.

@@ -23,11 +23,14 @@ fn bit_trainer(seed: u64) -> BitTrainer {
     let rules = BitSequence::new(4, 36).unwrap();
     let env = rules.env();
     let mut rng = Rng::seeded(seed);
-    let config =
-        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
     let features = KHot::new(rules.words().n_words(), rules.words().values());
     let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let reward =
+        |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap()
 }
@@ -41,7 +44,8 @@ const MILLION: usize = 1_000_000;
 /// Builds an observer that has found a million modes, as after a long run.
 fn observer_with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
     let mut modes = CountModes::new(all as IsMode);
-    let keys: Vec<[usize; 9]> = (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();
+    let keys: Vec<[usize; 9]> =
+        (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();
     let tensors = [
         ("keys", Tensor::from_slice(&serde_json::to_vec(&keys).unwrap())),
         ("steps", Tensor::from_slice(&[0i64])),
@@ -74,7 +78,12 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
     trainer.resume(&half).unwrap();
     let mut again = CountModes::new(all as IsMode);
     Fit::new(4).observe(&mut again).checkpoint(&resumed, None).unwrap().run(&mut trainer).unwrap();
-    assert!(again.tracker() == modes.tracker(), "{} and {}", again.tracker().n_modes(), modes.tracker().n_modes());
+    assert!(
+        again.tracker() == modes.tracker(),
+        "{} and {}",
+        again.tracker().n_modes(),
+        modes.tracker().n_modes()
+    );
     assert!(bytes(&resumed) == bytes(&whole), "the files differ");
 }
 
@@ -85,11 +94,18 @@ fn modes_that_are_not_those_that_were_saved_are_refused() {
     let kept = |keys: &str, steps: &[i64], counts: &[i64]| {
         let columns = [steps, steps, counts].map(Tensor::from_slice);
         let tensors = [Tensor::from_slice(keys.as_bytes())].into_iter().chain(columns);
-        ["keys", "steps", "reward_calls", "modes"].map(String::from).into_iter().zip(tensors).collect::<Vec<_>>()
+        ["keys", "steps", "reward_calls", "modes"]
+            .map(String::from)
+            .into_iter()
+            .zip(tensors)
+            .collect::<Vec<_>>()
     };
     let mut load = |tensors: &[(String, Tensor)]| {
         let loaded = Observer::<VectorEnv>::load_tensors(&mut modes, tensors);
-        (loaded.map_err(|error| error.to_string()), modes.start(&trainer, Some(&json!({ "found": 2 }))).is_ok())
+        (
+            loaded.map_err(|error| error.to_string()),
+            modes.start(&trainer, Some(&json!({ "found": 2 }))).is_ok(),
+        )
     };
     assert_eq!(load(&kept("[[1],[2]]", &[3, 4], &[1, 2])), (Ok(()), true));
     assert_eq!(load(&kept("[[1]]", &[3], &[1])), (Ok(()), false), "the manifest says two");

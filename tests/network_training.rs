@@ -34,7 +34,12 @@ fn use_one_thread() {
 }
 
 /// Lists parameters without a gradient, or with a zero gradient, after the loss of random trajectories.
-fn dead(env: &GraphEnv, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
+fn dead(
+    env: &GraphEnv,
+    net: &impl GraphNetwork,
+    n_conditions: i64,
+    objective: &dyn Objective,
+) -> Vec<String> {
     let mut rng = Rng::seeded(2);
     let sampler = Sampler::new(env, &UniformPolicy);
     let trajectories = match n_conditions {
@@ -77,8 +82,11 @@ fn a_gradient_reaches_every_parameter() {
     }
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let env = Ring::new(3, GraphKind::Directed).unwrap().into_env();
-        let config =
-            EdgeMlpConfig { backward, estimators: EstimatorsConfig::conditional(2), ..EdgeMlpConfig::default() };
+        let config = EdgeMlpConfig {
+            backward,
+            estimators: EstimatorsConfig::conditional(2),
+            ..EdgeMlpConfig::default()
+        };
         let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
         assert_eq!(dead(&env, &net, 2, &TrajectoryBalance), Vec::<String>::new());
     }
@@ -101,7 +109,8 @@ fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState)
     assert!(difference(&log_probs(one.pf), &log_probs(other.pf)) > 1e-3);
     assert!(difference(&log_probs(one.pb), &log_probs(other.pb)) > 1e-5);
     assert!(
-        difference(one.values.get(Quantity::LogFlow).unwrap(), other.values.get(Quantity::LogFlow).unwrap()) > 1e-3
+        difference(one.values.get(Quantity::LogFlow).unwrap(), other.values.get(Quantity::LogFlow).unwrap())
+            > 1e-3
     );
     let [one, other] = conditions.each_ref().map(|c| net.log_z(Some(c), 1).unwrap());
     assert!(difference(&one, &other) > 1e-3);
@@ -172,7 +181,8 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
         let betas: Vec<f64> = (0..32).map(|_| 0.4 * (2.2f64 / 0.4).powf(rng.uniform())).collect();
         let conditions = Tensor::from_slice(&betas).view([-1, 1]);
         let trajectories = Sampler::new(&env, &policy).forward_conditional(&conditions, &mut rng).unwrap();
-        let scores = score(&env, &tempered_reward, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
+        let scores =
+            score(&env, &tempered_reward, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
         TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap().backward();
         adam.step().unwrap();
     }
@@ -195,7 +205,8 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
         assert!(tv.iter().all(|tv| *tv <= 0.05), "{conv:?}: {tv:?}");
     }
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
-    let config = EdgeMlpConfig { mlp, estimators: EstimatorsConfig::conditional(1), ..EdgeMlpConfig::default() };
+    let config =
+        EdgeMlpConfig { mlp, estimators: EstimatorsConfig::conditional(1), ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let tv = train_tempered(&net);
     assert!(tv.iter().all(|tv| *tv <= 0.05), "{tv:?}");
@@ -212,7 +223,8 @@ fn train(
     // Short runs on a few states need no exploration and a constant rate.
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     let config = TrainerConfig { batch: 64, epsilon, lr_scale, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    let mut trainer =
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }
@@ -246,8 +258,10 @@ fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
         Ok(graphs.graphs().iter().map(log_r).collect())
     }
     let env = || ColoredGraphs::new(3).unwrap().into_env();
-    let config =
-        GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(ConvKind::Transformer { heads: 4 }) };
+    let config = GraphNetConfig {
+        estimators: EstimatorsConfig::default(),
+        ..config(ConvKind::Transformer { heads: 4 })
+    };
     let net: GraphNet = net(&env(), config, Kind::Float);
     let tv = train([env(), env()], net, reward as fn(&GraphStates, Option<&Tensor>) -> Result<Vec<f64>>, 400);
     assert!(tv < 0.05, "{tv}");
@@ -306,26 +320,34 @@ fn the_perceptron_sees_every_edge_class_and_attribute() {
         let exits = blocks(&env, &net, &graphs, None).pf.unwrap().pop().unwrap();
         let mut logits: Vec<f64> = (0..graphs.len() as i64).map(|g| exits.double_value(&[g, 0])).collect();
         logits.sort_by(f64::total_cmp);
-        assert!(logits.windows(2).all(|pair| pair[1] - pair[0] > 1e-9), "{kind:?}: graphs that look the same");
+        assert!(
+            logits.windows(2).all(|pair| pair[1] - pair[0] > 1e-9),
+            "{kind:?}: graphs that look the same"
+        );
     }
 }
 
 #[test]
 fn the_perceptron_refuses_what_it_cannot_serve() {
     let new = |env: &dyn Fn() -> Result<EdgeMlp>| env().unwrap_err().to_string();
-    let build = |config| EdgeMlp::new(&Triangles::env(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let build =
+        |config| EdgeMlp::new(&Triangles::env(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let grown = new(&|| {
         let env = ColoredGraphs::new(4)?.into_env();
         EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
     });
     assert!(grown.contains("0 nodes at first and 4 at most") && grown.contains("GraphNet"), "{grown}");
-    let negative =
-        new(&|| build(EdgeMlpConfig { estimators: EstimatorsConfig::conditional(-2), ..EdgeMlpConfig::default() }));
+    let negative = new(&|| {
+        build(EdgeMlpConfig { estimators: EstimatorsConfig::conditional(-2), ..EdgeMlpConfig::default() })
+    });
     assert!(negative.starts_with("n_conditions is -2"), "{negative}");
     let net = build(EdgeMlpConfig::default()).unwrap();
     let small = GraphState::with_nodes(GraphKind::Undirected, 2);
     let error = evaluate(&Triangles::env(), &net, &small, None).unwrap_err();
-    assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("[2], expected [3]"), "{error}");
+    assert!(
+        matches!(error, Error::Shape { .. }) && error.to_string().contains("[2], expected [3]"),
+        "{error}"
+    );
 }
 
 /// The settings of `reproduce ring --nodes 4 --directed --seed 7`. With an initially empty buffer the policy

@@ -2,15 +2,18 @@
 //! effective inputs.
 
 use crate::nets::{
-    CONVS, KINDS, SeesLabels, all, blocks, config, configs, difference, everything, everything_under, net, random_graph,
+    CONVS, KINDS, SeesLabels, all, blocks, config, configs, difference, everything, everything_under, net,
+    random_graph,
 };
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Direction;
 use gfn::env::StateGraph;
-use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
+use gfn::graph::{
+    Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics,
+};
 use gfn::nn::{
-    BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, MlpConfig, NormKind,
-    Parameters,
+    BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, MlpConfig,
+    NormKind, Parameters,
 };
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::{Quantities, Quantity};
@@ -35,7 +38,11 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-fn evaluate(env: &GraphEnv, net: &impl GraphNetwork, graphs: &[GraphState]) -> Evaluation<GraphActionCategorical> {
+fn evaluate(
+    env: &GraphEnv,
+    net: &impl GraphNetwork,
+    graphs: &[GraphState],
+) -> Evaluation<GraphActionCategorical> {
     tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
@@ -66,8 +73,10 @@ fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng)
         let graph = random_graph(env.schema().kind, n, 0.4, rng);
         let names = permutation(n, rng);
         let other = relabel(&graph, &names);
-        let (mine, theirs) =
-            (evaluate(env, net, std::slice::from_ref(&graph)), evaluate(env, net, std::slice::from_ref(&other)));
+        let (mine, theirs) = (
+            evaluate(env, net, std::slice::from_ref(&graph)),
+            evaluate(env, net, std::slice::from_ref(&other)),
+        );
         largest = largest.max(difference(
             mine.values.get(Quantity::LogFlow).unwrap(),
             theirs.values.get(Quantity::LogFlow).unwrap(),
@@ -90,7 +99,9 @@ fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng)
 
 #[test]
 fn relabelling_a_graph_permutes_its_slots() {
-    for (kind, config) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config))) {
+    for (kind, config) in
+        KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
+    {
         let (env, conv) = (everything(kind, 8), config.conv);
         for pair_walks in [None, Some(2)] {
             let net = net(&env, GraphNetConfig { pair_walks, ..config.clone() }, Kind::Float);
@@ -115,15 +126,22 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
         graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
-        let result =
-            graph.check_equivariance(&env, &GraphPolicy(SeesLabels::new(&net, &env)), None, 100, &mut Rng::seeded(1));
+        let result = graph.check_equivariance(
+            &env,
+            &GraphPolicy(SeesLabels::new(&net, &env)),
+            None,
+            100,
+            &mut Rng::seeded(1),
+        );
         assert!(matches!(result, Err(Error::Contract { .. })), "{conv:?}");
     }
 }
 
 #[test]
 fn batch_mates_change_nothing() {
-    for (kind, config) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config))) {
+    for (kind, config) in
+        KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
+    {
         let (env, conv) = (everything(kind, 40), config.conv);
         // If two nodes are nearly equal, a graph norm amplifies rounding.
         let floats = if config.norm == NormKind::Graph { Kind::Double } else { Kind::Float };
@@ -136,15 +154,21 @@ fn batch_mates_change_nothing() {
             let together = evaluate(&env, &net, &graphs);
             for (g, graph) in graphs.iter().enumerate() {
                 let alone = evaluate(&env, &net, std::slice::from_ref(graph));
-                let flows =
-                    (together.values.get(Quantity::LogFlow).unwrap(), alone.values.get(Quantity::LogFlow).unwrap());
+                let flows = (
+                    together.values.get(Quantity::LogFlow).unwrap(),
+                    alone.values.get(Quantity::LogFlow).unwrap(),
+                );
                 let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
                 assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
                 for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
                     let (alone, together) = (alone.unwrap(), together.as_ref().unwrap());
                     let range = together.legal_offsets()[g]..together.legal_offsets()[g + 1];
                     assert_eq!(alone.legal_slots(), &together.legal_slots()[range.clone()]);
-                    let pairs = alone.host_log_probs().unwrap().iter().zip(&together.host_log_probs().unwrap()[range]);
+                    let pairs = alone
+                        .host_log_probs()
+                        .unwrap()
+                        .iter()
+                        .zip(&together.host_log_probs().unwrap()[range]);
                     let change = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                     assert!(change < 1e-5, "{kind:?} {conv:?} {g}: {change}");
                 }
@@ -155,15 +179,25 @@ fn batch_mates_change_nothing() {
 
 #[test]
 fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
-    for (kind, config) in KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config))) {
+    for (kind, config) in
+        KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
+    {
         let (env, conv) = (everything(kind, 5), config.conv);
         let empty = GraphState::new(kind);
         let bare = GraphState::with_nodes(kind, 3);
         let full = random_graph(kind, 4, 1.0, &mut Rng::seeded(0));
-        let batches =
-            [vec![], vec![empty.clone()], vec![empty.clone(); 3], vec![bare.clone()], vec![empty, bare, full]];
-        for (floats, global, layers) in [(Kind::Float, true, 2), (Kind::Double, false, 1), (Kind::Double, true, 0)] {
-            let net = net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config.clone() }, floats);
+        let batches = [
+            vec![],
+            vec![empty.clone()],
+            vec![empty.clone(); 3],
+            vec![bare.clone()],
+            vec![empty, bare, full],
+        ];
+        for (floats, global, layers) in
+            [(Kind::Float, true, 2), (Kind::Double, false, 1), (Kind::Double, true, 0)]
+        {
+            let net =
+                net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config.clone() }, floats);
             for graphs in &batches {
                 // The constructor of distributions checks every block's shape.
                 let found = evaluate(&env, &net, graphs);
@@ -203,8 +237,14 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     type Tamper = fn(&mut NetworkOutput);
     let cases: [(Tamper, &str); 4] = [
         (|out| out.pf.as_mut().unwrap().truncate(2), "list of logit blocks"),
-        (|out| out.pf.as_mut().unwrap()[1] = out.pf.as_ref().unwrap()[1].narrow(0, 0, 8), "add_edge (forward)"),
-        (|out| out.pf.as_mut().unwrap()[0] = out.pf.as_ref().unwrap()[0].repeat([1, 2]), "add_node (forward)"),
+        (
+            |out| out.pf.as_mut().unwrap()[1] = out.pf.as_ref().unwrap()[1].narrow(0, 0, 8),
+            "add_edge (forward)",
+        ),
+        (
+            |out| out.pf.as_mut().unwrap()[0] = out.pf.as_ref().unwrap()[0].repeat([1, 2]),
+            "add_node (forward)",
+        ),
         (|out| out.pb.as_mut().unwrap()[1] = out.pb.as_ref().unwrap()[1].view([-1]), "add_edge (backward)"),
     ];
     let states = GraphStates::from(vec![random_graph(GraphKind::Undirected, 3, 1.0, &mut Rng::seeded(0)); 2]);
@@ -235,7 +275,8 @@ fn frozen_networks_give_what_networks_give() {
             GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..walks.clone() },
             GraphNetConfig { layers: 0, global: false, ..walks },
         ];
-        let of_convs = CONVS.into_iter().flat_map(|conv| makes.clone().map(|make| GraphNetConfig { conv, ..make }));
+        let of_convs =
+            CONVS.into_iter().flat_map(|conv| makes.clone().map(|make| GraphNetConfig { conv, ..make }));
         for make in of_convs.chain(configs()) {
             let (net, conv) = (net(&env, make.clone(), Kind::Float), make.conv);
             // Changed weights, because initial values of 0 or 1 would hide missing terms.
@@ -264,7 +305,8 @@ fn frozen_networks_give_what_networks_give() {
                 // Within a state, where uniform probabilities are equal.
                 let spreads = offsets.windows(2).map(|ends| {
                     let of_state = expected[ends[0]..ends[1]].iter().copied();
-                    of_state.clone().fold(f64::NEG_INFINITY, f64::max) - of_state.fold(f64::INFINITY, f64::min)
+                    of_state.clone().fold(f64::NEG_INFINITY, f64::max)
+                        - of_state.fold(f64::INFINITY, f64::min)
                 });
                 let spread = spreads.fold(0.0, f64::max);
                 assert!(spread > 0.1, "all alike: {spread}");
@@ -339,8 +381,14 @@ fn settings_that_make_no_sense_are_refused() {
         (config(ConvKind::Transformer { heads: 0 }), "heads is 0"),
         (config(ConvKind::Gat { heads: 5 }), "heads is 5"),
         (config(ConvKind::Gps { heads: -1 }), "heads is -1"),
-        (GraphNetConfig { norm: NormKind::Graph, ..transformer.clone() }, "norm and jumping is Graph and Last"),
-        (GraphNetConfig { jumping: JumpingKnowledge::Max, ..transformer }, "norm and jumping is Layer and Max"),
+        (
+            GraphNetConfig { norm: NormKind::Graph, ..transformer.clone() },
+            "norm and jumping is Graph and Last",
+        ),
+        (
+            GraphNetConfig { jumping: JumpingKnowledge::Max, ..transformer },
+            "norm and jumping is Layer and Max",
+        ),
     ];
     for (config, named) in cases {
         let error = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();

@@ -4,8 +4,8 @@
 use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphView,
-    Head, Move, Node, Reverse, Semantics, SetNodeAttr,
+    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphView, Head, Move, Node, Reverse, Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
@@ -38,7 +38,8 @@ impl GraphActionType for AddPair {
         Some(Head { anchor, width: 1 })
     }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        let loose = |a: u32| graph.degree(a) == 1 && graph.node(a).is_some_and(|node| node.attributes.is_unset());
+        let loose =
+            |a: u32| graph.degree(a) == 1 && graph.node(a).is_some_and(|node| node.attributes.is_unset());
         let class = |a: u32| graph.node(a).map_or(0, |node| node.class);
         match direction {
             Direction::Forward => mask.fill(graph.n_nodes() + 2 <= self.max_nodes),
@@ -95,13 +96,18 @@ impl GraphRules for Pairs {
 }
 
 fn schema(max_nodes: usize) -> GraphSchema {
-    GraphSchema { node_classes: 2, node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) }
+    GraphSchema {
+        node_classes: 2,
+        node_attributes: vec![2],
+        ..GraphSchema::plain(GraphKind::Undirected, max_nodes)
+    }
 }
 
 /// Pairs whose nodes get attributes.
 fn growing_env(reported: ReportedNodes) -> GraphEnv {
     let marks = SetNodeAttr::new(&[2]).unwrap();
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, reported }).with(marks);
+    let actions =
+        ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, reported }).with(marks);
     GraphEnv::new(Pairs, actions, GraphState::new(GraphKind::Undirected))
         .and_then(|env| env.with_schema(schema(8)))
         .unwrap()
@@ -166,7 +172,8 @@ fn a_wrong_account_of_removed_nodes_is_refused() {
         (ReportedNodes::Swapped, "in the order in which the reverse adds them"),
     ] {
         let env = growing_env(reported);
-        let wrong = check_action_type(&AddPair { max_nodes: 8, reported }, Semantics::UpToIsomorphism, &graphs(&env));
+        let wrong =
+            check_action_type(&AddPair { max_nodes: 8, reported }, Semantics::UpToIsomorphism, &graphs(&env));
         let found = wrong.unwrap_err().to_string();
         assert!(found.contains(words) && found.contains("add_pair") && found.contains("nodes"), "{found}");
     }

@@ -7,7 +7,9 @@ use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::env::VectorStates;
-use gfn::run::{CountModes, EarlyStop, Fit, FitOutcome, Goal, KeepBest, Metrics, MetricsFile, Record, Validation};
+use gfn::run::{
+    CountModes, EarlyStop, Fit, FitOutcome, Goal, KeepBest, Metrics, MetricsFile, Record, Validation,
+};
 use gfn::train::{Checkpoint, ReplayPath};
 use gfn::{Error, Result};
 use serde_json::Value;
@@ -23,7 +25,8 @@ fn is_mode(points: &VectorStates) -> Vec<bool> {
 
 /// Measures a random number per step that is equal in every run with one seed.
 fn random_metric(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
-    let measure = |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
+    let measure =
+        |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
     Validation::every(every, measure).unwrap()
 }
 
@@ -47,7 +50,8 @@ fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usiz
     };
     let mut modes = CountModes::new(is_mode);
     let (mut validation, mut stop) = (random_metric(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
-    let fit = Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
+    let fit =
+        Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     modes.tracker().n_modes()
 }
@@ -96,7 +100,11 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
 
 /// Runs up to `steps` and keeps the best checkpoint by two metrics. Returns the best of each, and all
 /// metrics.
-fn keep_best(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
+fn keep_best(
+    trainer: &mut GridTrainer,
+    steps: usize,
+    folder: &Folder,
+) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
     let mut validation = random_metric(2);
     let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
     let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).with_name("least_loss");
@@ -105,7 +113,8 @@ fn keep_best(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Opti
         records.push(record.clone());
         Ok(ControlFlow::Continue(()))
     };
-    let fit = Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
+    let fit =
+        Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
     ([drawn.best(), loss.best()], records)
 }
@@ -118,7 +127,8 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
         let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
         figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
     };
-    let (drawn, loss) = (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
+    let (drawn, loss) =
+        (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
     assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
 
     let mut first = trainer(1);
@@ -161,7 +171,10 @@ fn the_best_has_a_separate_folder() {
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
     let mut none = trainer(0);
-    check_refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
+    check_refused(
+        Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none),
+        &["notes.txt"],
+    );
     assert_eq!(none.steps_done(), 0, "found out before the first step");
     let missing = KeepBest::new("tvv", Goal::Smaller, folder.join("best"));
     check_refused(
@@ -175,8 +188,8 @@ fn a_run_may_have_several_of_a_kind() {
     let mut trainer = trainer(0);
     let (mut first, mut second) = (go_on, go_on);
     let (mut tv, mut drawn) = (constant("tv", 2), random_metric(3));
-    let mut stops =
-        ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().with_name(metric));
+    let mut stops = ["tv", "drawn", "loss"]
+        .map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().with_name(metric));
     let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).with_name("again")];
     let mut found = Vec::new();
     let mut watch = |_: &GridTrainer, record: &mut Record| {
@@ -198,12 +211,16 @@ fn a_run_may_have_several_of_a_kind() {
 #[test]
 fn duplicate_names_are_refused_before_the_first_step() {
     let mut trainer = trainer(0);
-    let [mut first, mut second] = ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
+    let [mut first, mut second] =
+        ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
     let fit = Fit::new(3).observe(&mut first).observe(&mut second);
     check_refused(fit.run(&mut trainer), &["`early_stop`", "`with_name`"]);
     assert_eq!(trainer.steps_done(), 0);
     let fit = Fit::new(3);
-    check_refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
+    check_refused(
+        fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer),
+        &["`tv`"],
+    );
 }
 
 /// Two validations with different intervals: a metric of the rarer one isn't refused when only the other is
@@ -266,7 +283,8 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
     };
     let whole = read("whole.jsonl");
     assert_eq!(whole, read("halves.jsonl"));
-    let numbers: usize = whole.iter().map(|line| line.values().filter(|value| value.is_number()).count()).sum();
+    let numbers: usize =
+        whole.iter().map(|line| line.values().filter(|value| value.is_number()).count()).sum();
     assert_eq!((whole.len(), numbers), (12, 12 * 8 + 6 + 3), "lines, and numbers: two metrics at some steps");
 }
 

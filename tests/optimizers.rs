@@ -55,7 +55,9 @@ fn a_bad_gradient_changes_nothing_and_is_cleared() {
     assert_eq!(Vec::<f64>::try_from(&x.detach()).unwrap(), [1.0, 1.0]);
     assert_eq!(x.grad().abs().sum(Kind::Double).double_value(&[]), 0.0);
     assert!(sgd.scale_lr(f64::NAN).is_err() && sgd.scale_lr(-1.0).is_err());
-    for wrong in [SgdConfig { momentum: 1.0, ..SgdConfig::default() }, SgdConfig { lr: -1.0, ..SgdConfig::default() }] {
+    for wrong in
+        [SgdConfig { momentum: 1.0, ..SgdConfig::default() }, SgdConfig { lr: -1.0, ..SgdConfig::default() }]
+    {
         assert!(Sgd::new(&parameters, wrong).is_err(), "{wrong:?}");
     }
 }
@@ -138,7 +140,8 @@ fn a_custom_schedule_is_used_and_checked_step_by_step() {
     assert_eq!(losses(Schedule::from_fn(|step| 1.0 - 0.125 * step as f64)), line);
     assert_ne!(losses(Schedule::Constant(1.0)), line, "the rates must matter");
 
-    let mut trainer = trainer_with_schedule(4, Schedule::from_fn(|step| if step == 2 { f64::NAN } else { 1.0 }));
+    let mut trainer =
+        trainer_with_schedule(4, Schedule::from_fn(|step| if step == 2 { f64::NAN } else { 1.0 }));
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");

@@ -4,8 +4,8 @@
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{Direction, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView,
-    Head, Move, Node, Semantics,
+    ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState,
+    GraphView, Head, Move, Node, Semantics,
 };
 use gfn::train::TrainEnv;
 use gfn::{Error, Result, Rng};
@@ -18,7 +18,9 @@ fn triangle() -> GraphState {
 }
 
 fn env(actions: ActionSet, max_nodes: usize, initial: GraphState) -> GraphEnv {
-    GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(GraphSchema::plain(KIND, max_nodes))).unwrap()
+    GraphEnv::new(Free, actions, initial)
+        .and_then(|env| env.with_schema(GraphSchema::plain(KIND, max_nodes)))
+        .unwrap()
 }
 
 fn set() -> ActionSet {
@@ -86,7 +88,8 @@ impl GraphActionType for Subdivide {
 #[test]
 fn taking_a_part_of_the_initial_graph_away_is_named() {
     let env = env(set().with(Subdivide).with(AddEdge::new(1)), 5, triangle());
-    let words = ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
+    let words =
+        ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
     check_refused(check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)), &words);
     check_refused(env.check_laws(), &words);
 }
@@ -123,8 +126,11 @@ impl GraphActionType for AddTriangle {
 
 #[test]
 fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
-    let words =
-        ["6 times as many moves back", "so many columns in its backward block", "adds several alike nodes at once"];
+    let words = [
+        "6 times as many moves back",
+        "so many columns in its backward block",
+        "adds several alike nodes at once",
+    ];
     let wrong = env(set().with(AddTriangle { columns: 1 }), 4, GraphState::new(KIND));
     check_refused(check_graph_env(&wrong, Budget::thorough().with_walks(5), &mut Rng::seeded(0)), &words);
     check_refused(wrong.check_laws(), &words);

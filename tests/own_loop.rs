@@ -19,7 +19,14 @@ fn trainer(config: TrainerConfig) -> Learner {
     let env = word_env(2, 3);
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config_of_policy = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config_of_policy, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let policy = MlpPolicy::new(
+        &env,
+        KHot::new(3, 3),
+        config_of_policy,
+        Device::Cpu,
+        Kind::Float,
+        &mut Rng::seeded(0),
+    );
     let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(words.rows().map(|word| word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
     };
@@ -31,7 +38,8 @@ fn trainer(config: TrainerConfig) -> Learner {
 fn full_trainer() -> Learner {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
     let epsilon = Some(Schedule::Linear { from: 0.5, to: 0.0, steps: 10 });
-    let trainer = trainer(TrainerConfig { batch: 8, source, epsilon, replay_after: 2, ..TrainerConfig::default() });
+    let trainer =
+        trainer(TrainerConfig { batch: 8, source, epsilon, replay_after: 2, ..TrainerConfig::default() });
     let draw = Draw::LossPrioritised { exponent: 1.0 };
     let buffer = ReplayBuffer::new(ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw }).unwrap();
     trainer.with_replay(buffer).with_average(0.9, AverageFor::Sampling).unwrap()
@@ -60,7 +68,11 @@ fn a_custom_loop_makes_the_same_steps() {
     let (mut ours, mut own) = (full_trainer(), full_trainer());
     let mut adam = Adam::new(parameters(&own), own.context().config.adam).unwrap();
     for step in 1..=8 {
-        assert_eq!(ours.step().unwrap().loss.to_bits(), custom_step(&mut own, &mut adam).to_bits(), "step {step}");
+        assert_eq!(
+            ours.step().unwrap().loss.to_bits(),
+            custom_step(&mut own, &mut adam).to_bits(),
+            "step {step}"
+        );
         assert_eq!(values(&ours), values(&own), "step {step}");
         assert_eq!((own.steps_done(), own.reward_calls()), (step, ours.reward_calls()));
     }
@@ -84,7 +96,11 @@ fn the_five_methods_are_the_step_also_in_chunks() {
         let make = || trainer(TrainerConfig { batch: 8, chunk, ..TrainerConfig::default() });
         let (mut whole, mut by_hand) = (make(), make());
         for step in 1..=4 {
-            assert_eq!(whole.step().unwrap().loss.to_bits(), step_by_hand(&mut by_hand).to_bits(), "step {step}");
+            assert_eq!(
+                whole.step().unwrap().loss.to_bits(),
+                step_by_hand(&mut by_hand).to_bits(),
+                "step {step}"
+            );
             assert_eq!(values(&whole), values(&by_hand), "step {step}");
         }
     }

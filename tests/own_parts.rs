@@ -12,7 +12,9 @@ use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Container, Trajectories};
-use gfn::train::{AverageFor, BatchRequest, Companion, Context, Persist, Source, StepStats, Trainer, TrainerConfig};
+use gfn::train::{
+    AverageFor, BatchRequest, Companion, Context, Persist, Source, StepStats, Trainer, TrainerConfig,
+};
 use gfn::{Error, Result, Rng};
 use gfn_extras::explore::{Intrinsic, IntrinsicConfig};
 use tch::{Device, Kind, Tensor};
@@ -27,7 +29,8 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
     tch::set_num_threads(1);
     let (env, mut rng) = (word_env(2, 3), Rng::seeded(seed));
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
@@ -68,7 +71,9 @@ impl Source<VectorEnv> for RepeatedWord {
         let n = request.max + self.surplus;
         let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
         let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
-        self.log_reward.map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n])).map(Some)
+        self.log_reward
+            .map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n]))
+            .map(Some)
     }
 
     fn learn(
@@ -110,7 +115,8 @@ impl<E: Env> Persist<E> for Counts {
 impl<E: Env> Companion<E> for Counts {
     fn supply(&self, batch: &Trajectories<E>, _: &Context<E>, supplied: &mut Values) -> Result<()> {
         if let Some(reward) = self.edges {
-            let edges: Vec<f64> = batch.is_exit().iter().map(|&exit| if exit { 0.0 } else { reward }).collect();
+            let edges: Vec<f64> =
+                batch.is_exit().iter().map(|&exit| if exit { 0.0 } else { reward }).collect();
             let terminal = Tensor::zeros([batch.len() as i64], (Kind::Double, Device::Cpu));
             supplied.insert(Quantity::IntrinsicEdge, Tensor::from_slice(&edges));
             supplied.insert(Quantity::IntrinsicTerminal, terminal);
@@ -151,7 +157,10 @@ fn a_source_supplies_its_share_and_learns_from_it() {
     assert_eq!((new.n_fresh(), new.reward_calls(), new.replay().unwrap().len()), (9, 24, 24));
     let latest = new.latest().unwrap();
     assert!(latest.terminal_states().rows().skip(9).all(|row| *row == [1, 1, 0]));
-    assert!(latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0), "asked for");
+    assert!(
+        latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0),
+        "asked for"
+    );
     assert_eq!(*shown.lock().unwrap(), [(9..12, 12), (9..12, 12)]);
 
     let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, RepeatedWord::new(Some(-3.0))).unwrap();
@@ -220,10 +229,14 @@ fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let requests: Vec<_> = request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
+    let requests: Vec<_> =
+        request.lock().unwrap()[9..11].iter().map(|w| (w.min, w.max, w.allow_more)).collect();
     assert_eq!(requests, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
-    assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
+    assert!(
+        half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0),
+        "taken as given"
+    );
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
         .with_fresh(Trickle(0, Arc::default()))
@@ -236,7 +249,11 @@ fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
         .unwrap();
     losses(&mut many, 12);
     assert_eq!((many.n_fresh(), many.latest().map(Trajectories::len)), (6, Some(12)));
-    assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
+    assert_eq!(
+        (many.reward_calls(), many.replay().unwrap().len()),
+        (360, 360),
+        "the rest is kept for replay"
+    );
 }
 
 /// An external source needs the parameters of every step, and may communicate with sources of other replicas.
@@ -254,7 +271,11 @@ fn a_fresh_source_without_a_share_is_called_in_every_step() {
     // Ten steps until the buffer is used.
     assert_eq!(requests, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
-    assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len()), (130, 130), "what it gives is kept");
+    assert_eq!(
+        (trainer.reward_calls(), trainer.replay().unwrap().len()),
+        (130, 130),
+        "what it gives is kept"
+    );
 }
 
 #[test]
@@ -280,7 +301,10 @@ fn settings_without_effect_on_external_trajectories_are_refused() {
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
     says(trainer(on_policy, 1).with_fresh(fresh(0)).unwrap(), "trajectories of the policy itself");
     let average = trainer(TrajectoryBalance, 1).with_average(0.9, AverageFor::Sampling).unwrap();
-    says(average.with_fresh(fresh(0)).unwrap(), "sampling by the average needs a trainer that samples from its policy");
+    says(
+        average.with_fresh(fresh(0)).unwrap(),
+        "sampling by the average needs a trainer that samples from its policy",
+    );
     let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
     says(
         trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)).unwrap(),
@@ -290,7 +314,8 @@ fn settings_without_effect_on_external_trajectories_are_refused() {
         trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
         "trajectories from outside of the trainer needs conditions if the trainer has some, and none",
     );
-    let twice = trainer(TrajectoryBalance, 1).with_fresh(fresh(0)).unwrap().with_fresh(UnderConditions(fresh(0)));
+    let twice =
+        trainer(TrajectoryBalance, 1).with_fresh(fresh(0)).unwrap().with_fresh(UnderConditions(fresh(0)));
     assert!(message(twice).contains("the second one"));
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
@@ -303,9 +328,13 @@ fn invalid_sources_are_refused() {
         assert!(message(with(share)).contains("the share of a source"));
     }
     assert!(message(with(0.01).unwrap().step()).contains("the shares of sources"), "no trajectory");
-    assert!(message(with(0.5).unwrap().with_source(0.5, RepeatedWord::new(None))).contains("`same`"), "one name twice");
-    let mut surplus =
-        trainer(TrajectoryBalance, 1).with_source(0.5, RepeatedWord { surplus: 1, ..RepeatedWord::new(None) }).unwrap();
+    assert!(
+        message(with(0.5).unwrap().with_source(0.5, RepeatedWord::new(None))).contains("`same`"),
+        "one name twice"
+    );
+    let mut surplus = trainer(TrajectoryBalance, 1)
+        .with_source(0.5, RepeatedWord { surplus: 1, ..RepeatedWord::new(None) })
+        .unwrap();
     assert!(matches!(surplus.step(), Err(Error::Shape { .. })));
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
     let mut on_policy = trainer(on_policy, 1).with_source(0.5, RepeatedWord::new(None)).unwrap();
@@ -340,16 +369,18 @@ fn a_companion_supplies_what_the_objective_asks_for() {
         .unwrap();
     let novelty = |states: &VectorStates| -> Result<Vec<f64>> { Ok(vec![1.0; states.len()]) };
     let config = IntrinsicConfig::edge_based(Schedule::Constant(0.5));
-    let mut built_in =
-        trainer(AugmentedTrajectoryBalance, 1).with_companion(Intrinsic::new(novelty, config).unwrap()).unwrap();
+    let mut built_in = trainer(AugmentedTrajectoryBalance, 1)
+        .with_companion(Intrinsic::new(novelty, config).unwrap())
+        .unwrap();
     assert_eq!(losses(&mut own, 4), losses(&mut built_in, 4));
     assert!(message(trainer(AugmentedTrajectoryBalance, 1).step()).contains("intrinsic"));
 }
 
 #[test]
 fn an_update_that_a_companion_stops_leaves_the_parameters_and_no_gradient() {
-    let mut trainer =
-        trainer(TrajectoryBalance, 1).with_companion(Counts { fails_at: Some(1), ..Counts::default() }).unwrap();
+    let mut trainer = trainer(TrajectoryBalance, 1)
+        .with_companion(Counts { fails_at: Some(1), ..Counts::default() })
+        .unwrap();
     losses(&mut trainer, 1);
     let values = |trainer: &WordTrainer| -> Vec<Tensor> {
         let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
@@ -359,7 +390,8 @@ fn an_update_that_a_companion_stops_leaves_the_parameters_and_no_gradient() {
     assert!(message(trainer.step()).contains("one has none"));
     assert_eq!(values(&trainer), before);
     let parameters = Policy::<VectorEnv>::parameters(trainer.policy()).unwrap();
-    let cleared = |gradient: Tensor| !gradient.defined() || gradient.abs().sum(Kind::Float).double_value(&[]) == 0.0;
+    let cleared =
+        |gradient: Tensor| !gradient.defined() || gradient.abs().sum(Kind::Float).double_value(&[]) == 0.0;
     assert!(parameters.iter().all(|parameter| cleared(parameter.tensor.grad())));
     assert_eq!(trainer.steps_done(), 1);
 }

@@ -25,8 +25,9 @@ fn a_custom_rule_draws_in_proportion_to_its_weights() {
 #[test]
 fn a_rule_and_each_object_once_go_together() {
     let rule = |stored: StoredObject| stored.log_reward;
-    let mut buffer =
-        ReplayBuffer::by_priority(config(5, Eviction::Fifo, Draw::Custom), rule).unwrap().without_duplicates();
+    let mut buffer = ReplayBuffer::by_priority(config(5, Eviction::Fifo, Draw::Custom), rule)
+        .unwrap()
+        .without_duplicates();
     buffer.add(&env(), &walks(&[1, 2, 1]), &[0.0, 3f64.ln(), 0.0]).unwrap();
     assert_eq!(buffer.len(), 2);
     check_draws(&buffer, &[1.0, 3.0]);
@@ -34,7 +35,9 @@ fn a_rule_and_each_object_once_go_together() {
 
 #[test]
 fn a_rule_that_gives_no_number_is_refused_and_nothing_is_added() {
-    let rule = |stored: StoredObject| if stored.log_reward > 1.0 || stored.loss == Some(7.0) { f64::NAN } else { 0.0 };
+    let rule = |stored: StoredObject| {
+        if stored.log_reward > 1.0 || stored.loss == Some(7.0) { f64::NAN } else { 0.0 }
+    };
     let mut buffer = ReplayBuffer::by_priority(config(5, Eviction::Fifo, Draw::Custom), rule).unwrap();
     let error = buffer.add(&env(), &walks(&[1, 2]), &[0.0, 2.0]).unwrap_err();
     assert!(matches!(error, Error::NonFinite { row: 1, .. }) && buffer.is_empty(), "{error}");

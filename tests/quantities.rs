@@ -24,7 +24,8 @@ const LETTERS: Quantity = Quantity::Custom("the number of letters of each word")
 struct LetterCounting(MlpPolicy<KHot>);
 
 fn letters(states: &VectorStates) -> Tensor {
-    let each: Vec<f32> = states.rows().map(|row| row.iter().filter(|&&letter| letter > 0).count() as f32).collect();
+    let each: Vec<f32> =
+        states.rows().map(|row| row.iter().filter(|&&letter| letter > 0).count() as f32).collect();
     Tensor::from_slice(&each)
 }
 
@@ -100,8 +101,11 @@ impl Objective for EntropyBonus {
 /// Chunks give the gradient of the whole batch for any quantities.
 #[test]
 fn chunks_carry_every_quantity() {
-    let objectives: [fn() -> Box<dyn Objective>; 3] =
-        [|| Box::new(EntropyBonus), || Box::new(FlowMatching::default()), || Box::new(MaximumEntropyBackward)];
+    let objectives: [fn() -> Box<dyn Objective>; 3] = [
+        || Box::new(EntropyBonus),
+        || Box::new(FlowMatching::default()),
+        || Box::new(MaximumEntropyBackward),
+    ];
     for make in objectives {
         let step = |chunk| {
             let config = MlpPolicyConfig {
@@ -121,8 +125,18 @@ fn chunks_carry_every_quantity() {
         };
         let (whole, chunked) = (step(None), step(Some(7)));
         let name = make().name();
-        assert!((whole.0 - chunked.0).abs() < 1e-5 * whole.0.abs().max(1.0), "{name}: {} {}", whole.0, chunked.0);
-        assert!(whole.1 > 1e-3 && (whole.1 - chunked.1).abs() < 1e-4 * whole.1, "{name}: {} {}", whole.1, chunked.1);
+        assert!(
+            (whole.0 - chunked.0).abs() < 1e-5 * whole.0.abs().max(1.0),
+            "{name}: {} {}",
+            whole.0,
+            chunked.0
+        );
+        assert!(
+            whole.1 > 1e-3 && (whole.1 - chunked.1).abs() < 1e-4 * whole.1,
+            "{name}: {} {}",
+            whole.1,
+            chunked.1
+        );
         assert!(largest_difference(&whole.2, &chunked.2) < 1e-4 * whole.1, "{name}");
     }
 }

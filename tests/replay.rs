@@ -39,7 +39,9 @@ fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
 
 /// Returns the stored objects, in order.
 fn stored_objects(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
-    buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0.into_iter().zip(buffer.log_rewards()).collect())
+    buffer
+        .walks()
+        .map_or(Vec::new(), |walks| walks.terminal.0.into_iter().zip(buffer.log_rewards()).collect())
 }
 
 fn rewards(buffer: &ReplayBuffer<Chain>) -> Vec<f64> {
@@ -67,7 +69,11 @@ fn best_reward_keeps_the_best_and_of_equals_the_oldest() {
     assert_eq!(add(&mut buffer, &[(7, -1.0), (8, 3.0), (9, 0.5)]), 2);
     assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
     assert_eq!(add(&mut buffer, &[(10, 0.6)]), 1);
-    assert_eq!(stored_objects(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
+    assert_eq!(
+        stored_objects(&buffer),
+        [(1, 0.5), (8, 3.0), (10, 0.6)],
+        "of the two of 0.5 the newer has left"
+    );
 }
 
 #[test]
@@ -170,8 +176,12 @@ fn the_state_brings_back_what_was_held_and_what_comes_next() {
         let mut rng = Rng::seeded(1);
         let mut fill = |buffers: &mut [&mut ReplayBuffer<GraphEnv>], n| {
             let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).unwrap();
-            let log_rewards: Vec<f64> =
-                walks.terminal.graphs().iter().map(|g| f64::from((g.n_nodes() * g.n_edges()) as u32 % 5)).collect();
+            let log_rewards: Vec<f64> = walks
+                .terminal
+                .graphs()
+                .iter()
+                .map(|g| f64::from((g.n_nodes() * g.n_edges()) as u32 % 5))
+                .collect();
             for buffer in buffers {
                 buffer.add(&env, &walks, &log_rewards).unwrap();
             }

@@ -187,7 +187,11 @@ fn distance(a: usize, b: usize, p: f64) -> f64 {
         .into_iter()
         .zip(ScatteredPositions::point(b))
         .map(|(x, y)| f64::from((x - y).abs()));
-    if p.is_infinite() { apart.fold(0.0, f64::max) } else { apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p) }
+    if p.is_infinite() {
+        apart.fold(0.0, f64::max)
+    } else {
+        apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p)
+    }
 }
 
 /// Crowded at first, then spread out: evicted objects block nothing, and near objects are found in every

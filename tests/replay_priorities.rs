@@ -88,8 +88,14 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
     }
     check_draws(&filled_buffer(Draw::Uniform, &logs), &[1.0; 4]);
     // Log-rewards 1e4 apart: all mass is on one object at any usual temperature.
-    check_draws(&filled_buffer(Draw::RewardPrioritised { exponent: 1.0 }, &[-1e4, -2e4, -3e4]), &[1.0, 0.0, 0.0]);
-    check_draws(&filled_buffer(Draw::RewardPrioritised { exponent: 1e-4 }, &[-1e4, -2e4]), &[1.0, (-1f64).exp()]);
+    check_draws(
+        &filled_buffer(Draw::RewardPrioritised { exponent: 1.0 }, &[-1e4, -2e4, -3e4]),
+        &[1.0, 0.0, 0.0],
+    );
+    check_draws(
+        &filled_buffer(Draw::RewardPrioritised { exponent: 1e-4 }, &[-1e4, -2e4]),
+        &[1.0, (-1f64).exp()],
+    );
     for draw in [
         Draw::LossPrioritised { exponent: f64::NAN },
         Draw::RankPrioritised { by: RankBy::Loss, exponent: f64::INFINITY },
@@ -143,17 +149,19 @@ fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
     };
     let policy = || {
         let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
-        let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
+        let config =
+            MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
         MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Double, &mut Rng::seeded(7)).unwrap()
     };
     // One object that is drawn repeatedly: its loss is that of its only path.
     let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut rng).unwrap();
     let path = walks.replay(&env).unwrap();
     let scores = score(&env, &reward, &policy(), &path, Quantities::NONE).unwrap();
-    let [log_pf, log_pb, log_reward] =
-        [&scores.log_pf, &scores.log_pb, &scores.log_reward].map(|values| values.sum(Kind::Double).double_value(&[]));
+    let [log_pf, log_pb, log_reward] = [&scores.log_pf, &scores.log_pb, &scores.log_reward]
+        .map(|values| values.sum(Kind::Double).double_value(&[]));
     let draw = Draw::LossPrioritised { exponent: 1.0 };
-    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
+    let mut buffer =
+        ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
     buffer.add(&env, &walks, &[log_reward]).unwrap();
     let mut trainer = Trainer::new(env.clone(), reward.clone(), policy(), TrajectoryBalance, config, rng)
         .unwrap()
@@ -210,10 +218,15 @@ fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
 #[test]
 fn a_full_diverse_buffer_refuses_what_is_near() {
     let config = config(3, Eviction::BestReward, Draw::Uniform);
-    let make = |cutoff| ReplayBuffer::new(config).unwrap().diverse(Diversity::new(cutoff, 1.0, Place).unwrap());
+    let make =
+        |cutoff| ReplayBuffer::new(config).unwrap().diverse(Diversity::new(cutoff, 1.0, Place).unwrap());
     let mut buffer = make(2.0);
     assert_eq!(add(&mut buffer, &[(10, 1.0), (10, 1.0), (11, 0.0)]), 3, "not full yet: anything comes in");
-    assert_eq!(add(&mut buffer, &[(12, 9.0), (14, 8.0), (8, 9.0)]), 1, "14 alone is further than 2 from 10 and 11");
+    assert_eq!(
+        add(&mut buffer, &[(12, 9.0), (14, 8.0), (8, 9.0)]),
+        1,
+        "14 alone is further than 2 from 10 and 11"
+    );
     assert_eq!(stored_positions(&buffer), [10, 10, 14], "the least has left");
     // The best objects of a batch are added first: 20 keeps out 21 and 18, not the other way round.
     assert_eq!(add(&mut buffer, &[(21, 5.0), (18, 6.0), (20, 7.0), (23, 4.0)]), 2);
@@ -271,7 +284,9 @@ fn distances_are_p_norms() {
 }
 
 fn conditioned_walks(positions: &[u32], conditions: &[f32]) -> Walks<Chain> {
-    walks(positions).with_conditions(Tensor::from_slice(conditions).view([positions.len() as i64, -1])).unwrap()
+    walks(positions)
+        .with_conditions(Tensor::from_slice(conditions).view([positions.len() as i64, -1]))
+        .unwrap()
 }
 
 #[test]
@@ -316,12 +331,19 @@ fn conditions_that_do_not_go_with_those_held_are_refused() {
     let mut buffer = ReplayBuffer::new(settings).unwrap();
     buffer.add(&env(), &walks(&[1]), &[0.0]).unwrap();
     let error = buffer.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap_err();
-    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"), "{error}");
+    assert!(
+        matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions on both"),
+        "{error}"
+    );
     let mut buffer = ReplayBuffer::new(settings).unwrap();
     buffer.add(&env(), &conditioned_walks(&[1], &[0.0, 1.0]), &[0.0]).unwrap();
     assert!(matches!(buffer.add(&env(), &walks(&[1]), &[0.0]).unwrap_err(), Error::Missing { .. }));
-    assert!(matches!(buffer.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap_err(), Error::Shape { .. }));
-    let error = buffer.add(&env(), &conditioned_walks(&[1, 2], &[0.0, 1.0, 2.0, f32::NAN]), &[0.0; 2]).unwrap_err();
+    assert!(matches!(
+        buffer.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap_err(),
+        Error::Shape { .. }
+    ));
+    let error =
+        buffer.add(&env(), &conditioned_walks(&[1, 2], &[0.0, 1.0, 2.0, f32::NAN]), &[0.0; 2]).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "condition", row: 1, .. }), "{error}");
     assert_eq!(buffer.len(), 1);
     assert_eq!(buffer.walks().unwrap().conditions().unwrap().size(), [1, 2]);
@@ -337,7 +359,10 @@ fn terminal_states_alone_are_walked_to_anew() {
     for _ in 0..20 {
         let walks = Sampler::new(&env, &UniformPolicy).walks(8, &mut rng).unwrap();
         let log_rewards: Vec<f64> = walks.terminal.0.iter().map(|&x| f64::from(x % 7)).collect();
-        assert_eq!(ends.add(&env, &walks, &log_rewards).unwrap(), whole.add(&env, &walks, &log_rewards).unwrap());
+        assert_eq!(
+            ends.add(&env, &walks, &log_rewards).unwrap(),
+            whole.add(&env, &walks, &log_rewards).unwrap()
+        );
     }
     assert_eq!(stored_positions(&ends), stored_positions(&whole));
     assert!(ends.log_rewards().eq(whole.log_rewards()));

@@ -1,7 +1,9 @@
 //! Equal seeds give equal bits for any number of rayon threads, and a resumed run equals an uninterrupted
 //! one.
 
-use crate::trainers::{Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps};
+use crate::trainers::{
+    Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps,
+};
 use gfn::replay::Eviction;
 use gfn::train::TrainEnv;
 use gfn::train::{ReplayPath, Trainer};
@@ -30,12 +32,19 @@ where
             steps(&mut resumed, 2);
             resumed.resume(&middle).unwrap();
             assert_eq!(resumed.steps_done(), 4);
-            assert_eq!(state(&resumed, &folder), bytes(&middle), "{name} {path:?} {eviction:?}: loaded as saved");
+            assert_eq!(
+                state(&resumed, &folder),
+                bytes(&middle),
+                "{name} {path:?} {eviction:?}: loaded as saved"
+            );
             assert_eq!(steps(&mut resumed, 5), expected, "{name} {path:?} {eviction:?}");
             assert_eq!(state(&resumed, &folder), state(&whole, &folder), "{name} {path:?} {eviction:?}");
             let left: Vec<f64> = resumed.replay().unwrap().log_rewards().collect();
             assert_eq!(left.len(), 40, "{name}: the buffer overflowed");
-            assert!(eviction == Eviction::BestReward || left.iter().any(|r| *r != left[0]), "{name}: draws differ");
+            assert!(
+                eviction == Eviction::BestReward || left.iter().any(|r| *r != left[0]),
+                "{name}: draws differ"
+            );
             assert!(left.iter().eq(whole.replay().unwrap().log_rewards().collect::<Vec<_>>().iter()));
         }
     }

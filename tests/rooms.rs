@@ -36,7 +36,8 @@ const ROOMS: [&str; 27] = [
     "prelude",
 ];
 
-/// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change that raises one says what it buys.
+/// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change
+/// that raises one says what it buys.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
     ("error", 380),
@@ -128,7 +129,8 @@ fn imports(code: &str) -> BTreeSet<String> {
 
 /// The first names of `env::Rows`, or of each member of `{Error, env::{Env, Rows}}`.
 fn first_names(after: &str) -> Vec<String> {
-    let name = |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let name =
+        |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let Some(list) = after.strip_prefix('{') else { return vec![name(after)] };
     let (mut depth, mut names, mut start) = (0, Vec::new(), 0);
     for (at, c) in list.char_indices() {
@@ -163,7 +165,10 @@ fn no_room_imports_from_one_above_it() {
         if room == "lib" {
             continue;
         }
-        assert!(ROOMS.contains(&room.as_str()), "{room} is no listed room: say in this test what it may import");
+        assert!(
+            ROOMS.contains(&room.as_str()),
+            "{room} is no listed room: say in this test what it may import"
+        );
         let found = upward(&room, &fs::read_to_string(&path).unwrap());
         offences.extend(found.into_iter().map(|other| format!("{}: {room} imports {other}", path.display())));
     }
@@ -177,8 +182,11 @@ fn an_import_from_above_is_found() {
     assert_eq!(upward("graph", "use crate::attic::Thing;"), ["attic"]);
     assert!(upward("train", "use crate::{Rng, env::{Env, Rows}, nn};").is_empty());
     assert!(
-        upward("env", "/// [`Trainer`](crate::train::Trainer)\n#[cfg(test)]\nmod tests { use crate::train::X; }")
-            .is_empty()
+        upward(
+            "env",
+            "/// [`Trainer`](crate::train::Trainer)\n#[cfg(test)]\nmod tests { use crate::train::X; }"
+        )
+        .is_empty()
     );
 }
 
@@ -208,7 +216,8 @@ fn files_and_folders_can_be_read_in_one_sitting() {
 
 #[test]
 fn rooms_stay_small() {
-    let counted = Command::new("python3").arg(root().join("scripts/count_lines.py")).arg("--json").output().unwrap();
+    let counted =
+        Command::new("python3").arg(root().join("scripts/count_lines.py")).arg("--json").output().unwrap();
     assert!(counted.status.success(), "{}", String::from_utf8_lossy(&counted.stderr));
     let counted: serde_json::Value = serde_json::from_slice(&counted.stdout).unwrap();
     let mut offences = Vec::new();
@@ -244,7 +253,8 @@ fn examples_are_whole_and_short() {
     }
 }
 
-/// What readers copy names tch as a crate that depends on gfn alone can, and hidden lines replace no shown ones.
+/// What readers copy names tch as a crate that depends on gfn alone can, and hidden lines replace no shown
+/// ones.
 #[test]
 fn guide_and_examples_can_be_copied() {
     let of = |folder: &str, extension: &str| {

@@ -64,11 +64,13 @@ fn parse_flags(line: &str) -> TaskFlags {
 fn all_flags_are_kept_as_they_were_used() {
     let given = parse_flags("ring --lr 1e-3 --only tb --only db --run runs/a --directed");
     assert_eq!(given.task, "ring");
-    let flags =
-        json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
+    let flags = json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
     assert_eq!(serde_json::Value::Object(given.flags.clone()), flags);
     // Another spelling of a number, another folder and another output format are the same run.
-    assert_eq!(given.differences(&parse_flags("ring --lr 0.001 --only tb --only db --run b --directed --json")), []);
+    assert_eq!(
+        given.differences(&parse_flags("ring --lr 0.001 --only tb --only db --run b --directed --json")),
+        []
+    );
     let other = parse_flags("ring --seed 3 --only tb --only db --directed");
     let differences = given.differences(&other);
     assert_eq!(differences, [("lr", &json!(0.001), &json!(null)), ("seed", &json!(0), &json!(3))]);
@@ -85,18 +87,29 @@ fn a_folder_takes_one_run() {
     run.claim(&other, None).unwrap();
     assert_eq!(run.flags().unwrap(), other);
     run.describe(&other, &[("steps", json!(7))]).unwrap();
-    let settings = serde_json::from_str::<serde_json::Value>(&fs::read_to_string(run.settings()).unwrap()).unwrap();
-    assert_eq!((&settings["steps"], &settings["seed"], &settings["task"]), (&json!(7), &json!(1), &json!("ring")));
+    let settings =
+        serde_json::from_str::<serde_json::Value>(&fs::read_to_string(run.settings()).unwrap()).unwrap();
+    assert_eq!(
+        (&settings["steps"], &settings["seed"], &settings["task"]),
+        (&json!(7), &json!(1), &json!("ring"))
+    );
 
     fs::write(run.metrics(), "{\"step\":1}\n").unwrap();
     run.claim(&other, None).unwrap();
     let refused = |flags: &TaskFlags, resume: Option<PathBuf>, words: &[&str]| {
         let error = run.claim(flags, resume.as_deref()).unwrap_err();
         let message = error.to_string();
-        assert!(matches!(error, Error::File { .. }) && words.iter().all(|word| message.contains(word)), "{message}");
+        assert!(
+            matches!(error, Error::File { .. }) && words.iter().all(|word| message.contains(word)),
+            "{message}"
+        );
         assert!(message.contains("give a new folder"), "{message}");
     };
-    refused(&this, None, &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"]);
+    refused(
+        &this,
+        None,
+        &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"],
+    );
     refused(&parse_flags("line"), None, &["another run: of the task `ring`"]);
     folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
     refused(&other, None, &["finished", "result.json"]);
@@ -139,13 +152,16 @@ fn a_folder_of_other_things_is_left_alone() {
     assert!(message.contains("it is no run folder"), "{message}");
     assert_eq!(fs::read_dir(&temporary.0).unwrap().count(), 1);
     // A folder inside a file.
-    let error = RunFolder::new(temporary.join("thesis.tex/run")).claim(&parse_flags("ring"), None).unwrap_err();
+    let error =
+        RunFolder::new(temporary.join("thesis.tex/run")).claim(&parse_flags("ring"), None).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
     // Invalid settings.
     let run = RunFolder::new(temporary.join("broken"));
     fs::create_dir(temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
-    for (text, problem) in [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
+    for (text, problem) in
+        [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")]
+    {
         fs::write(run.settings(), text).unwrap();
         let message = run.claim(&parse_flags("ring"), None).unwrap_err().to_string();
         assert!(message.contains(problem) && message.contains("settings.json"), "{message}");

@@ -84,7 +84,8 @@ fn log_p_of_a_graph_is_that_of_its_class() {
 #[test]
 fn nothing_to_estimate_is_refused() {
     let env = Triangles::env();
-    let objects = Sampler::new(&env, &UniformPolicy).forward(3, &mut Rng::seeded(0)).unwrap().terminal_states().clone();
+    let objects =
+        Sampler::new(&env, &UniformPolicy).forward(3, &mut Rng::seeded(0)).unwrap().terminal_states().clone();
     let none = objects.select(&[]);
     for (objects, paths) in [(&none, 5), (&objects, 0)] {
         let refused = estimate_log_probs(&env, &UniformPolicy, objects, paths, &mut Rng::seeded(0));
@@ -109,7 +110,8 @@ fn a_tracker_finds_the_modes_that_there_are_and_survives_json() {
         assert_eq!(tracker.n_modes(), seen.len());
     }
     assert!(tracker.n_modes() > 1 && tracker.n_modes() as u64 <= reward.n_modes());
-    let rising = tracker.curve().windows(2).all(|pair| pair[0].modes < pair[1].modes && pair[0].step < pair[1].step);
+    let rising =
+        tracker.curve().windows(2).all(|pair| pair[0].modes < pair[1].modes && pair[0].step < pair[1].step);
     assert!(rising && tracker.curve().iter().all(|point| point.reward_calls == 16 * point.step as u64));
     let text = serde_json::to_string(&tracker).unwrap();
     assert_eq!(serde_json::from_str::<ModeTracker<VectorKey>>(&text).unwrap(), tracker);

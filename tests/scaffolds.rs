@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{EnumerableEnv, Env, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Node, PerGraph, Scaffold, Semantics, labelled_key,
+    ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState,
+    GraphStates, Node, PerGraph, Scaffold, Semantics, labelled_key,
 };
 use gfn::metrics::{Distances, ExactPolicy, estimate_log_probs, estimate_log_z, eubo};
 use gfn::nn::{GraphNet, GraphNetConfig};
@@ -47,7 +47,9 @@ fn loose_growth(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -
         .with(AddNode::free(2, max_nodes))
         .with(AddEdge::new(1).at_most(max_edges));
     let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) };
-    GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).and_then(|env| env.with_schema(schema)).unwrap()
+    GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n))
+        .and_then(|env| env.with_schema(schema))
+        .unwrap()
 }
 
 fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
@@ -55,7 +57,8 @@ fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
         [] => vec![Vec::new()],
         _ => (0..items.len())
             .flat_map(|k| {
-                let rest: Vec<u32> = items.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, &b)| b).collect();
+                let rest: Vec<u32> =
+                    items.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, &b)| b).collect();
                 permutations(&rest).into_iter().map(move |tail| [&[items[k]], &tail[..]].concat())
             })
             .collect(),
@@ -137,7 +140,8 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
         let network = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
-        let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        let mut trainer =
+            Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
         for _ in 0..400 {
             trainer.step().unwrap();
         }
@@ -165,7 +169,8 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
 /// A few nodes, and more nodes than are searched directly.
 #[test]
 fn any_number_of_nodes_without_edges_may_be_alike() {
-    for (kind, n) in [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
+    for (kind, n) in
+        [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
     {
         let env = loose_growth(kind, n, n + 3, 9);
         let joined = |edges: [(u32, u32); 2]| {
@@ -175,9 +180,17 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
         };
         let last = n as u32;
         let inner = joined([(0, 1), (2, 3)]);
-        let graphs = [inner, joined([(6, 4), (8, 2)]), joined([(0, 1), (2, last)]), joined([(0, 1), (last + 2, last)])];
+        let graphs = [
+            inner,
+            joined([(6, 4), (8, 2)]),
+            joined([(0, 1), (2, last)]),
+            joined([(0, 1), (last + 2, last)]),
+        ];
         let keys = env.keys(&graphs.to_vec().into());
-        assert!(keys[0] == keys[1] && (0..4).all(|k| (k != 1 && k != 0) || (keys[k] != keys[2] && keys[k] != keys[3])));
+        assert!(
+            keys[0] == keys[1]
+                && (0..4).all(|k| (k != 1 && k != 0) || (keys[k] != keys[2] && keys[k] != keys[3]))
+        );
         assert_ne!(keys[2], keys[3]);
         let expected = |free: usize, log: f64| (1..=free).map(|k| (k as f64).ln()).sum::<f64>() + log;
         let turned = if kind == GraphKind::Undirected { 8.0 } else { 2.0_f64 };

@@ -16,7 +16,8 @@ use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_extras::condition::{
-    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature, cosine_of,
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
+    cosine_of,
 };
 use gfn_extras::pareto::{focus_accuracy, pareto_front};
 use tch::{Device, Kind, Tensor};
@@ -35,7 +36,8 @@ const LEAST: f64 = 1e-4;
 
 /// Builds the task's conditioning by direction of four objectives.
 fn conditioning(focus: Focus) -> Conditioning {
-    let plain = Conditioning::new(4).unwrap().temperature(Temperature::Constant(BETA), Encoding::Number).unwrap();
+    let plain =
+        Conditioning::new(4).unwrap().temperature(Temperature::Constant(BETA), Encoding::Number).unwrap();
     plain.focus(focus, Encoding::Thermometer { bins: 16 }).unwrap()
 }
 
@@ -110,7 +112,8 @@ fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f6
         ..MlpPolicyConfig::default()
     };
     let mut rng = Rng::seeded(3);
-    let policy = MlpPolicy::new(&env, KHot::new(LENGTH, 5), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let policy =
+        MlpPolicy::new(&env, KHot::new(LENGTH, 5), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig {
         batch: 64,
         adam: AdamConfig { lr: 3e-3, log_z_lr: 1e-2, ..AdamConfig::default() },
@@ -150,7 +153,8 @@ fn a_policy_follows_the_focus() {
     let tested = spread(&front, 10);
     let directions = Directions::OneOf(front.rows().map(<[f64]>::to_vec).collect());
     let learned = accuracy(focus(COSINE, BETA, LEAST, directions), Some(0.3), &tested);
-    let of_random: Vec<f64> = tested.iter().map(|one| focus_accuracy(&random, one, COSINE).unwrap()).collect();
+    let of_random: Vec<f64> =
+        tested.iter().map(|one| focus_accuracy(&random, one, COSINE).unwrap()).collect();
     let as_before = Focus { cosine: COSINE, ..Focus::new(Directions::Dirichlet { concentration: 1.0 }) };
     let as_before = accuracy(as_before, None, &tested);
     println!("{learned:?}\nrandom {of_random:?}\nbefore {as_before:?}");

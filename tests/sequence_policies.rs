@@ -18,7 +18,8 @@ use gfn_gym::sequence::TokenSequence;
 use tch::{Device, Kind, Tensor};
 
 const LENGTH: usize = 6;
-const KINDS: [SequenceKind; 3] = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
+const KINDS: [SequenceKind; 3] =
+    [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
 fn quantities() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
@@ -29,7 +30,11 @@ fn env() -> VectorEnv {
 
 fn config(kind: SequenceKind) -> SequencePolicyConfig {
     let net = SequenceNetConfig { kind, width: 16, layers: 2 };
-    SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() }
+    SequencePolicyConfig {
+        net,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..SequencePolicyConfig::default()
+    }
 }
 
 fn build(config: SequencePolicyConfig, kind: Kind) -> SequencePolicy {
@@ -59,7 +64,8 @@ fn words() -> VectorStates {
 fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     let cut = |length: usize| {
         let long = states.rows().filter(|row| row.iter().filter(|&&x| x > 0).count() >= length);
-        let entries = long.flat_map(|row| row.iter().enumerate().map(|(i, &x)| if i < length { x } else { 0 }));
+        let entries =
+            long.flat_map(|row| row.iter().enumerate().map(|(i, &x)| if i < length { x } else { 0 }));
         VectorStates::from_flat(LENGTH, entries.collect()).unwrap()
     };
     (0..=LENGTH).map(cut).collect()
@@ -138,7 +144,10 @@ fn rows_may_be_selected_and_mixed() {
                     log_probs_by_step(&roll_out, &states.select(&rows)),
                     log_probs_in_one_pass(&policy, &states.select(&rows)),
                 ] {
-                    assert!(largest_difference(&out, &Tensor::cat(&together, 0)) < 1e-10, "{net:?}, {rows:?}");
+                    assert!(
+                        largest_difference(&out, &Tensor::cat(&together, 0)) < 1e-10,
+                        "{net:?}, {rows:?}"
+                    );
                 }
                 assert!(!warm || policy.work().steps == before.steps, "everything is known");
             }
@@ -168,7 +177,10 @@ fn a_step_may_mix_lengths() {
         assert!(largest_difference(&step, &log_probs_in_one_pass(&policy, &mixed_lengths)) < 1e-10);
         let ahead = VectorStates::from_rows([[1u16, 3, 2, 0, 0, 0], [2, 1, 0, 0, 0, 0]]);
         assert!(
-            largest_difference(&log_probs_by_step(&roll_out, &ahead), &log_probs_in_one_pass(&policy, &ahead)) < 1e-10
+            largest_difference(
+                &log_probs_by_step(&roll_out, &ahead),
+                &log_probs_in_one_pass(&policy, &ahead)
+            ) < 1e-10
         );
     }
 }
@@ -185,7 +197,8 @@ fn a_small_cache_changes_nothing_but_the_work() {
         } * 16
             * 8;
         for (rows, fits) in [(0, false), (3, false), (20, true)] {
-            let small = build(SequencePolicyConfig { cache_bytes: rows * row_bytes, ..config(net) }, Kind::Double);
+            let small =
+                build(SequencePolicyConfig { cache_bytes: rows * row_bytes, ..config(net) }, Kind::Double);
             let roll_out = start_roll_out(&small);
             for first in 1u16..=3 {
                 let last = if first == 1 { 2 } else { 1 };
@@ -269,7 +282,8 @@ fn a_fixed_length_needs_no_exit() {
     let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
     for net in KINDS {
         let mut rng = Rng::seeded(6);
-        let policy = SequencePolicy::new(&env, layout, config(net), Device::Cpu, Kind::Double, &mut rng).unwrap();
+        let policy =
+            SequencePolicy::new(&env, layout, config(net), Device::Cpu, Kind::Double, &mut rng).unwrap();
         let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng).unwrap();
         assert_eq!((policy.work().steps, policy.work().passes), (5, 0));
         let needs = Quantities::from(Quantity::LogFlow);
@@ -278,7 +292,8 @@ fn a_fixed_length_needs_no_exit() {
         assert_eq!((policy.work().steps, policy.work().passes), (5, 2));
         assert!(largest_difference(&scores.log_pf, &again.log_pf) < 1e-10);
         assert!(
-            largest_difference(scores.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-10
+            largest_difference(scores.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap())
+                < 1e-10
         );
     }
 }
@@ -351,7 +366,9 @@ fn invalid_settings_are_refused() {
 
     let policy = build(config(KINDS[0]), Kind::Float);
     let gap = VectorStates::from_rows([[1u16, 0, 1, 0, 0, 0]]);
-    assert!(policy.evaluate(&env(), &gap, None, Quantities::PF).unwrap_err().to_string().contains("[1, 0, 1"));
+    assert!(
+        policy.evaluate(&env(), &gap, None, Quantities::PF).unwrap_err().to_string().contains("[1, 0, 1")
+    );
     let conditions = Tensor::zeros([7, 2], (Kind::Float, Device::Cpu));
     assert!(policy.evaluate(&env(), &words(), Some(&conditions), Quantities::PF).is_err());
     let none = policy.evaluate(&env(), &env().initial(&[]), None, quantities()).unwrap();
@@ -380,7 +397,9 @@ fn all_kinds_learn() {
         let settings = TrainerConfig { batch: 64, ..TrainerConfig::default() };
         let settings = TrainerConfig { adam: AdamConfig { lr: 3e-3, ..settings.adam }, ..settings };
         let mut trainer = match flow {
-            true => Trainer::new(env.clone(), reward, policy, DetailedBalance::default(), settings, rng).unwrap(),
+            true => {
+                Trainer::new(env.clone(), reward, policy, DetailedBalance::default(), settings, rng).unwrap()
+            }
             false => Trainer::new(env.clone(), reward, policy, TrajectoryBalance, settings, rng).unwrap(),
         };
         for _ in 0..300 {

@@ -7,8 +7,8 @@ use gfn::env::{Direction, Env};
 use gfn::examples::word_env;
 use gfn::graph::PerGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, Node, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, GraphStates, Node, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -74,7 +74,8 @@ fn train(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNet
         lr_scale: Schedule::Linear { from: 1.0, to: 0.05, steps },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(make(), PerGraph(log_r), GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    let mut trainer =
+        Trainer::new(make(), PerGraph(log_r), GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }
@@ -109,7 +110,8 @@ fn by_default_networks_learn_what_depends_on_labels_and_directions() {
 
 #[test]
 fn by_default_networks_learn_what_depends_on_edge_classes() {
-    let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
+    let config =
+        GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
     let tv = train(bonded_env, strong, config.clone(), 600);
     assert!(tv < 0.15, "{tv}");
     let tv = train(
@@ -148,7 +150,10 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
         let config = GraphNetConfig { conv, ..GraphNetConfig::default() };
         let error = env(config.clone()).unwrap_err();
         let message = error.to_string();
-        assert!(matches!(error, Error::Config { setting: "conv", .. }) && message.contains(what), "{message}");
+        assert!(
+            matches!(error, Error::Config { setting: "conv", .. }) && message.contains(what),
+            "{message}"
+        );
         assert!(message.contains("ablation"), "{message}");
         env(GraphNetConfig { ablation: true, ..config }).unwrap();
     };
@@ -196,7 +201,8 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
         }
         // Nodes of an initial graph are distinguished: here node 0 from all others.
         let kind = GraphKind::Undirected;
-        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
+        let actions =
+            ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
         let rooted = small(actions, free.schema().clone(), GraphState::with_nodes(kind, 1)).unwrap();
         let rooted = exits(&rooted, &graphs, config(conv));
         assert!(!near(rooted[0], rooted[1]) && near(rooted[0], rooted[2]), "{conv:?}: {rooted:?}");
@@ -216,8 +222,10 @@ fn check_refused(result: Result<()>, words: &str) {
 
 #[test]
 fn graphs_that_do_not_fit_a_network_are_refused() {
-    let (four, five) =
-        (Ring::new(4, GraphKind::Directed).unwrap().into_env(), Ring::new(5, GraphKind::Directed).unwrap().into_env());
+    let (four, five) = (
+        Ring::new(4, GraphKind::Directed).unwrap().into_env(),
+        Ring::new(5, GraphKind::Directed).unwrap().into_env(),
+    );
     let net = build(&four, GraphNetConfig::default()).unwrap();
     evaluate_other_graph(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     check_refused(
@@ -231,7 +239,8 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     // Without meaningful labels the number of nodes doesn't matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
-    evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
+    evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0)))
+        .unwrap();
 
     check_refused(
         evaluate_other_graph(
@@ -265,11 +274,15 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     node = Node::of_class(0);
     node.attributes.set(0, 3);
     check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "value 3 of attribute 0");
-    let mlp = EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let mlp =
+        EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let edge = Edge::of_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
     check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1 of 1");
-    check_refused(evaluate_other_graph(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
+    check_refused(
+        evaluate_other_graph(&undirected, &mlp, undirected.initial_graphs()[0].clone()),
+        "of the network",
+    );
 }
 
 #[test]
@@ -288,8 +301,15 @@ fn devices_that_are_not_there_are_refused() {
     let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
     let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
     let words = word_env(2, 3);
-    let mlp = MlpPolicy::new(&words, ScaledEntries::new(3, 3), MlpPolicyConfig::default(), device, Kind::Float, rng)
-        .map(|_| ());
+    let mlp = MlpPolicy::new(
+        &words,
+        ScaledEntries::new(3, 3),
+        MlpPolicyConfig::default(),
+        device,
+        Kind::Float,
+        rng,
+    )
+    .map(|_| ());
     for refused in [graph_net, edge_mlp, mlp] {
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");

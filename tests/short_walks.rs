@@ -23,7 +23,12 @@ impl Env for CountsInitialStates {
         self.1.fetch_max(instances.len(), Ordering::Relaxed);
         self.0.initial(&vec![0; instances.len()])
     }
-    fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> gfn::Result<Step<Slots>> {
+    fn step(
+        &self,
+        direction: Direction,
+        states: &mut Positions,
+        actions: &Slots,
+    ) -> gfn::Result<Step<Slots>> {
         self.0.step(direction, states, actions)
     }
     fn is_initial(&self, states: &Positions) -> Vec<bool> {

@@ -2,8 +2,8 @@
 
 use gfn::env::{Direction, Rows, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, MoveMask,
-    Node, Scaffold, Semantics, SymmetryCount,
+    ActionSet, AddEdge, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    MoveMask, Node, Scaffold, Semantics, SymmetryCount,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Symmetry};
@@ -35,7 +35,10 @@ fn small_pair() -> [GraphState; 2] {
 fn regular_pair() -> [GraphState; 2] {
     let step = |a: usize, b: usize| ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
     let near = [(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)];
-    [undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4)), undirected(16, |a, b| near.contains(&step(a, b)))]
+    [
+        undirected(16, |a, b| (a / 4 == b / 4) != (a % 4 == b % 4)),
+        undirected(16, |a, b| near.contains(&step(a, b))),
+    ]
 }
 
 /// An environment of edges between any two of `n` nodes.
@@ -59,7 +62,8 @@ fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64
 fn refinement_counts_the_automorphisms_of_small_graphs() {
     fn check(env: &GraphEnv, least: usize) {
         let states = StateGraph::build(env, 10_000).unwrap().states().clone();
-        let [exact, refined] = [SymmetryCount::Exact, SymmetryCount::Refined].map(|count| counts(env, count, &states));
+        let [exact, refined] =
+            [SymmetryCount::Exact, SymmetryCount::Refined].map(|count| counts(env, count, &states));
         let off = exact.iter().zip(&refined).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(states.len() > least && off < 1e-12, "{} states, {off}", states.len());
     }
@@ -67,7 +71,8 @@ fn refinement_counts_the_automorphisms_of_small_graphs() {
     check(&all(GraphKind::Undirected, 7), 1_200);
     check(&all(GraphKind::Directed, 4), 200);
     check(&ColoredGraphs::new(5).unwrap().into_env(), 400);
-    let with_classes = GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
+    let with_classes =
+        GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
     check(&GraphBuilding::new(with_classes).unwrap().into_env(), 60);
     // An initial graph with interchangeable nodes, and one with distinguished nodes.
     let start = undirected(4, |a, b| a / 2 == b / 2);
@@ -82,25 +87,32 @@ fn refinement_counts_the_automorphisms_of_small_graphs() {
 fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
     let mut rng = Rng::seeded(5);
     for n in [12, 30] {
-        for (k, start) in regular_pair().into_iter().chain([undirected(n, |a, b| (a * b + a + b) % 5 == 0)]).enumerate()
+        for (k, start) in
+            regular_pair().into_iter().chain([undirected(n, |a, b| (a * b + a + b) % 5 == 0)]).enumerate()
         {
             let env = any_edges(start.n_nodes());
             let of = |count, graph: GraphState| {
-                env.move_symmetries(count, Direction::Backward, &GraphStates::from(vec![graph])).unwrap().of_graphs[0]
+                env.move_symmetries(count, Direction::Backward, &GraphStates::from(vec![graph]))
+                    .unwrap()
+                    .of_graphs[0]
             };
             let first = of(SymmetryCount::Refined, start.clone());
             assert!(first >= of(SymmetryCount::Exact, start.clone()) - 1e-12, "graph {k}");
             for _ in 0..20 {
                 let mut order: Vec<u32> = (0..start.n_nodes() as u32).collect();
                 (1..order.len()).for_each(|k| order.swap(k, rng.below(k + 1)));
-                assert!((of(SymmetryCount::Refined, start.induced(&order)) - first).abs() < 1e-12, "graph {k}");
+                assert!(
+                    (of(SymmetryCount::Refined, start.induced(&order)) - first).abs() < 1e-12,
+                    "graph {k}"
+                );
             }
         }
     }
     // The search stops if nearly all nodes are equivalent: 200 of them are interchangeable.
     let env = any_edges(200);
     let alike = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 200)]);
-    let counted = env.move_symmetries(SymmetryCount::Refined, Direction::Backward, &alike).unwrap().of_graphs[0];
+    let counted =
+        env.move_symmetries(SymmetryCount::Refined, Direction::Backward, &alike).unwrap().of_graphs[0];
     assert!((counted - (2..=200).map(|k| f64::from(k).ln()).sum::<f64>()).abs() < 1e-9);
 }
 
@@ -125,10 +137,15 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
 #[test]
 fn pairs_beyond_message_passing_are_distinguished() {
     let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
-    for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }] {
+    for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }]
+    {
         let plain = GraphNetConfig { conv, ..blind.clone() };
         for pair in [small_pair(), regular_pair()] {
-            assert!(output_difference(&plain, &pair) < 1e-9, "{conv:?}: {}", output_difference(&plain, &pair));
+            assert!(
+                output_difference(&plain, &pair) < 1e-9,
+                "{conv:?}: {}",
+                output_difference(&plain, &pair)
+            );
         }
         let walks = GraphNetConfig { closed_walks: Some(2), ..plain.clone() };
         assert!(
@@ -139,7 +156,11 @@ fn pairs_beyond_message_passing_are_distinguished() {
         assert!(output_difference(&walks, &regular_pair()) < 1e-9, "{conv:?}");
         let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..plain };
         for pair in [small_pair(), regular_pair()] {
-            assert!(output_difference(&refined, &pair) > 1e-3, "{conv:?}: {}", output_difference(&refined, &pair));
+            assert!(
+                output_difference(&refined, &pair) > 1e-3,
+                "{conv:?}: {}",
+                output_difference(&refined, &pair)
+            );
         }
     }
 }
@@ -149,7 +170,8 @@ struct ClosingRules;
 
 impl GraphRules for ClosingRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        let open = |a: u32, class| graph.node(a).is_some_and(|node| node.class == class) && graph.degree(a) == 1;
+        let open =
+            |a: u32, class| graph.node(a).is_some_and(|node| node.class == class) && graph.degree(a) == 1;
         moves.retain(|at| open(at.a, 0) && open(at.b, 2) || open(at.a, 2) && open(at.b, 0));
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
@@ -201,7 +223,8 @@ fn triangles(config: GraphNetConfig) -> f64 {
     assert_eq!(target.probs.iter().filter(|p| **p > 0.0).count(), 2);
     let most = target.probs.iter().position(|p| (p - 0.9).abs() < 1e-9).unwrap();
     assert!(
-        (Distances::between(&learned.probs, &target.probs).unwrap().tv - (learned.probs[most] - 0.9).abs()).abs()
+        (Distances::between(&learned.probs, &target.probs).unwrap().tv - (learned.probs[most] - 0.9).abs())
+            .abs()
             < 1e-6
     );
     learned.probs[most]

@@ -5,8 +5,8 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, Env, Masks};
 use gfn::graph::{GraphKind, GraphState, SetEdgeAttr, SetNodeAttr, canonical_key};
 use gfn::objective::{
-    Advantage, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity, Scores,
-    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+    Advantage, DetailedBalance, MaximumEntropyBackward, Objective, PolicyGradient, ProximalPolicy, Quantity,
+    Scores, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
 use gfn::replay::DataSource;
 use tch::Tensor;
@@ -40,8 +40,9 @@ fn objectives_say_how_often_a_batch_is_used() {
 
 #[test]
 fn a_batch_of_no_states_is_empty() {
-    let of =
-        |legal: Vec<bool>| GraphActionCategorical::uniform(Masks::dense(Direction::Forward, 2, legal, true).unwrap());
+    let of = |legal: Vec<bool>| {
+        GraphActionCategorical::uniform(Masks::dense(Direction::Forward, 2, legal, true).unwrap())
+    };
     let (none, one) = (of(Vec::new()), of(vec![true, false]));
     assert!(none.is_empty() && none.n_actions().is_empty());
     assert!(!one.is_empty() && one.n_actions() == [1]);
@@ -65,7 +66,8 @@ fn log_z_is_the_flow_out_of_the_initial_state() {
     // The first step may set log Z to its estimate.
     trainer.step().unwrap();
     let start = trainer.env().initial(&[0]);
-    let estimates = trainer.policy().evaluate(trainer.env(), &start, None, Quantity::LogFlow.into()).unwrap().values;
+    let estimates =
+        trainer.policy().evaluate(trainer.env(), &start, None, Quantity::LogFlow.into()).unwrap().values;
     let log_flow = estimates.get(Quantity::LogFlow).unwrap().double_value(&[0]);
     let stats = trainer.step().unwrap();
     assert!(log_flow != 0.0 && (stats.log_z - log_flow).abs() < 1e-5, "{} of {log_flow}", stats.log_z);

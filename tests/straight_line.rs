@@ -42,11 +42,9 @@ fn a_trainer_s_methods_are_in_three_files() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 collect(&path, found);
-            } else if std::fs::read_to_string(&path)
-                .unwrap()
-                .lines()
-                .any(|line| line.starts_with("impl<E") && line.contains("> Trainer<E>") && !line.contains(" for "))
-            {
+            } else if std::fs::read_to_string(&path).unwrap().lines().any(|line| {
+                line.starts_with("impl<E") && line.contains("> Trainer<E>") && !line.contains(" for ")
+            }) {
                 found.push(path);
             }
         }

@@ -7,18 +7,25 @@ use std::path::{Path, PathBuf};
 /// The folders that are read; what lies in a folder `tests` isn't.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
 /// The folders whose comments are counted, with all that lies in them, tests included.
-const COMMENTED: [&str; 12] =
-    ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts", "docs"];
+const COMMENTED: [&str; 12] = [
+    "src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts",
+    "docs",
+];
 /// The largest share of documentation comments, in percent, that may open with one of [`HEADLESS`].
 const MAX_HEADLESS_PERCENT: f64 = 1.0;
 /// First words of a sentence whose subject comes late or is missing.
-const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these that this of by so \
-    as none one some both beside else nobody then also it they them others other in to from for with under before after \
+const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
+    that this of by so \
+    as none one some both beside else nobody then also it they them others other in to from for with under \
+    before after \
     at on not without behind same per between";
 /// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
-const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted facts sight fits looked \
-    called rest one ones some those these it them same none held stored taken used known gone said shown sent shared \
-    noted named raised described built written spent lost met moved listed counted chosen joined merged cached marked \
+const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted \
+    facts sight fits looked \
+    called rest one ones some those these it them same none held stored taken used known gone said shown \
+    sent shared \
+    noted named raised described built written spent lost met moved listed counted chosen joined merged \
+    cached marked \
     scored judged examined restored visited passed ended begun what who which where";
 
 /// Returns `true` for a folder that cargo builds into.
@@ -50,7 +57,9 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() && !is_build_folder(&path) {
             found.extend(all_files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "py" || extension == "pyi")
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "rs" || extension == "py" || extension == "pyi")
         {
             found.push(path);
         }
@@ -136,7 +145,10 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
         let Some((open, _)) = open else { continue };
         let taken_apart = |part: &&str| part.trim_start_matches(['&', ' ']).starts_with('(');
         if !name.is_empty() && parameters(bracketed(&code[at + open..])).iter().any(taken_apart) {
-            found.push((line_of(code, at), format!("`{name}` takes a tuple apart: give its parts names of their own")));
+            found.push((
+                line_of(code, at),
+                format!("`{name}` takes a tuple apart: give its parts names of their own"),
+            ));
         }
     }
     found
@@ -146,9 +158,9 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
-        ["true", "false"]
-            .iter()
-            .any(|word| line.strip_prefix(word).is_some_and(|rest| rest.starts_with(" =>") || rest.starts_with(" if ")))
+        ["true", "false"].iter().any(|word| {
+            line.strip_prefix(word).is_some_and(|rest| rest.starts_with(" =>") || rest.starts_with(" if "))
+        })
     };
     let lines = code.lines().enumerate().filter(|(_, line)| arm(line));
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
@@ -190,17 +202,20 @@ fn bare_names(code: &str) -> Vec<(usize, String)> {
     let mut is_struct = false;
     for (at, line) in code.lines().enumerate() {
         let item = line.trim_start();
-        let item = item.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")).map_or(item, |(_, rest)| rest);
+        let item =
+            item.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")).map_or(item, |(_, rest)| rest);
         let item = item.strip_prefix("pub ").unwrap_or(item);
         let item = item.strip_prefix("const ").unwrap_or(item);
-        let is_item =
-            ["fn ", "struct ", "enum ", "trait ", "type ", "mod "].iter().find_map(|kind| item.strip_prefix(kind));
+        let is_item = ["fn ", "struct ", "enum ", "trait ", "type ", "mod "]
+            .iter()
+            .find_map(|kind| item.strip_prefix(kind));
         let name = match is_item {
             Some(rest) => rest.split(|c: char| !c.is_alphanumeric() && c != '_').next(),
             None if is_struct => item.split_once(": ").map(|(name, _)| name),
             None => None,
         };
-        is_struct = if item.starts_with("struct ") { line.ends_with('{') } else { is_struct && !line.ends_with('}') };
+        is_struct =
+            if item.starts_with("struct ") { line.ends_with('{') } else { is_struct && !line.ends_with('}') };
         let Some(name) = name else { continue };
         if BARE_NAMES.split_whitespace().any(|bare| name.eq_ignore_ascii_case(bare)) {
             found.push((at + 1, format!("`{name}` is a bare participle or pronoun: name the thing")));
@@ -238,7 +253,8 @@ fn documentation_opens_with_a_noun_or_a_verb() {
             for (line, opening) in openings(&path, &text) {
                 n += 1;
                 if is_headless(opening) {
-                    headless.push(format!("{}:{line}: {opening}", path.strip_prefix(root).unwrap().display()));
+                    headless
+                        .push(format!("{}:{line}: {opening}", path.strip_prefix(root).unwrap().display()));
                 }
             }
         }
@@ -252,8 +268,14 @@ fn offences_are_found() {
     let tuples = |code: &str| tuple_parameters(code).len();
     assert_eq!(tuples("pub fn f<F: Fn(&u8) -> u8>(a: u8, (b, c): (u8, u8)) {}"), 1);
     assert_eq!(tuples("impl A {\n    fn f(\n        &self,\n        &(b, c): &(u8, u8),\n    ) {}\n}"), 1);
-    assert_eq!(tuples("fn f(pair: (u8, u8), rest: &[(u8, u8)]) -> fn(u8) {}\n// fn g((a, b): (u8, u8)) {}"), 0);
-    assert_eq!(matched_conditions("match a {\n    true => 1,\n    false if b => 2,\n    _ => 3,\n}").len(), 2);
+    assert_eq!(
+        tuples("fn f(pair: (u8, u8), rest: &[(u8, u8)]) -> fn(u8) {}\n// fn g((a, b): (u8, u8)) {}"),
+        0
+    );
+    assert_eq!(
+        matched_conditions("match a {\n    true => 1,\n    false if b => 2,\n    _ => 3,\n}").len(),
+        2
+    );
     assert_eq!(matched_conditions("let a = true;\nmatch (a, b) {\n    (true, false) => 1,\n}").len(), 0);
     let rust = "/// What it is.\n/// The rest.\npub struct A {\n    /// The place.\n    a: bool,\n}";
     let rust = openings(Path::new("a.rs"), rust);
@@ -261,6 +283,7 @@ fn offences_are_found() {
     assert!(is_headless(rust[0].1) && !is_headless(rust[1].1) && !is_headless("`of` is a word"));
     let python = "\"\"\"Of one.\"\"\"\ndef f():\n    \"\"\"Returns f.\n\n    \"\"\"\n    x = 1";
     assert_eq!(openings(Path::new("a.py"), python), [(1, "Of one.\"\"\""), (3, "Returns f.")]);
-    let names = "pub struct Seen {\n    pub asked: u8,\n    n_seen: u8,\n}\nfn told(given: u8) {}\nmod state;";
+    let names =
+        "pub struct Seen {\n    pub asked: u8,\n    n_seen: u8,\n}\nfn told(given: u8) {}\nmod state;";
     assert_eq!(bare_names(names).len(), 3);
 }

@@ -46,7 +46,12 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
 }
 
 /// Computes the loss and its gradients from all pairs at once: the sum of `weights * regression(values)`.
-fn dense(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: &[usize], kind: Kind) -> Vec<Tensor> {
+fn dense(
+    objective: &SubTrajectoryBalance,
+    regression: RegressionLoss,
+    lengths: &[usize],
+    kind: Kind,
+) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let residuals = objective.residuals(&scores).unwrap();
     let loss = (regression.apply(&residuals.values) * residuals.weights).sum(kind);
@@ -54,7 +59,12 @@ fn dense(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: 
     std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
 }
 
-fn linear(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: &[usize], kind: Kind) -> Vec<Tensor> {
+fn linear(
+    objective: &SubTrajectoryBalance,
+    regression: RegressionLoss,
+    lengths: &[usize],
+    kind: Kind,
+) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let loss = objective.loss(&scores, regression).unwrap();
     // As a part of a larger loss.
@@ -69,18 +79,25 @@ fn losses_and_gradients_are_those_of_all_pairs() {
             for regression in LOSSES {
                 for flow in [StateFlow::Whole, StateFlow::ForwardLooking] {
                     let objective = SubTrajectoryBalance::new(weighting).unwrap().with_flow(flow);
-                    let [expected, got] = [dense, linear].map(|f| f(&objective, regression, lengths, Kind::Double));
+                    let [expected, got] =
+                        [dense, linear].map(|f| f(&objective, regression, lengths, Kind::Double));
                     for (expected, got) in expected.iter().zip(&got) {
                         let size = expected.abs().max().double_value(&[]).max(1.0);
                         let off = (expected - got).abs().max().double_value(&[]);
-                        assert!(off <= 1e-12 * size, "{weighting:?} {regression:?} {lengths:?}: off by {off}");
+                        assert!(
+                            off <= 1e-12 * size,
+                            "{weighting:?} {regression:?} {lengths:?}: off by {off}"
+                        );
                     }
                     let single = linear(&objective, regression, lengths, Kind::Float);
                     for (expected, got) in expected.iter().zip(&single) {
                         assert_eq!(got.kind(), Kind::Float);
                         let size = expected.abs().max().double_value(&[]).max(1.0);
                         let off = (expected - got.to_kind(Kind::Double)).abs().max().double_value(&[]);
-                        assert!(off <= 1e-5 * size, "{weighting:?} {regression:?} {lengths:?} in f32: off by {off}");
+                        assert!(
+                            off <= 1e-5 * size,
+                            "{weighting:?} {regression:?} {lengths:?} in f32: off by {off}"
+                        );
                     }
                 }
             }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gfn::env::{Direction, Env, Rows, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, MoveMask,
-    Semantics, SymmetryCount,
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates,
+    MoveMask, Semantics, SymmetryCount,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
@@ -93,9 +93,11 @@ fn config(symmetry: Symmetry) -> GraphNetConfig {
 #[test]
 fn both_forms_of_the_network_read_the_same_counts() {
     let env = ColoredGraphs::new(4).unwrap().into_env();
-    let net = GraphNet::new(&env, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let net =
+        GraphNet::new(&env, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     assert_eq!(net.config().symmetry, Symmetry::Seen);
-    let blind = GraphNet::new(&env, config(Symmetry::Unseen), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let blind =
+        GraphNet::new(&env, config(Symmetry::Unseen), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let states = all_states(&env);
     let batch = || GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let wants = Quantity::LogPf | Quantity::LogPb;
@@ -111,7 +113,8 @@ fn both_forms_of_the_network_read_the_same_counts() {
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
     // Counts of other graphs are refused, too.
-    let fewer = env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
+    let fewer =
+        env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer).unwrap_err());
     let with_both = forward_alone.with_symmetries(backward).unwrap();
     let output = net.forward(&with_both, wants).unwrap();
@@ -141,7 +144,8 @@ fn counts_of_other_moves_are_refused() {
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3));
     let (all, nodes) = (env(set().with(AddEdge::new(1))), env(set()));
     let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
-    let net = GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let net =
+        GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let of_others = nodes.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states).unwrap();
     let batch = GraphBatch::new(all.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let batch = batch.with_symmetries(of_others).unwrap();
@@ -152,7 +156,8 @@ fn counts_of_other_moves_are_refused() {
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
     drop(
         GraphPolicy(
-            GraphNet::new(&nodes, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap(),
+            GraphNet::new(&nodes, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+                .unwrap(),
         )
         .evaluate(&nodes, &states, None, Quantities::PF)
         .unwrap(),
@@ -164,12 +169,15 @@ fn counts_of_other_moves_are_refused() {
 #[test]
 fn labelled_graphs_have_no_symmetry_to_see() {
     let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
-    let made = |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let made =
+        |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let message = made(Symmetry::Seen).unwrap_err().to_string();
     assert!(message.contains("labelled"), "{message}");
     assert_eq!(made(Symmetry::Auto).unwrap().config().symmetry, Symmetry::Unseen);
     let large = ColoredGraphs::new(9).unwrap().into_env();
-    let of = |symmetry| GraphNet::new(&large, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let of = |symmetry| {
+        GraphNet::new(&large, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
+    };
     assert_eq!(of(Symmetry::Auto).config().symmetry, Symmetry::Refined);
     assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
 }
@@ -185,7 +193,8 @@ fn a_network_that_sees_symmetry_learns_faster() {
         let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
         let config = TrainerConfig { batch: 32, adam, ..TrainerConfig::default() };
         let reward = ColoredGraphReward::Count;
-        let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        let mut trainer =
+            Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();
         }
@@ -228,7 +237,8 @@ fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     let config = GraphNetConfig { embedding: 8, layers: 1, symmetry, ..GraphNetConfig::default() };
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let reward =
+        |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig { batch: BATCH, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     // The first step also checks the environment.

@@ -56,7 +56,8 @@ fn child() {
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     // Large enough for parallel work in both libraries.
-    let config = TrainerConfig { batch: 600, epsilon: Some(Schedule::Constant(0.1)), ..TrainerConfig::default() };
+    let config =
+        TrainerConfig { batch: 600, epsilon: Some(Schedule::Constant(0.1)), ..TrainerConfig::default() };
     let rings = RingReward::default();
     let reward = move |graphs: &gfn::graph::GraphStates, conditions: Option<&tch::Tensor>| {
         assert!(has_denormals(), "a reward in f64 keeps its least numbers");
@@ -85,9 +86,11 @@ fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     command.env("OMP_WAIT_POLICY", "passive");
     // Prevents both libraries from using fewer threads on a busy machine.
     command.env("OMP_DYNAMIC", "FALSE").env("MKL_DYNAMIC", "FALSE");
-    ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(|name| {
-        command.env_remove(name);
-    });
+    ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(
+        |name| {
+            command.env_remove(name);
+        },
+    );
     command.envs(environment.iter().copied());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{mode}: {}", String::from_utf8_lossy(&output.stdout));

@@ -95,7 +95,8 @@ fn check_graphs(what: &str, make: impl Fn() -> GraphEnv, log_r: fn(&GraphState) 
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
         let name = objective.name();
-        let distances = train(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
+        let distances =
+            train(env, &again, PerGraph(log_r), GraphPolicy(net), objective, config(steps, 48), k as u64);
         check(distances, what, name);
     }
 }
@@ -114,7 +115,8 @@ fn every_objective_learns_rings_of_three() {
         "rings of three",
         make,
         |graph| {
-            let ring = graph.n_edges() == 3 && (0..3).all(|a| graph.out_degree(a) == 1 && graph.in_degree(a) == 1);
+            let ring =
+                graph.n_edges() == 3 && (0..3).all(|a| graph.out_degree(a) == 1 && graph.in_degree(a) == 1);
             if ring { 20f64.ln() } else { 0.0 }
         },
         500,
@@ -134,9 +136,15 @@ fn every_objective_learns_a_grid() {
             ..MlpPolicyConfig::default()
         };
         let mut rng = Rng::seeded(k as u64);
-        let policy =
-            MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), net, Device::Cpu, Kind::Float, &mut rng)
-                .unwrap();
+        let policy = MlpPolicy::new(
+            &env,
+            KHot::new(grid.ndim(), grid.height()),
+            net,
+            Device::Cpu,
+            Kind::Float,
+            &mut rng,
+        )
+        .unwrap();
         let name = objective.name();
         let distances = train(env.clone(), &env, reward, policy, objective, config(400, 32), k as u64);
         check(distances, "grid", name);
@@ -174,7 +182,8 @@ fn all_rings_of_four_nodes_are_found() {
         eviction: Eviction::BestReward,
         draw: Draw::RewardPrioritised { exponent: 1.0 },
     };
-    let trainer = Trainer::new(env.clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     let mut trainer = trainer.with_replay(ReplayBuffer::distinct(replay).unwrap());
     trainer.prefill(20_000).unwrap();
     let mut log_z = 0.0;

@@ -26,7 +26,10 @@ struct Ones(f64);
 
 impl gfn::env::Reward<VectorStates> for Ones {
     fn log_reward(&self, words: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-        Ok(words.rows().map(|word| self.0 * word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
+        Ok(words
+            .rows()
+            .map(|word| self.0 * word.iter().filter(|&&letter| letter == 1).count() as f64)
+            .collect())
     }
     fn partial_log_reward(&self, words: &VectorStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         self.log_reward(words, None).map(Some)
@@ -35,7 +38,8 @@ impl gfn::env::Reward<VectorStates> for Ones {
 
 fn word_policy(env: &VectorEnv) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap()
 }
 
@@ -91,7 +95,8 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
     let objective = DetailedBalance::default();
     let of_half = score_transitions(&env, &reward, &policy, &half, objective.needs())?;
     let whole = score(&env, &reward, &policy, &trajectories, objective.needs())?;
-    let [a, b] = [&whole, &of_half].map(|s| objective.loss(s, RegressionLoss::Squared).unwrap().double_value(&[]));
+    let [a, b] =
+        [&whole, &of_half].map(|s| objective.loss(s, RegressionLoss::Squared).unwrap().double_value(&[]));
     assert!((a - b).abs() > 1e-6);
     Ok(())
 }
@@ -100,8 +105,11 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env(), Rng::seeded(2));
-    let config =
-        GraphNetConfig { embedding: 8, estimators: EstimatorsConfig::with_flow(true), ..GraphNetConfig::default() };
+    let config = GraphNetConfig {
+        embedding: 8,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..GraphNetConfig::default()
+    };
     let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Double, &mut rng)?);
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(graphs.graphs().iter().map(|graph| 0.3 * graph.n_edges() as f64).collect())
@@ -112,7 +120,8 @@ fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     let objective = DetailedBalance::default();
     let whole = score(&env, &reward, &policy, &trajectories, objective.needs())?;
     let single = score_transitions(&env, &reward, &policy, &trajectories.transitions(), objective.needs())?;
-    let [a, b] = [&whole, &single].map(|s| objective.loss(s, RegressionLoss::Squared).unwrap().double_value(&[]));
+    let [a, b] =
+        [&whole, &single].map(|s| objective.loss(s, RegressionLoss::Squared).unwrap().double_value(&[]));
     assert!((a - b).abs() < 1e-9 * a.max(1.0), "{a} {b}");
     Ok(())
 }
@@ -216,7 +225,10 @@ fn invalid_settings_are_refused() -> Result<()> {
     let by_loss = ReplayBuffer::new(ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw })?;
     let mut trainer = trainer(DetailedBalance::default(), Ones(1.0), some(8, 2))?.with_replay(by_loss);
     let error = trainer.step().unwrap_err();
-    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("single transitions"), "{error}");
+    assert!(
+        matches!(error, Error::Missing { .. }) && error.to_string().contains("single transitions"),
+        "{error}"
+    );
     assert!(trainer.draw().unwrap_err().to_string().contains("single transitions"));
     Ok(())
 }
@@ -237,10 +249,12 @@ fn a_unit_multiplies_logits_and_flows() -> Result<()> {
         let policy = GraphPolicy(net);
         let slots: Vec<u32> = env.masks(Direction::Forward, &states).legal_slots(0).collect();
         let dist = policy.evaluate(&env, &states, None, gfn::objective::Quantities::PF)?.pf.unwrap();
-        let host = Policy::<GraphEnv>::on_host(&policy, Direction::Forward).unwrap().distribution(&env, &states)?;
+        let host =
+            Policy::<GraphEnv>::on_host(&policy, Direction::Forward).unwrap().distribution(&env, &states)?;
         let of = |dist: &gfn::distribution::GraphActionCategorical| -> Result<Vec<f64>> {
-            let values =
-                slots.iter().map(|&slot| dist.log_prob(&[0], &Slots(vec![slot])).map(|p| p.double_value(&[0])));
+            let values = slots
+                .iter()
+                .map(|&slot| dist.log_prob(&[0], &Slots(vec![slot])).map(|p| p.double_value(&[0])));
             let values: Vec<f64> = values.collect::<Result<_>>()?;
             // Relative to the last slot, the exit, so that the softmax's constant cancels.
             Ok(values.iter().map(|value| value - values[values.len() - 1]).collect())

@@ -5,15 +5,17 @@ use gfn::Rng;
 use gfn::env::{DiscreteEnv, Env, Slots, VectorStates};
 use gfn::examples::word_env;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates,
+    Semantics,
 };
 use gfn::nn::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, NormKind, SequenceKind,
-    SequenceNetConfig,
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, NormKind,
+    SequenceKind, SequenceNetConfig,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
-    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
+    SequencePolicyConfig,
 };
 use tch::{Device, Kind};
 
@@ -24,7 +26,8 @@ const SEEDS: std::ops::Range<u64> = 0..3;
 
 /// Graphs with room for one more node, that grow by nodes and edges.
 fn growth(kind: GraphKind, n: usize) -> GraphEnv {
-    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
+    let actions =
+        ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, GraphState::with_nodes(kind, 1)).unwrap();
     env.with_backward(BackwardRule::ByType)
 }
@@ -69,16 +72,25 @@ fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
             let states = GraphStates::from(vec![graph(kind, n, share)]);
             for seed in SEEDS {
                 let net =
-                    GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+                    GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed))
+                        .unwrap();
                 let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
-                assert!(deviation < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}");
+                assert!(
+                    deviation < BOUND,
+                    "{kind:?}, {n} nodes, share {share}, seed {seed}: {deviation}, {config:?}"
+                );
             }
         }
     }
 }
 
 fn config_for(conv: ConvKind) -> GraphNetConfig {
-    GraphNetConfig { conv, backward: BackwardPolicy::SharedTorso, ablation: true, ..GraphNetConfig::default() }
+    GraphNetConfig {
+        conv,
+        backward: BackwardPolicy::SharedTorso,
+        ablation: true,
+        ..GraphNetConfig::default()
+    }
 }
 
 #[test]
@@ -124,7 +136,8 @@ fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
         for (seed, share) in SEEDS.flat_map(|seed| [0.0, 0.5].map(|share| (seed, share))) {
             let states = GraphStates::from(vec![graph(GraphKind::Directed, n, share)]);
             let mlp = MlpConfig { hidden: vec![16, 16], ..MlpConfig::default() };
-            let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
+            let config =
+                EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
             let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
             let deviation = largest_deviation(&env, &GraphPolicy(net), &states);
             assert!(deviation < BOUND, "{n} nodes, share {share}, seed {seed}: {deviation}");

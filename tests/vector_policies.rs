@@ -10,8 +10,8 @@ use gfn::objective::{Quantities, Quantity};
 use gfn::optim::Average;
 use gfn::optim::{Adam, AdamConfig, Optimizer};
 use gfn::policy::{
-    ByIndex, ByNumber, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequenceLayout,
-    SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
+    ByIndex, ByNumber, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy,
+    SequenceLayout, SequencePolicy, SequencePolicyConfig, StateFeatures, UniformPolicy, WithPrior,
 };
 use gfn::rollout::Sampler;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
@@ -59,7 +59,9 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
 
 fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
     let learned = space().terminating_distribution(&env(), trainer.policy(), None).unwrap();
-    Distances::between(&learned.probs, &space().target_distribution(&rising_reward, None).unwrap().probs).unwrap().tv
+    Distances::between(&learned.probs, &space().target_distribution(&rising_reward, None).unwrap().probs)
+        .unwrap()
+        .tv
 }
 
 /// Wraps a policy so that roll-outs use tensors even if there is a faster form.
@@ -100,7 +102,8 @@ fn the_frozen_form_is_the_policy() {
                 ..MlpPolicyConfig::default()
             };
             let policy =
-                MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
+                MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3))
+                    .unwrap();
             policy.use_head(heads - 1).unwrap();
             parameters(&policy).reset_noise(&mut Rng::seeded(4));
             for (direction, states) in
@@ -112,7 +115,8 @@ fn the_frozen_form_is_the_policy() {
                 let Some(frozen) = frozen else { continue };
                 let dist = frozen.distribution(&env, &states).unwrap();
                 let expected = policy.evaluate(&env, &states, None, quantities()).unwrap();
-                let expected = if direction == Direction::Forward { expected.pf } else { expected.pb }.unwrap();
+                let expected =
+                    if direction == Direction::Forward { expected.pf } else { expected.pb }.unwrap();
                 assert!(
                     largest_difference(&dist.log_probs(), &expected.log_probs()) < 1e-5,
                     "{backward:?} {direction}"
@@ -126,7 +130,8 @@ fn the_frozen_form_is_the_policy() {
                 let (a, b) = (fast.forward(50, &mut rng()).unwrap(), slow.forward(50, &mut rng()).unwrap());
                 assert_eq!((a.states(), a.terminal_states()), (b.states(), b.terminal_states()));
                 let ends = a.terminal_states();
-                let (a, b) = (fast.backward(ends, &mut rng()).unwrap(), slow.backward(ends, &mut rng()).unwrap());
+                let (a, b) =
+                    (fast.backward(ends, &mut rng()).unwrap(), slow.backward(ends, &mut rng()).unwrap());
                 assert_eq!(a.states(), b.states());
             }
         }
@@ -168,7 +173,8 @@ fn each_state_has_a_separate_row() {
     let space = space();
     let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, quantities()).unwrap();
     let mut adam = Adam::new(parameters(&policy), AdamConfig { lr: 0.1, ..AdamConfig::default() }).unwrap();
-    let loss = evaluation.pf.unwrap().log_probs().get(0) + evaluation.values.get(Quantity::LogFlow).unwrap().get(0);
+    let loss =
+        evaluation.pf.unwrap().log_probs().get(0) + evaluation.values.get(Quantity::LogFlow).unwrap().get(0);
     loss.backward();
     adam.step().unwrap();
     let (_, flows) = outputs(&policy, None);
@@ -178,7 +184,11 @@ fn each_state_has_a_separate_row() {
 
 #[test]
 fn states_without_a_number_are_refused() {
-    fn message<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, states: &VectorStates) -> String {
+    fn message<F: StateFeatures<VectorStates>>(
+        env: &VectorEnv,
+        features: F,
+        states: &VectorStates,
+    ) -> String {
         let config = MlpPolicyConfig::default();
         let policy = MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Float).unwrap();
         policy.evaluate(env, states, None, Quantities::PF).unwrap_err().to_string()
@@ -189,7 +199,8 @@ fn states_without_a_number_are_refused() {
     let gap = VectorStates::from_rows([[0u16, 1, 0]]);
     assert!(message(&env(), ByIndex::new(env(), space()), &gap).contains("-1 of 15 columns"));
     assert!(message(&env(), Enumeration(ByNumber::new(2, 3)), &last).contains("26 of 1 columns"));
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let refused = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Float);
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
@@ -212,10 +223,14 @@ fn noise_is_redrawn_on_request() {
     assert!(largest_difference(&second, &first) > 1e-3 && largest_difference(&other_flow, &flow) > 1e-3);
     let means = parameters(&policy).without_noise(|| outputs(&policy, None).0);
     assert!(
-        largest_difference(&means, &second) > 1e-3 && largest_difference(&outputs(&policy, None).0, &second) == 0.0
+        largest_difference(&means, &second) > 1e-3
+            && largest_difference(&outputs(&policy, None).0, &second) == 0.0
     );
     checkpoint.restore(parameters(&policy)).unwrap();
-    assert!(largest_difference(&outputs(&policy, None).0, &first) == 0.0, "a resumed run goes on with the same noise");
+    assert!(
+        largest_difference(&outputs(&policy, None).0, &first) == 0.0,
+        "a resumed run goes on with the same noise"
+    );
 
     let (pf, flow) = outputs(&policy, None);
     let log_z = Policy::<VectorEnv>::log_z(&policy, None, 1).unwrap();
@@ -237,10 +252,12 @@ fn a_noisy_policy_learns() {
     let mlp = MlpConfig { noise: Some(0.5), ..small() };
     let config = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
     let policy =
-        MlpPolicy::new(&env(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        MlpPolicy::new(&env(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+            .unwrap();
     let adam = AdamConfig { lr: 0.01, ..AdamConfig::default() };
     let config = TrainerConfig { batch: 64, adam, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env(), rising_reward, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    let mut trainer =
+        Trainer::new(env(), rising_reward, policy, TrajectoryBalance, config, Rng::seeded(0)).unwrap();
     let mut rng = Rng::seeded(5);
     for _ in 0..500 {
         trainer.policy().parameters().unwrap().reset_noise(&mut rng);
@@ -279,7 +296,8 @@ fn conditions_have_a_network() {
     assert!(largest_difference(&mixed.narrow(0, 7, 8), &flow.narrow(0, 7, 8)) > 1e-3);
 
     let refused = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..config };
-    let refused = MlpPolicy::new(&env(), KHot::new(3, 3), refused, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let refused =
+        MlpPolicy::new(&env(), KHot::new(3, 3), refused, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
 
@@ -325,9 +343,13 @@ fn heads_share_a_torso() {
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
     let net = SequenceNetConfig { kind: SequenceKind::Gru, width: 8, layers: 1 };
-    let config =
-        SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() };
-    let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+    let config = SequencePolicyConfig {
+        net,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..SequencePolicyConfig::default()
+    };
+    let policy =
+        SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<VectorEnv>::parameters(&policy).unwrap();
     let start = env().initial(&[0]);
     let evaluate = || policy.evaluate(&env(), &start, None, quantities()).unwrap();
@@ -352,7 +374,8 @@ fn an_average_is_sampled_from() {
 fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
     type Table = MlpPolicy<ByNumber>;
     let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
-    let policy = || MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config.clone(), Device::Cpu, Kind::Float).unwrap();
+    let policy =
+        || MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config.clone(), Device::Cpu, Kind::Float).unwrap();
     let n_heads = |policy: &dyn Policy<VectorEnv>| policy.heads().map(MultiHead::n_heads);
     let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<VectorEnv>>);
     let with_prior = WithPrior { policy: policy(), prior: UniformPolicy };
@@ -360,10 +383,20 @@ fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
     assert_eq!(n_heads(&UniformPolicy), None);
 
     let trainer = || {
-        Trainer::new(env(), rising_reward, policy(), TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
-            .unwrap()
+        Trainer::new(
+            env(),
+            rising_reward,
+            policy(),
+            TrajectoryBalance,
+            TrainerConfig::default(),
+            Rng::seeded(0),
+        )
+        .unwrap()
     };
     assert!(trainer().policy_as::<Table>().is_some() && trainer().policy_as::<UniformPolicy>().is_none());
     assert!(trainer().into_policy().parameters().is_some());
-    assert!(trainer().into_policy_as::<Table>().is_some() && trainer().into_policy_as::<UniformPolicy>().is_none());
+    assert!(
+        trainer().into_policy_as::<Table>().is_some()
+            && trainer().into_policy_as::<UniformPolicy>().is_none()
+    );
 }

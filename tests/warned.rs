@@ -58,13 +58,17 @@ fn number(row: &[u16]) -> f64 {
 }
 
 /// Builds a trainer of words that samples uniformly and learns nothing.
-fn uniform(reward: impl Fn(f64) -> f64 + Send + Sync + 'static, on_warning: OnWarning) -> WarningRecorder<Words> {
+fn uniform(
+    reward: impl Fn(f64) -> f64 + Send + Sync + 'static,
+    on_warning: OnWarning,
+) -> WarningRecorder<Words> {
     let log_reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| reward(number(row))).collect())
     };
     let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
     let objective = gfn::objective::LogPartitionVariance;
-    let made = Trainer::new(VectorEnv::new(Bits), log_reward, UniformPolicy, objective, config, Rng::seeded(0));
+    let made =
+        Trainer::new(VectorEnv::new(Bits), log_reward, UniformPolicy, objective, config, Rng::seeded(0));
     WarningRecorder::with_action(made.unwrap(), on_warning)
 }
 
@@ -76,11 +80,15 @@ fn first_warnings(reward: impl Fn(f64) -> f64 + Send + Sync + 'static) -> Vec<Wa
 
 #[test]
 fn rewards_instead_of_log_rewards_are_warned_of() {
-    for reward in
-        [|x: f64| 1e6 * (x % 4.0), |x: f64| (x / 400.0).exp(), |x: f64| if x % 16.0 < 3.0 { 500.0 } else { 0.0 }]
-    {
+    for reward in [
+        |x: f64| 1e6 * (x % 4.0),
+        |x: f64| (x / 400.0).exp(),
+        |x: f64| if x % 16.0 < 3.0 { 500.0 } else { 0.0 },
+    ] {
         let warnings = first_warnings(reward);
-        let [warning @ Warning::NotLogarithms { step: 1, .. }] = &warnings[..] else { panic!("{warnings:?}") };
+        let [warning @ Warning::NotLogarithms { step: 1, .. }] = &warnings[..] else {
+            panic!("{warnings:?}")
+        };
         let text = warning.to_string();
         assert!(text.contains("Is it R itself?") && text.contains("logarithm"), "{text}");
     }
@@ -128,12 +136,16 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
 #[test]
 fn a_policy_that_has_learned_is_not_warned_of() {
     tch::set_num_threads(1);
-    let config = GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
+    let config = GraphBuildingConfig {
+        growth: Growth::Attached,
+        ..GraphBuildingConfig::new(GraphKind::Undirected, 4)
+    };
     let (env, rng) = (GraphBuilding::new(config).unwrap().into_env(), &mut Rng::seeded(0));
     let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
-    let made = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    let made =
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
     let mut trainer = WarningRecorder::new(made);
     trainer.run(300).unwrap();
     assert_eq!(trainer.warnings(), []);
@@ -173,7 +185,8 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         let epsilon = Some(Schedule::Constant(0.0));
         let config = TrainerConfig { batch: 100, epsilon, ..TrainerConfig::default() };
         let (policy, objective) = (SharpPolicy(Cell::new(0.0)), LogPartitionVariance);
-        let made = Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
+        let made =
+            Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
         let mut trainer = WarningRecorder::new(made);
         trainer.steps(20).unwrap();
         assert_eq!(trainer.warnings(), []);
@@ -182,7 +195,9 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         trainer.warnings().to_vec()
     };
     let warnings = run(1.0 / 16.0, 4.0);
-    let [warning @ Warning::FewObjects { step: 30, share, first }] = &warnings[..] else { panic!("{warnings:?}") };
+    let [warning @ Warning::FewObjects { step: 30, share, first }] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
     assert!(*share < 0.5 && *first > 0.9, "{warning}");
     assert!(warning.to_string().contains("unless the target is that peaked"), "{warning}");
     // Most words are still drawn once, or rewards didn't distinguish objects better at first.

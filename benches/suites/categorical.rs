@@ -42,9 +42,16 @@ fn bench_states(
     let legal: usize = (0..masks.len()).map(|row| masks.n_legal(row)).sum();
     elements(group, legal);
     let mut rng = Rng::seeded(3);
-    let id = BenchmarkId::new(format!("{name}/{legal}_legal_of_{}_logits", masks.legal.len()), states.graphs().len());
+    let id = BenchmarkId::new(
+        format!("{name}/{legal}_legal_of_{}_logits", masks.legal.len()),
+        states.graphs().len(),
+    );
     group.bench_function(id, |bencher| {
-        bencher.iter_batched(|| masks.clone(), |masks| round(masks, &blocks, &mut rng), BatchSize::SmallInput);
+        bencher.iter_batched(
+            || masks.clone(),
+            |masks| round(masks, &blocks, &mut rng),
+            BatchSize::SmallInput,
+        );
     });
 }
 

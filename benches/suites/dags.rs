@@ -4,8 +4,8 @@ use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Rows, Slots};
 use gfn_dags::{
-    BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, EdgeMarginals, GraphLaw, LocalScore, NodeSet, Sem,
-    SemConfig, StructureConfig, StructurePrior,
+    BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, EdgeMarginals, GraphLaw, LocalScore, NodeSet,
+    Sem, SemConfig, StructureConfig, StructurePrior,
 };
 
 use super::{elements, group};
@@ -96,8 +96,9 @@ pub(crate) fn scores(criterion: &mut Criterion) {
     let families: Vec<(usize, NodeSet)> = (0..1000).map(family).collect();
     let mut group = group(criterion, "dag_scores");
     elements(&mut group, families.len());
-    let sum =
-        |score: &dyn LocalScore| families.iter().map(|(node, parents)| score.local_score(*node, parents)).sum::<f64>();
+    let sum = |score: &dyn LocalScore| {
+        families.iter().map(|(node, parents)| score.local_score(*node, parents)).sum::<f64>()
+    };
     group.bench_function("bge/20_nodes_5_parents", |bencher| bencher.iter(|| sum(&bge)));
     let cached = CachedScores::new(&bge);
     group.bench_function("bge_cached/20_nodes_5_parents", |bencher| bencher.iter(|| sum(&cached)));

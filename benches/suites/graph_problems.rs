@@ -29,20 +29,25 @@ impl GraphRules for Whole {
 }
 
 pub(crate) fn bench(criterion: &mut Criterion) {
-    let largest = RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
+    let largest =
+        RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 };
     let mut group = slow_group(criterion, "graph_problems");
     for model in [RbModel::medium(), RbModel::large(), largest] {
         let graph = model.draw(&mut Rng::seeded(0)).expect("a graph of the model");
         let n = graph.n_nodes();
         let graphs = Instances::new(vec![graph]).expect("a plain graph");
         let env = GraphProblem::for_size(Problem::IndependentSet, &graphs).expect("one graph").into_env();
-        let config = GraphNetConfig { layers: 5, embedding: 64, identity: false, ..GraphNetConfig::default() };
+        let config =
+            GraphNetConfig { layers: 5, embedding: 64, identity: false, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
         let policy = GraphPolicy(net.expect("a network"));
         let params = policy.0.parameters().count();
         let drawn = Sampler::new(&env, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves");
-        let reduced =
-            drawn.states().graphs().iter().filter_map(|state| Some(env.rules().reduced(state)?.nodes().len()));
+        let reduced = drawn
+            .states()
+            .graphs()
+            .iter()
+            .filter_map(|state| Some(env.rules().reduced(state)?.nodes().len()));
         let states = drawn.n_transitions();
         let rows = reduced.sum::<usize>() as f64 / states as f64;
         elements(&mut group, states);
@@ -50,14 +55,17 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         group.bench_function(
             BenchmarkId::new(format!("whole, {n} nodes a state"), format!("{params} params")),
             |bencher| {
-                bencher
-                    .iter(|| Sampler::new(&whole, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves"));
+                bencher.iter(|| {
+                    Sampler::new(&whole, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves")
+                });
             },
         );
         group.bench_function(
             BenchmarkId::new(format!("{rows:.0} of {n} nodes a state"), format!("{params} params")),
             |bencher| {
-                bencher.iter(|| Sampler::new(&env, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves"));
+                bencher.iter(|| {
+                    Sampler::new(&env, &policy).forward(BATCH, &mut Rng::seeded(0)).expect("legal moves")
+                });
             },
         );
     }

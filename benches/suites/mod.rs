@@ -18,7 +18,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Slots};
-use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates};
+use gfn::graph::{
+    ActionSet, AddEdge, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphState, GraphStates,
+};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};

@@ -35,7 +35,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         for (name, draw) in draws() {
             let config = ReplayConfig { capacity: HELD, eviction, draw };
             let mut buffer = ReplayBuffer::new(config).expect("a buffer");
-            let mut log_rewards = |high: f64| -> Vec<f64> { (0..BATCH).map(|_| high + rng.normal()).collect() };
+            let mut log_rewards =
+                |high: f64| -> Vec<f64> { (0..BATCH).map(|_| high + rng.normal()).collect() };
             while buffer.len() < HELD {
                 buffer.add(&env, &walks, &log_rewards(0.0)).expect("room");
             }
@@ -75,7 +76,9 @@ pub(crate) fn bench(criterion: &mut Criterion) {
                     high += 1e-3;
                     offered(BATCH, high)
                 };
-                let add = |(walks, log_rewards): (Walks<VectorEnv>, Vec<f64>)| buffer.add(&env, &walks, &log_rewards);
+                let add = |(walks, log_rewards): (Walks<VectorEnv>, Vec<f64>)| {
+                    buffer.add(&env, &walks, &log_rewards)
+                };
                 bencher.iter_batched(new, add, BatchSize::SmallInput);
             });
         }

@@ -38,7 +38,11 @@ fn main() -> gfn::Result<()> {
     if trainer.context().group.rank() == 0 {
         let (n, objects) = (trainer.context().group.size(), (args.steps * args.batch) as f64 / took);
         let ideal = n as f64 * 1e3 / args.sleep_ms;
-        let of = if args.sleep_ms > 0.0 { format!(", {:.2} of {ideal:.0}", objects / ideal) } else { String::new() };
+        let of = if args.sleep_ms > 0.0 {
+            format!(", {:.2} of {ideal:.0}", objects / ideal)
+        } else {
+            String::new()
+        };
         println!("{n} processes: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
     }
     Ok(())
@@ -49,8 +53,15 @@ fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv>> {
     // number of nodes of degree 2.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::directed(4))?;
-    let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-    let one_each = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
+    let net = GraphNet::new(
+        &env,
+        GraphNetConfig::default(),
+        tch::Device::Cpu,
+        tch::Kind::Float,
+        &mut Rng::seeded(0),
+    )?;
+    let one_each =
+        PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
     let pause = Duration::from_secs_f64(args.sleep_ms / 1e3);
     let reward = move |graphs: &GraphStates, conditions: Option<&tch::Tensor>| {
         std::thread::sleep(pause * gfn::env::Rows::len(graphs) as u32);

@@ -40,7 +40,12 @@ unsafe extern "C" {
     ) -> *mut c_void;
     fn gfn_dist_group_free(group: *mut c_void);
     fn gfn_dist_all_reduce(group: *mut c_void, tensor: *mut C_tensor, error: Message) -> bool;
-    fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
+    fn gfn_dist_all_gather(
+        group: *mut c_void,
+        mine: *mut C_tensor,
+        all: *mut C_tensor,
+        error: Message,
+    ) -> bool;
 }
 
 /// The result of a c10d call; the error is the message of c10d.
@@ -144,12 +149,27 @@ pub(crate) struct GroupHandle(NonNull<c_void>);
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
-    pub(crate) fn new(store: &StoreHandle, rank: c_int, size: c_int, timeout: Duration, address: &str) -> Reply<Self> {
+    pub(crate) fn new(
+        store: &StoreHandle,
+        rank: c_int,
+        size: c_int,
+        timeout: Duration,
+        address: &str,
+    ) -> Reply<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
         // SAFETY: store and address outlive the call; the group holds its own reference to the store.
         let group = call(|error| unsafe {
-            gfn_dist_group(store.0.as_ptr(), rank, size, timeout, address.as_ptr(), patience, interrupted, error)
+            gfn_dist_group(
+                store.0.as_ptr(),
+                rank,
+                size,
+                timeout,
+                address.as_ptr(),
+                patience,
+                interrupted,
+                error,
+            )
         });
         group.and_then(non_null).map(Self)
     }
@@ -163,8 +183,10 @@ impl GroupHandle {
     pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Reply<()> {
         // SAFETY: the group and both tensors are alive, and the call returns only after the operation stopped
         // using them.
-        call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
-            .map(drop)
+        call(|error| unsafe {
+            gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error)
+        })
+        .map(drop)
     }
 }
 

@@ -23,7 +23,11 @@ impl Store {
     /// [`Error::Peer`] if this process can't listen at the address.
     pub fn serve(address: SocketAddr, timeout: Duration) -> Result<Self> {
         let refuse = |problem: String| {
-            Error::peer(format!("the store at {address}"), problem, "choose a free port (MASTER_PORT) of this machine")
+            Error::peer(
+                format!("the store at {address}"),
+                problem,
+                "choose a free port (MASTER_PORT) of this machine",
+            )
         };
         let listener = TcpListener::bind(address).map_err(|error| refuse(error.to_string()))?;
         let port = listener.local_addr().map_or(address.port(), |bound| bound.port());
@@ -55,7 +59,8 @@ impl Store {
     /// # Errors
     /// [`Error::File`] if the file can't be used.
     pub fn file(path: &Path, size: usize) -> Result<Self> {
-        let refuse = |problem: String| Error::file(path, problem, "give a file in a folder that can be written to");
+        let refuse =
+            |problem: String| Error::file(path, problem, "give a file in a folder that can be written to");
         let name = path.to_str().ok_or_else(|| refuse("its name isn't UTF-8".to_owned()))?;
         StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
@@ -88,8 +93,9 @@ impl Store {
     /// # Errors
     /// [`Error::Peer`] if the store is gone.
     pub fn under(&self, name: &str) -> Result<Self> {
-        let gone =
-            |error: String| Error::peer("the store", first_line(&error), "check whether the first process still runs");
+        let gone = |error: String| {
+            Error::peer("the store", first_line(&error), "check whether the first process still runs")
+        };
         self.0.prefixed(name).map(Self).map_err(gone)
     }
 }
@@ -150,14 +156,16 @@ impl ProcessGroup {
             ));
         }
         let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|error| {
-            let remedy = "check that all processes were started, with the same count, and that they reach each other";
+            let remedy = "check that all processes were started, with the same count, and that they reach \
+                each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)
         })?;
         Ok(Self { group, rank, size, n_operations: Cell::new(0), payload: Cell::new(64) })
     }
 
     fn peer_error(&self, message: &str) -> Error {
-        let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start all of them again, from a \
+        let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start \
+            all of them again, from a \
                       checkpoint if there is one";
         Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
     }
@@ -201,7 +209,8 @@ impl ProcessGroup {
             header.ok_or_else(|| self.peer_error("a message that isn't a tensor"))
         };
         let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
-        let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
+        let longest =
+            headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
         if longest > payload {
             rows = self.gather_rows(&sent, HEADER + longest)?;
             payload = longest.next_power_of_two();
@@ -222,7 +231,9 @@ impl ProcessGroup {
             let mut row = sent[..sent.len().min(length)].to_vec();
             row.resize(length, 0);
             let mut all = Tensor::zeros([self.size as i64, length as i64], (Kind::Uint8, Device::Cpu));
-            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|error| self.peer_error(&error))?;
+            self.group
+                .all_gather(&mut Tensor::from_slice(&row), &mut all)
+                .map_err(|error| self.peer_error(&error))?;
             let mut bytes = vec![0; self.size * length];
             all.f_copy_data_u8(&mut bytes, self.size * length)?;
             Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())

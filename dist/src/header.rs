@@ -33,7 +33,12 @@ pub(crate) const SUM: u64 = 1;
 ///
 /// # Errors
 /// [`Error::Contract`] for a message of another operation.
-pub(crate) fn read_header(own_id: [u64; 2], rank: usize, other: usize, row: &[u8]) -> Result<Option<(Kind, usize)>> {
+pub(crate) fn read_header(
+    own_id: [u64; 2],
+    rank: usize,
+    other: usize,
+    row: &[u8],
+) -> Result<Option<(Kind, usize)>> {
     let number = |at: usize| {
         let bytes: [u8; 8] = std::array::from_fn(|k| row.get(8 * at + k).copied().unwrap_or_default());
         u64::from_le_bytes(bytes)

@@ -45,8 +45,13 @@ pub struct Launch {
 
 /// The names of variables that identify a run, whatever the launcher: ids, jobs and attempts. The id of a run
 /// joins all that are set.
-const RUN_IDS: [&str; 5] =
-    ["GFN_RUN_ID", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT"];
+const RUN_IDS: [&str; 5] = [
+    "GFN_RUN_ID",
+    "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    "SLURM_JOB_ID",
+    "SLURM_RESTART_COUNT",
+];
 
 /// The names of each launcher's variables: the rank, the number of processes, and ids of jobs or steps. The
 /// first launcher whose rank is set is used.
@@ -115,8 +120,8 @@ impl Launch {
         let mut ids = RUN_IDS.iter().chain(jobs).filter(|name| variable(name).is_some());
         let has_own_id = ids.any(|name| jobs.contains(name) || !name.starts_with("SLURM"));
         if !has_own_id && size > 1 && variable("MASTER_PORT").is_none() {
-            let expected =
-                "an id of this run, the same for all of its processes, or a MASTER_PORT that no other run uses";
+            let expected = "an id of this run, the same for all of its processes, or a MASTER_PORT that no \
+                other run uses";
             return Err(Error::config("GFN_RUN_ID", "not set", expected));
         }
         let address = local_address(&variable, &host, port)?;
@@ -131,11 +136,18 @@ impl Launch {
     /// the store; [`Error::Config`] for an unknown host.
     pub fn connect(&self, timeout: Duration) -> Result<ProcessGroup> {
         let serves = self.rank == 0 && !self.launcher_serves;
-        let store = if serves { self.serve(timeout)? } else { Store::connect(&self.host, self.port, timeout)? };
+        let store =
+            if serves { self.serve(timeout)? } else { Store::connect(&self.host, self.port, timeout)? };
         if !self.launcher_serves {
             store.check_run(serves, &self.run)?;
         }
-        ProcessGroup::new(&store.under(&format!("gfn/{}/", self.run))?, self.rank, self.size, timeout, &self.address)
+        ProcessGroup::new(
+            &store.under(&format!("gfn/{}/", self.run))?,
+            self.rank,
+            self.size,
+            timeout,
+            &self.address,
+        )
     }
 
     /// Serves the store, at all addresses of this machine unless MASTER_ADDR is a loopback address: it may be
@@ -156,7 +168,8 @@ impl Launch {
     fn first_address(&self) -> Result<SocketAddr> {
         // Many systems resolve their own name to a loopback address, which other machines can't reach.
         let fits = |address: &SocketAddr| is_loopback(&self.host) || !address.ip().is_loopback();
-        let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten().filter(fits);
+        let mut found =
+            (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten().filter(fits);
         let none = || {
             Error::config(
                 "MASTER_ADDR",
@@ -171,7 +184,8 @@ impl Launch {
 /// Returns the address at which others reach this machine: `GFN_ADDRESS`, or the local address of a
 /// connection to the first process.
 fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u16) -> Result<String> {
-    let interface = variable("GLOO_SOCKET_IFNAME").filter(|_| !is_loopback(host) && variable("GFN_ADDRESS").is_none());
+    let interface =
+        variable("GLOO_SOCKET_IFNAME").filter(|_| !is_loopback(host) && variable("GFN_ADDRESS").is_none());
     if let Some(interface) = interface {
         return Ok(format!("{INTERFACE}{}", interface.split(',').next().unwrap_or_default()));
     }
@@ -181,20 +195,24 @@ fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u
         }
         // Nothing is sent: connecting a UDP socket only looks up the local address.
         let route = |any: &str| {
-            let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect((host, port)).map(|()| socket));
+            let socket =
+                UdpSocket::bind((any, 0)).and_then(|socket| socket.connect((host, port)).map(|()| socket));
             socket.and_then(|socket| socket.local_addr()).ok()
         };
         // Many systems resolve their own name to a loopback address, which other machines can't reach.
-        let found = route("0.0.0.0").or_else(|| route("::")).map(|found| found.ip()).filter(|ip| !ip.is_loopback());
+        let found =
+            route("0.0.0.0").or_else(|| route("::")).map(|found| found.ip()).filter(|ip| !ip.is_loopback());
         return found.map(|address| address.to_string()).ok_or_else(|| {
             let expected =
-                "this machine's own address, by which the others reach it: there is no route from here to MASTER_ADDR, or a loopback address \
+                "this machine's own address, by which the others reach it: there is no route from here to \
+                    MASTER_ADDR, or a loopback address \
                  that it stands for here";
             Error::config("GFN_ADDRESS", "not set", expected)
         });
     };
     if is_loopback(&address) && !is_loopback(host) {
-        let expected = "an address by which other machines reach this one: MASTER_ADDR isn't a loopback address";
+        let expected =
+            "an address by which other machines reach this one: MASTER_ADDR isn't a loopback address";
         return Err(Error::config("GFN_ADDRESS", address, expected));
     }
     Ok(address)

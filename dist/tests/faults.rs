@@ -28,7 +28,9 @@ fn part_without_store() {
     let Some(launch) = Launch::from_env().unwrap() else { return };
     let timeout = Duration::from_secs(2);
     let store = Store::connect(&launch.host, launch.port, timeout).unwrap();
-    let group = |name: &str| ProcessGroup::new(&store.under(name)?, launch.rank, launch.size, timeout, &launch.address);
+    let group = |name: &str| {
+        ProcessGroup::new(&store.under(name)?, launch.rank, launch.size, timeout, &launch.address)
+    };
     let first = group("first").unwrap();
     let sum = || {
         let mut sum = Tensor::from_slice(&[1.0f32]);
@@ -43,7 +45,9 @@ fn part_without_store() {
     }
     let started = Instant::now();
     match group("second") {
-        Err(Error::Peer { problem, .. }) => print_message(&format!("{} {problem}", started.elapsed().as_millis())),
+        Err(Error::Peer { problem, .. }) => {
+            print_message(&format!("{} {problem}", started.elapsed().as_millis()))
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -53,7 +57,11 @@ fn start(part: &str, port: u16) -> [Child; 2] {
     [0, 1].map(|rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &format!("faults::{part}"), "--ignored", "--nocapture", "--test-threads=1"]);
-        command.envs([("RANK", rank.to_string()), ("WORLD_SIZE", 2.to_string()), ("MASTER_PORT", port.to_string())]);
+        command.envs([
+            ("RANK", rank.to_string()),
+            ("WORLD_SIZE", 2.to_string()),
+            ("MASTER_PORT", port.to_string()),
+        ]);
         command.env("MASTER_ADDR", "127.0.0.1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     })
 }
@@ -121,14 +129,18 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     assert!(output.status.success(), "{text}");
     let lines: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
     println!("{lines:?}");
-    let of = |kind: &str| lines.iter().find(|line| line.contains(kind)).map(|line| line.split(' ').collect::<Vec<_>>());
+    let of = |kind: &str| {
+        lines.iter().find(|line| line.contains(kind)).map(|line| line.split(' ').collect::<Vec<_>>())
+    };
     // Each process fails at its own checkpoint; the later one may find that the other has ended.
     let ends: Vec<_> = [" File: ", " Peer: "].into_iter().filter_map(of).collect();
     assert_eq!((lines.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
     assert!(ends.iter().all(|words| words[1].parse::<u128>().unwrap() < 10_000));
-    let saved = ["checkpoint", "checkpoint.1"].map(|name| Checkpoint::load(folder.join(name)).unwrap().manifest().step);
+    let saved = ["checkpoint", "checkpoint.1"]
+        .map(|name| Checkpoint::load(folder.join(name)).unwrap().manifest().step);
     assert_eq!(saved, [5, 5]);
-    let mut left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut left: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
     assert_eq!(left, ["checkpoint", "checkpoint.1"], "nothing half-written is left on the full disk");
     std::fs::remove_dir_all(folder).unwrap();

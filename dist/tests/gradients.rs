@@ -77,8 +77,10 @@ impl Group for SharedGroup {
 fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f64> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let policy =
+        MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let count = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
     };
@@ -111,7 +113,8 @@ fn part_gradients() {
         // this error.
         for weight in [1.0, if rank == 1 { 1.0 + 1e-5 } else { 1.0 }] {
             let joined = gradient(make(), Some(SharedGroup { group: Arc::clone(&group), weight }));
-            let off = norm(&mut whole.iter().zip(&joined).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());
+            let off =
+                norm(&mut whole.iter().zip(&joined).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());
             println!("SAYS {off}");
         }
     }

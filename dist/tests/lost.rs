@@ -36,7 +36,8 @@ fn part_waits() {
 /// process the number of milliseconds that its last sum took until it failed.
 fn wait_after_signal(signal: &str) -> Vec<u128> {
     let (mut children, file) = start("lost::part_waits", 3);
-    let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
+    let mut outputs: Vec<_> =
+        children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
     for output in &mut outputs {
         let ready = output.by_ref().lines().any(|line| line.unwrap().contains("READY"));
         assert!(ready, "a process ended before all had met");
@@ -88,7 +89,8 @@ fn part_left_alone() {
 #[test]
 fn a_signal_ends_a_process_though_another_is_stopped() {
     let (mut children, file) = start("lost::part_left_alone", 2);
-    let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
+    let mut outputs: Vec<_> =
+        children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
     for output in &mut outputs {
         assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
     }
@@ -100,8 +102,11 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     send("-STOP", &children[1]);
     send("-TERM", &children[0]);
     let started = Instant::now();
-    let error =
-        outputs[0].by_ref().lines().find_map(|line| Some(line.unwrap().split_once("SAYS ")?.1.to_owned())).unwrap();
+    let error = outputs[0]
+        .by_ref()
+        .lines()
+        .find_map(|line| Some(line.unwrap().split_once("SAYS ")?.1.to_owned()))
+        .unwrap();
     assert!(error.contains("asked to end"), "{error}");
     assert!(children[0].wait().unwrap().success(), "nothing keeps it from ending");
     assert!(started.elapsed() < Duration::from_secs(25), "{:?}", started.elapsed());

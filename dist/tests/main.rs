@@ -130,7 +130,8 @@ fn a_group_sums_gathers_and_copies() {
 
 fn trainer() -> Result<Trainer<VectorEnv>> {
     let (env, mut rng) = (word_env(2, 3), Rng::seeded(0));
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng)?;
     let count = |states: &VectorStates, _: Option<&Tensor>| {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
@@ -216,7 +217,10 @@ fn a_missing_process_is_an_error_at_the_timeout() {
     let file = std::env::temp_dir().join(format!("gfn-dist-alone-{}", std::process::id()));
     let store = Store::file(&file, 2).unwrap();
     let error = ProcessGroup::new(&store, 0, 2, Duration::from_secs(1), "127.0.0.1").unwrap_err().to_string();
-    assert!(error.contains("a group of 2 replicas") && started.elapsed() < Duration::from_secs(10), "{error}");
+    assert!(
+        error.contains("a group of 2 replicas") && started.elapsed() < Duration::from_secs(10),
+        "{error}"
+    );
     let _ = std::fs::remove_file(file);
     let error = Store::connect("127.0.0.1", 9, Duration::from_secs(1)).unwrap_err().to_string();
     assert!(error.contains("the store at 127.0.0.1:9"), "{error}");
@@ -267,17 +271,21 @@ fn the_launcher_starts_processes_and_ends_them_when_one_fails() {
 #[test]
 fn launcher_variables_are_read_and_checked() {
     let read = |variables: &[(&str, &str)]| launch(variables);
-    let torchrun = [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "4000")];
+    let torchrun =
+        [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "4000")];
     let launch = read(&torchrun).unwrap().unwrap();
     assert_eq!((launch.rank, launch.size, launch.port, launch.launcher_serves), (1, 2, 4000, false));
     assert_eq!((launch.address.as_str(), launch.run.as_str()), ("127.0.0.1", ""));
-    let jobs =
-        [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"), ("PMI_RANK", "PMI_SIZE", "GFN_RUN_ID")];
+    let jobs = [
+        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"),
+        ("PMI_RANK", "PMI_SIZE", "GFN_RUN_ID"),
+    ];
     for (rank, size, job) in jobs {
         let launch = read(&[(rank, "4"), (size, "5"), (job, "ours")]).unwrap().unwrap();
         assert_eq!((launch.rank, launch.size, launch.run.as_str()), (4, 5, "ours"));
     }
-    let slurm = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
+    let slurm =
+        [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     assert_eq!(read(&slurm).unwrap().unwrap().run, "8-1");
     // A job may have several steps that start one process each, and so belong to one run: MASTER_PORT or an
     // id distinguishes runs.
@@ -311,7 +319,10 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     let error = with("GFN_ADDRESS", "127.0.1.1").unwrap_err().to_string();
     assert!(error.contains("GFN_ADDRESS is 127.0.1.1"), "{error}");
     let by_interface = with("GLOO_SOCKET_IFNAME", "lo,eth0").unwrap().unwrap().address;
-    let store = ["[::]:0", "0.0.0.0:0"].iter().find_map(|at| Store::serve(at.parse().unwrap(), TIMEOUT).ok()).unwrap();
+    let store = ["[::]:0", "0.0.0.0:0"]
+        .iter()
+        .find_map(|at| Store::serve(at.parse().unwrap(), TIMEOUT).ok())
+        .unwrap();
     assert_eq!(ProcessGroup::new(&store, 0, 1, TIMEOUT, &by_interface).unwrap().size(), 1);
 }
 
@@ -351,7 +362,8 @@ fn different_operations_are_an_error_for_all_members() {
         let file = std::env::temp_dir().join(format!("gfn-dist-order-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);
         let member = |rank: usize, work: Operation| {
-            let group = ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
+            let group =
+                ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
             // Both members begin with the same operation.
             gathers(&group).unwrap();
             work(&group).unwrap_err()

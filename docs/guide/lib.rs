@@ -1,5 +1,6 @@
-//! The guide to `gfn`, an mdBook in `src`. Nothing is in this package but its chapters: each stands as the documentation of an empty
-//! module, so that `cargo test --doc -p gfn-guide` compiles and runs every Rust block.
+//! The guide to `gfn`, an mdBook in `src`. Nothing is in this package but its chapters: each stands as the
+//! documentation of an empty module, so that `cargo test --doc -p gfn-guide` compiles and runs every Rust
+//! block.
 
 #[cfg(doctest)]
 mod chapters {

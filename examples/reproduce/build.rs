@@ -12,7 +12,9 @@ fn main() {
     }
     // The commit is stored in the settings of runs; it isn't known if git is missing or if the source isn't a
     // git checkout.
-    if let (Some(commit), Some(log)) = (git(&["rev-parse", "HEAD"]), git(&["rev-parse", "--git-path", "logs/HEAD"])) {
+    if let (Some(commit), Some(log)) =
+        (git(&["rev-parse", "HEAD"]), git(&["rev-parse", "--git-path", "logs/HEAD"]))
+    {
         println!("cargo:rustc-env=GFN_COMMIT={commit}");
         // Git's log file grows with each commit and checkout, so a change of it triggers a new build.
         if Path::new(&log).exists() {
@@ -23,6 +25,7 @@ fn main() {
 
 /// Returns the output of a git command if it is one line; `None` if the command fails.
 fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    let output =
+        Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|line| !line.is_empty())
 }

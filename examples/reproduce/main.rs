@@ -88,7 +88,8 @@ fn main() -> ExitCode {
     let program = Command::new("reproduce").about("Train and measure what the published figures are of");
     let tasks = TASKS.iter().map(|task| (task.flags)(Command::new(task.name)));
     let program = program.subcommand_required(true).arg_required_else_help(true).subcommands(tasks);
-    let matches = flags::config_file::matches(&program, std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let matches =
+        flags::config_file::matches(&program, std::env::args_os()).unwrap_or_else(|error| error.exit());
     run::task_flags::remember(&program, &matches);
     let Some((name, flags)) = matches.subcommand() else { return ExitCode::FAILURE };
     let task = TASKS.iter().find(|task| task.name == name);

@@ -29,12 +29,12 @@ pub(crate) use tch::{Device, Kind, Tensor};
 
 pub(crate) use crate::Task;
 pub(crate) use crate::flags::{
-    Build, Choice, Common, Machine, OBJECTIVES, ObjectiveName, Selection, at_least_one, choice, name_of, refuse,
-    refuse_replay, refuse_validation, selections,
+    Build, Choice, Common, Machine, OBJECTIVES, ObjectiveName, Selection, at_least_one, choice, name_of,
+    refuse, refuse_replay, refuse_validation, selections,
 };
 pub(crate) use crate::plot::{Curve, Figure, GraphDrawing, Layout, NodeLabels, Panel, PictureSheet};
 pub(crate) use crate::run::files::{print, report_file, tell, try_file};
 pub(crate) use crate::run::{
-    Exact, NEWEST, Recipe, Report, Run, compare, evaluated, heat_maps, jsd, list_states, log_z, members, merge,
-    sampled, unmeasured,
+    Exact, NEWEST, Recipe, Report, Run, compare, evaluated, heat_maps, jsd, list_states, log_z, members,
+    merge, sampled, unmeasured,
 };

@@ -60,7 +60,11 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
 ///
 /// # Errors
 /// [`Error::Shape`] unless there are `n * n` costs; errors of `watch`.
-pub fn cheapest_matching(costs: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
+pub fn cheapest_matching(
+    costs: &[f64],
+    n: usize,
+    watch: &mut dyn FnMut() -> Result<()>,
+) -> Result<Vec<usize>> {
     if costs.len() != n * n {
         let remedy = "give a cost for each pair of a row and a column";
         return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
@@ -148,8 +152,10 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
     let within = |points: &Reals| {
         let n = points.len();
-        let sum: f64 =
-            (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| kernel(points.row(i), points.row(j))).sum();
+        let sum: f64 = (0..n)
+            .flat_map(|i| (0..i).map(move |j| (i, j)))
+            .map(|(i, j)| kernel(points.row(i), points.row(j)))
+            .sum();
         2.0 * sum / (n * (n - 1)) as f64
     };
     let between: f64 = a.rows().map(|x| b.rows().map(|y| kernel(x, y)).sum::<f64>()).sum();
@@ -170,7 +176,8 @@ fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     // The logarithm needs a positive number, also if all points are at the origin.
     let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let unit = 2f64.powi(exponent.clamp(-1000, 1000));
-    let scaled = |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());
+    let scaled =
+        |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());
     Ok((scaled(a)?, scaled(b)?, unit))
 }
 

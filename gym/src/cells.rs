@@ -16,7 +16,11 @@ pub(crate) struct Cells {
 impl Cells {
     /// Returns the entry and the value of a forward slot.
     fn split(&self, slot: usize) -> (usize, usize) {
-        if self.by_value { (slot % self.n, slot / self.n) } else { (slot / self.n_values, slot % self.n_values) }
+        if self.by_value {
+            (slot % self.n, slot / self.n)
+        } else {
+            (slot / self.n_values, slot % self.n_values)
+        }
     }
 }
 

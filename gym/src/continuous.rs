@@ -73,8 +73,8 @@ impl Perceptrons {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, mlp);
-        let separate =
-            (*backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
+        let separate = (*backward == BackwardPolicy::Separate)
+            .then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
         let flow = estimators.flow;
         let estimators = Estimators::new(&mut scope, estimators, None)?;
         parameters.check()?;
@@ -101,12 +101,14 @@ impl Perceptrons {
         let some = columns.map(|columns| {
             let pf = wants.has(Quantity::LogPf).then_some(0);
             let starts = pf.into_iter().chain(shared_pb.then_some(width));
-            let mut all: Vec<i64> = starts.flat_map(|start| columns.iter().map(move |column| start + column)).collect();
+            let mut all: Vec<i64> =
+                starts.flat_map(|start| columns.iter().map(move |column| start + column)).collect();
             all.extend(log_flow.then_some(width * (1 + i64::from(self.shared_pb))));
             all
         });
         let index = |columns: &[i64]| Tensor::from_slice(columns).to_device(x.device());
-        let shared = hidden.as_ref().map(|hidden| self.torso.outputs(hidden, some.as_deref().map(index).as_ref()));
+        let shared =
+            hidden.as_ref().map(|hidden| self.torso.outputs(hidden, some.as_deref().map(index).as_ref()));
         let pb_start = if columns.is_none() || wants.has(Quantity::LogPf) { taken } else { 0 };
         let mut out = Evaluation::default();
         if let Some((shared, hidden)) = shared.as_ref().zip(hidden.as_ref()) {
@@ -116,7 +118,8 @@ impl Perceptrons {
                 out.pf = Some(dist(Direction::Forward, Some(outputs))?);
             }
             if log_flow {
-                out = out.with(Quantity::LogFlow, with_log_z(&self.estimators, &shared.select(1, -1), is_source));
+                out = out
+                    .with(Quantity::LogFlow, with_log_z(&self.estimators, &shared.select(1, -1), is_source));
             }
             if shared_pb {
                 let values = shared.narrow(1, pb_start, taken);

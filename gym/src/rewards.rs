@@ -8,7 +8,11 @@ use gfn::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
-pub fn of_rows(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) -> Option<f64>) -> Result<Vec<f64>> {
+pub fn of_rows(
+    states: &VectorStates,
+    width: usize,
+    log_reward: impl Fn(&[u16]) -> Option<f64>,
+) -> Result<Vec<f64>> {
     check_width(states, width)?;
     let of_row = |row: &[u16]| {
         log_reward(row).ok_or_else(|| {

@@ -2,7 +2,9 @@
 //! rings.
 
 use gfn::env::Reward;
-use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
+};
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
 
@@ -128,7 +130,8 @@ impl Ring {
     /// Returns the number of rings that begin with some nodes, `first` being the second node of the ring, and
     /// continue with the nodes `left` in any order.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
-        let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
+        let (n_left, after_first) =
+            left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
             GraphKind::Directed => factorial(n_left),
             // A ring has two directions: the direction whose second node is smaller than its last stands for
@@ -198,7 +201,11 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
     let (mut before, mut at) = (u32::MAX, 0);
     for _ in 0..n {
         order.push(at);
-        let next = graph.adjacency().neighbours(at as usize).map(|b| b as u32).find(|b| *b != before || degree == 1)?;
+        let next = graph
+            .adjacency()
+            .neighbours(at as usize)
+            .map(|b| b as u32)
+            .find(|b| *b != before || degree == 1)?;
         (before, at) = (at, next);
         if at == 0 {
             break;

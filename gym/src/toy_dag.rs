@@ -90,7 +90,9 @@ impl VectorRules for ToyDag {
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
-            Direction::Forward => format!("go to child {slot} of s{}, which are {:?}", row[0], Self::children(row[0])),
+            Direction::Forward => {
+                format!("go to child {slot} of s{}, which are {:?}", row[0], Self::children(row[0]))
+            }
             Direction::Backward => {
                 let parents: Vec<u16> = Self::parents(row[0]).collect();
                 format!("go back to parent {slot} of s{}, which are {parents:?}", row[0])

@@ -1,7 +1,9 @@
 //! Triangles: graphs of at most three coloured nodes, with a reward for triangles.
 
 use gfn::env::Reward;
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
+};
 use gfn::{Error, Result};
 
 use crate::levels::Levels;
@@ -66,10 +68,14 @@ impl Triangle {
         // for each of its cycles of nodes, times the choices of edges for each cycle of pairs.
         match self.kind {
             GraphKind::Undirected => {
-                1.0 + c + (2.0 * c * c + 2.0 * c) / 2.0 + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
+                1.0 + c
+                    + (2.0 * c * c + 2.0 * c) / 2.0
+                    + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
             }
             GraphKind::Directed => {
-                1.0 + c + (4.0 * c * c + 2.0 * c) / 2.0 + (64.0 * c.powi(3) + 3.0 * 8.0 * c * c + 2.0 * 4.0 * c) / 6.0
+                1.0 + c
+                    + (4.0 * c * c + 2.0 * c) / 2.0
+                    + (64.0 * c.powi(3) + 3.0 * 8.0 * c * c + 2.0 * 4.0 * c) / 6.0
             }
         }
     }

@@ -24,7 +24,9 @@ fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
 
 /// Builds a policy with a row of a table for each state of an environment, in double precision, with log F
 /// and a uniform P_B.
-fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
+fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
+    env: &E,
+) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(env.clone(), StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
         backward: BackwardPolicy::Uniform,
@@ -58,7 +60,8 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
         });
     }
     let parameters = Policy::<E>::parameters(policy).unwrap();
-    let tensor = |name: &str| parameters.iter().find(|p| p.name.ends_with(name)).unwrap().tensor.shallow_clone();
+    let tensor =
+        |name: &str| parameters.iter().find(|p| p.name.ends_with(name)).unwrap().tensor.shallow_clone();
     let (table, mut log_z) = (tensor("table"), tensor("log_z"));
     let columns = table.size()[1];
     let masks = env.masks(Direction::Forward, graph.states());
@@ -102,7 +105,8 @@ fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     let policy = table(env);
     fill(env, &policy, reward, flows);
     let trainer =
-        Trainer::new(env.clone(), reward.clone(), policy, objective, frozen_config(), Rng::seeded(1)).unwrap();
+        Trainer::new(env.clone(), reward.clone(), policy, objective, frozen_config(), Rng::seeded(1))
+            .unwrap();
     trainer
         .with_companion(Intrinsic::new(novelty_table, constant(training.0, training.1)).unwrap())
         .unwrap()
@@ -121,7 +125,12 @@ where
         let tb = |training| loss(env, reward, AugmentedTrajectoryBalance, (coefficients, training));
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
         // A uniform P_B is scored in single precision.
-        assert!(tb(coefficients) < 1e-10 && db(coefficients) < 1e-10, "{} {}", tb(coefficients), db(coefficients));
+        assert!(
+            tb(coefficients) < 1e-10 && db(coefficients) < 1e-10,
+            "{} {}",
+            tb(coefficients),
+            db(coefficients)
+        );
         // The same flows leave a residual without intrinsic rewards (negative control).
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
@@ -184,7 +193,8 @@ fn without_a_coefficient_it_is_trajectory_balance_to_the_last_bit() {
 
 fn distillation(seed: u64) -> RandomDistillation<KHot> {
     let config = DistillationConfig { outputs: 16, ..DistillationConfig::default() };
-    RandomDistillation::new(KHot::new(2, 4), config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap()
+    RandomDistillation::new(KHot::new(2, 4), config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed))
+        .unwrap()
 }
 
 #[test]
@@ -192,7 +202,8 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let coefficient = Schedule::Linear { from: 0.2, to: 0.0, steps: 40 };
     let make = |seed| {
         let trainer = grid_trainer(AugmentedTrajectoryBalance, seed);
-        let intrinsic = Intrinsic::new(distillation(seed), IntrinsicConfig::joint(coefficient.clone())).unwrap();
+        let intrinsic =
+            Intrinsic::new(distillation(seed), IntrinsicConfig::joint(coefficient.clone())).unwrap();
         trainer.with_companion(intrinsic).unwrap()
     };
     let folder = std::env::temp_dir().join(format!("gfn-augmented-{}", std::process::id()));
@@ -245,7 +256,8 @@ fn training_ends_at_the_augmented_target_or_at_the_target_without_rewards() {
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
-    let sampled = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap();
+    let sampled =
+        |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap();
     let exact = table(&env);
     fill(&env, &exact, &reward, (0.1, 0.1));
     let augmented = sampled(&exact).probs;
@@ -256,9 +268,11 @@ fn training_ends_at_the_augmented_target_or_at_the_target_without_rewards() {
         let config = TrainerConfig { batch: 32, adam, lr_scale, ..TrainerConfig::default() };
         let objective = AugmentedDetailedBalance;
         let trainer =
-            Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0)).unwrap();
-        let mut trainer =
-            trainer.with_companion(Intrinsic::new(novelty_table, IntrinsicConfig::joint(edges)).unwrap()).unwrap();
+            Trainer::new(env.clone(), reward.clone(), table(&env), objective, config, Rng::seeded(0))
+                .unwrap();
+        let mut trainer = trainer
+            .with_companion(Intrinsic::new(novelty_table, IntrinsicConfig::joint(edges)).unwrap())
+            .unwrap();
         for _ in 0..600 {
             trainer.step().unwrap();
         }
@@ -286,7 +300,7 @@ fn invalid_settings_are_refused() {
     let none = grid_trainer(AugmentedTrajectoryBalance, 0).step().unwrap_err();
     assert!(none.to_string().contains("`Intrinsic`"), "{none}");
     let wrong = |states: &VectorStates| Ok(vec![-1.0; states.len()]);
-    let wrong =
-        grid_trainer(AugmentedTrajectoryBalance, 0).with_companion(Intrinsic::new(wrong, constant(0.1, 0.1)).unwrap());
+    let wrong = grid_trainer(AugmentedTrajectoryBalance, 0)
+        .with_companion(Intrinsic::new(wrong, constant(0.1, 0.1)).unwrap());
     assert!(matches!(wrong.unwrap().step(), Err(Error::NonFinite { .. })));
 }

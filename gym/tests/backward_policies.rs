@@ -4,7 +4,9 @@
 use gfn::Rng;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::Quantities;
-use gfn::objective::{MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
+use gfn::objective::{
+    MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
@@ -43,7 +45,8 @@ fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f
     let pb = trainer.policy().evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let log_probs = pb.host_log_probs().unwrap();
     let both = states.rows().enumerate().filter(|(_, row)| row[0] > 0 && row[1] > 0);
-    both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp())).collect()
+    both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp()))
+        .collect()
 }
 
 /// Checks that P_B is that of uniform paths: a share x / (x + y) of all paths to (x, y) comes from (x - 1,
@@ -58,7 +61,9 @@ fn most_entropy_makes_all_paths_alike() {
 /// Checks that the likelihood objective converges to another P_B (negative control).
 #[test]
 fn likelihood_does_not() {
-    let largest =
-        train_backward_policy(TrajectoryLikelihood).iter().map(|(x, y, p)| (p - x / (x + y)).abs()).fold(0.0, f64::max);
+    let largest = train_backward_policy(TrajectoryLikelihood)
+        .iter()
+        .map(|(x, y, p)| (p - x / (x + y)).abs())
+        .fold(0.0, f64::max);
     assert!(largest > 0.05, "{largest}");
 }

@@ -42,8 +42,13 @@ pub(crate) fn grid_reward() -> OriginalReward {
 pub(crate) fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
-    let config =
-        MlpPolicyConfig { mlp, heads, backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        mlp,
+        heads,
+        backward: BackwardPolicy::Uniform,
+        estimators,
+        ..MlpPolicyConfig::default()
+    };
     MlpPolicy::new(&grid(), KHot::new(2, 6), config, Device::Cpu, Kind::Float, rng).unwrap()
 }
 
@@ -141,7 +146,8 @@ fn with_a_target_network_the_target_is_sampled() {
 #[test]
 fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
-    let losses = |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
+    let losses =
+        |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
     // The target network equals the policy before the first update. Later an old copy differs from a new
     // copy.
@@ -178,24 +184,33 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let env = word_env(3, 3);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
-    let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
-    let table = || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
+    let config =
+        MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
+    let table =
+        || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
     // The reward is far from the uniform student's probabilities at some words only, in both directions.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
-    let reward =
-        move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(states.rows().map(log_r).collect()) };
+    let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(log_r).collect())
+    };
     let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
-    let trainer_config =
-        TrainerConfig { batch: 64, adam: frozen, epsilon: Some(Schedule::Constant(0.2)), ..TrainerConfig::default() };
+    let trainer_config = TrainerConfig {
+        batch: 64,
+        adam: frozen,
+        epsilon: Some(Schedule::Constant(0.2)),
+        ..TrainerConfig::default()
+    };
     let adam = AdamConfig { lr: 0.02, ..AdamConfig::default() };
     let teaching = TeacherConfig { adam, under_sampled: 3.0, alpha: 0.5, epsilon: 0.1 };
     let trainer =
-        Trainer::new(env.clone(), reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0)).unwrap();
+        Trainer::new(env.clone(), reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0))
+            .unwrap();
     let mut trainer = trainer.with_source(0.5, Teacher::new(&env, table(), teaching).unwrap()).unwrap();
     for _ in 0..1_500 {
         trainer.step().unwrap();
     }
-    let of = |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
+    let of =
+        |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
     // The student's log Z is 0 throughout.
@@ -213,7 +228,12 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     let distances = Distances::between(&teacher, &expected).unwrap();
     assert!(distances.tv < 0.03, "{distances:?}");
     let mean_loss = |probs: &[f64]| probs.iter().zip(&loss).map(|(p, loss)| p * loss).sum::<f64>();
-    assert!(mean_loss(&teacher) > 1.3 * mean_loss(&student), "{} {}", mean_loss(&teacher), mean_loss(&student));
+    assert!(
+        mean_loss(&teacher) > 1.3 * mean_loss(&student),
+        "{} {}",
+        mean_loss(&teacher),
+        mean_loss(&student)
+    );
 }
 
 /// A policy that records the largest number of states that it scored in one call.
@@ -262,7 +282,8 @@ fn a_teacher_learns_in_chunks() {
         trainer.source::<Teacher<LargestCall>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
         let teacher = trainer.source::<Teacher<LargestCall>>().unwrap().policy();
-        let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
+        let weights: Vec<Tensor> =
+            teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
         (weights, teacher.most.get())
     };
     let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
@@ -290,8 +311,10 @@ fn relative_objectives_use_their_balance_in_reports_and_draws() {
     let expected = weights.iter().sum::<f64>() / weights.len() as f64;
     assert!((log_z - expected).abs() < 1e-4, "{log_z}, expected {expected}");
 
-    let objectives: [Box<dyn Objective>; 2] =
-        [Box::new(RelativeTrajectoryBalance::new(beta).unwrap()), Box::new(TrustPcl::new(1.0 / beta).unwrap())];
+    let objectives: [Box<dyn Objective>; 2] = [
+        Box::new(RelativeTrajectoryBalance::new(beta).unwrap()),
+        Box::new(TrustPcl::new(1.0 / beta).unwrap()),
+    ];
     for objective in objectives {
         let config = TrainerConfig {
             source: DataSource::new(0.0, 1.0, 0.0).unwrap(),
@@ -303,7 +326,8 @@ fn relative_objectives_use_their_balance_in_reports_and_draws() {
         let scores = score(&env, &reward, &pair(), &walks.replay(&env).unwrap(), needs).unwrap();
         let weight = scores.relative_log_weights(beta).unwrap()[0];
         let draw = Draw::LossPrioritised { exponent: 1.0 };
-        let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 9, eviction: Eviction::Fifo, draw }).unwrap();
+        let mut buffer =
+            ReplayBuffer::new(ReplayConfig { capacity: 9, eviction: Eviction::Fifo, draw }).unwrap();
         buffer.add(&env, &walks, &[scores.raw_log_reward.double_value(&[0])]).unwrap();
         let reward = reward.clone();
         let trainer = Trainer::new(env.clone(), reward, pair(), objective, config, Rng::seeded(0)).unwrap();
@@ -326,7 +350,8 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     let policy = WithPrior { policy: network(1, &mut rng), prior: UniformPolicy };
     let reward = grid_reward();
     let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
-    let trainer = Trainer::new(env.clone(), reward, policy, objective, TrainerConfig::default(), rng).unwrap();
+    let trainer =
+        Trainer::new(env.clone(), reward, policy, objective, TrainerConfig::default(), rng).unwrap();
     let teacher = Teacher::new(&env, network(1, &mut Rng::seeded(1)), TeacherConfig::default()).unwrap();
     let message = trainer.with_source(0.5, teacher).unwrap().step().unwrap_err().to_string();
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
@@ -342,5 +367,8 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let walks = Sampler::new(&env, &UniformPolicy).forward(4, &mut rng).unwrap();
     let needs = Quantities::from(Quantity::LogPrior);
     let scores = score(&env, &grid_reward(), &pair, &walks, needs).unwrap();
-    assert_eq!((scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()), (Kind::Float, Kind::Float));
+    assert_eq!(
+        (scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()),
+        (Kind::Float, Kind::Float)
+    );
 }

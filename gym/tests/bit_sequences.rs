@@ -20,8 +20,9 @@ fn senseless_sizes_are_refused() {
 fn bits_and_words_are_inverse() {
     for (word_size, seq_size) in [(1, 5), (3, 9), (15, 30)] {
         let words = Words::new(word_size, seq_size).unwrap();
-        let sequences: Vec<Vec<bool>> =
-            (0..20usize).map(|i| (0..seq_size).map(|place| (i * i + place * i).is_multiple_of(3)).collect()).collect();
+        let sequences: Vec<Vec<bool>> = (0..20usize)
+            .map(|i| (0..seq_size).map(|place| (i * i + place * i).is_multiple_of(3)).collect())
+            .collect();
         let states = words.states_of(&sequences).unwrap();
         assert!(states.rows().zip(&sequences).all(|(row, bits)| words.bits(row).as_ref() == Some(bits)));
     }
@@ -75,12 +76,14 @@ fn test_sets_lie_at_every_distance() {
 fn counts_equal_enumeration() {
     let mut rng = Rng::seeded(5);
     for (n_modes, bits) in [(1, 10), (2, 12), (3, 9), (7, 11)] {
-        let modes: Vec<Vec<bool>> = (0..n_modes).map(|_| (0..bits).map(|_| rng.below(2) == 1).collect()).collect();
+        let modes: Vec<Vec<bool>> =
+            (0..n_modes).map(|_| (0..bits).map(|_| rng.below(2) == 1).collect()).collect();
         let words = Words::new(1, bits).unwrap();
         let reward = HammingReward::with_temperature(&words, &modes, 0.7).unwrap();
         let mut counts = vec![0.0; bits + 1];
         for sequence in 0..1usize << bits {
-            let differ = |mode: &Vec<bool>| (0..bits).filter(|&i| mode[i] != (sequence >> i & 1 == 1)).count();
+            let differ =
+                |mode: &Vec<bool>| (0..bits).filter(|&i| mode[i] != (sequence >> i & 1 == 1)).count();
             counts[modes.iter().map(differ).min().unwrap()] += 1.0;
         }
         assert_eq!(reward.distance_counts().unwrap(), counts);

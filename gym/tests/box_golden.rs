@@ -11,7 +11,8 @@ const GOLDEN: &str = include_str!("golden/box.json");
 
 fn cases(kind: &str) -> Vec<Value> {
     let golden: Value = serde_json::from_str(GOLDEN).unwrap();
-    let cases: Vec<Value> = golden["cases"].as_array().unwrap().iter().filter(|c| c["kind"] == kind).cloned().collect();
+    let cases: Vec<Value> =
+        golden["cases"].as_array().unwrap().iter().filter(|c| c["kind"] == kind).cloned().collect();
     assert!(!cases.is_empty(), "{kind}");
     cases
 }
@@ -38,12 +39,21 @@ fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals
     let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
     let point = state.iter().zip(increment).map(|(s, a)| s + sign * a);
     let action = point.chain([0.0]).collect();
-    (Reals::from_flat(state.len(), state.to_vec()).unwrap(), Reals::from_flat(state.len() + 1, action).unwrap())
+    (
+        Reals::from_flat(state.len(), state.to_vec()).unwrap(),
+        Reals::from_flat(state.len() + 1, action).unwrap(),
+    )
 }
 
 /// Returns the log-density of an action; minus infinity if it is outside of the support, for which the
 /// library returns a typed error.
-fn log_prob(env: BoxEnv, direction: Direction, mixtures: BetaMixtures, outputs: &[f64], step: (Reals, Reals)) -> f64 {
+fn log_prob(
+    env: BoxEnv,
+    direction: Direction,
+    mixtures: BetaMixtures,
+    outputs: &[f64],
+    step: (Reals, Reals),
+) -> f64 {
     let outputs = Tensor::from_slice(outputs).unsqueeze(0);
     let dist = BoxDist::new(env, direction, step.0, mixtures, outputs).unwrap();
     match dist.log_prob(&[0], &step.1) {
@@ -81,7 +91,9 @@ fn rewards_and_log_z_are_the_golden_ones() {
 
 #[test]
 fn cartesian_densities_are_the_golden_ones() {
-    for (kind, direction) in [("cartesian_forward", Direction::Forward), ("cartesian_backward", Direction::Backward)] {
+    for (kind, direction) in
+        [("cartesian_forward", Direction::Forward), ("cartesian_backward", Direction::Backward)]
+    {
         let mut illegal = 0;
         for case in cases(kind) {
             let env = BoxEnv::cartesian(2, number(&case["delta"])).unwrap();

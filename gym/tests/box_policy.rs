@@ -40,7 +40,8 @@ fn derivatives_are_those_of_the_densities() {
     for env in boxes() {
         for (direction, coupling) in DIRECTIONS.into_iter().flat_map(|d| COUPLINGS.map(|c| (d, c))) {
             let (states, actions) = steps(&env, direction);
-            let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 0.5, max_concentration: 50.0 };
+            let mixtures =
+                BetaMixtures { coupling, components: 3, min_concentration: 0.5, max_concentration: 50.0 };
             let (n, width) = (states.len() as i64, mixtures.width(env.ndim()) as i64);
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
@@ -50,7 +51,8 @@ fn derivatives_are_those_of_the_densities() {
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
             let chosen = actions.select(&rows);
             let sum = |outputs: &Tensor| {
-                let dist = BoxDist::new(env, direction, states.clone(), mixtures, outputs.shallow_clone()).unwrap();
+                let dist =
+                    BoxDist::new(env, direction, states.clone(), mixtures, outputs.shallow_clone()).unwrap();
                 (dist.log_prob(&rows, &chosen).unwrap() * Tensor::from_slice(&weights)).sum(Kind::Double)
             };
             sum(&outputs).backward();
@@ -65,7 +67,10 @@ fn derivatives_are_those_of_the_densities() {
                     };
                     let expected = (moved(STEP) - moved(-STEP)) / (2.0 * STEP);
                     let got = got.double_value(&[row, column]);
-                    assert!((got - expected).abs() < 1e-6 * expected.abs().max(10.0), "{env:?}: {got}, not {expected}");
+                    assert!(
+                        (got - expected).abs() < 1e-6 * expected.abs().max(10.0),
+                        "{env:?}: {got}, not {expected}"
+                    );
                     largest = largest.max(got.abs());
                 }
             }
@@ -104,7 +109,8 @@ fn roll_outs_ask_the_same_policy() {
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
                     let expected = dist.unwrap().log_prob(&rows, &actions).unwrap();
                     assert!(expected.requires_grad());
-                    let off = (frozen.log_prob(&rows, &actions).unwrap() - &expected).abs().max().double_value(&[]);
+                    let off =
+                        (frozen.log_prob(&rows, &actions).unwrap() - &expected).abs().max().double_value(&[]);
                     assert!(off < 1e-4, "{env:?} {direction:?} {backward:?}: {off}");
                 }
                 let drawn = |rng: &mut Rng| frozen.sample(&rows, &Exploration::on_policy(), rng).unwrap();
@@ -119,7 +125,8 @@ fn roll_outs_ask_the_same_policy() {
 fn every_part_of_the_network_learns() {
     for env in boxes() {
         let policy = policy(&env, (BackwardPolicy::SharedTorso, Coupling::Joint), Kind::Double);
-        let evaluation = policy.evaluate(&env, &steps(&env, Direction::Forward).0, None, Quantities::PF).unwrap();
+        let evaluation =
+            policy.evaluate(&env, &steps(&env, Direction::Forward).0, None, Quantities::PF).unwrap();
         let (states, actions) = steps(&env, Direction::Forward);
         let rows: Vec<usize> = (0..states.len()).collect();
         evaluation.pf.unwrap().log_prob(&rows, &actions).unwrap().sum(Kind::Double).backward();
@@ -144,6 +151,9 @@ fn a_policy_is_for_one_box() {
         let error = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF).unwrap_err();
         assert!(matches!(error, Error::Config { setting: "the box", .. }), "{error}");
         let frozen = policy.on_host(Direction::Forward).unwrap();
-        assert!(matches!(frozen.distribution(&env, &env.initial(&[0])), Err(Error::Config { setting: "the box", .. })));
+        assert!(matches!(
+            frozen.distribution(&env, &env.initial(&[0])),
+            Err(Error::Config { setting: "the box", .. })
+        ));
     }
 }

@@ -44,7 +44,8 @@ fn the_conditional_reward_goes_from_flat_to_original() {
 fn bad_conditions_are_typed_errors() {
     let reward = ConditionalReward::new(OriginalReward::standard(&grid(2, 8)).unwrap());
     let states = VectorStates::from_rows([[1, 1], [2, 2]]);
-    let message_for = |conditions: Option<&Tensor>| reward.log_reward(&states, conditions).unwrap_err().to_string();
+    let message_for =
+        |conditions: Option<&Tensor>| reward.log_reward(&states, conditions).unwrap_err().to_string();
     assert!(message_for(None).contains("a tensor [n, 1]"));
     assert!(
         message_for(Some(&Tensor::zeros([2], (Kind::Double, tch::Device::Cpu))))

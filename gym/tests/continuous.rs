@@ -7,7 +7,8 @@ use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::Quantities;
 use gfn::objective::score;
 use gfn::objective::{
-    DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+    DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
+    Weighting,
 };
 use gfn::policy::Policy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -16,7 +17,9 @@ use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
-use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn_gym::boxes::{
+    BetaMixtures, BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram,
+};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 use tch::{Device, Kind, Tensor};
 
@@ -99,7 +102,8 @@ where
 {
     let rng = &mut Rng::seeded(5);
     let bias = if env.exit_actions(&env.initial(&[0])).is_some() { -1.0 } else { 0.0 };
-    let explored = Exploration::epsilon(0.3).unwrap().with_temperature(2.0).unwrap().with_exit_bias(bias).unwrap();
+    let explored =
+        Exploration::epsilon(0.3).unwrap().with_temperature(2.0).unwrap().with_exit_bias(bias).unwrap();
     let forward = Sampler::new(env, policy).exploration(explored).forward(200, rng).unwrap();
     check_steps(env, &forward);
     check_steps(env, &Sampler::new(env, &env.uniform()).forward(200, rng).unwrap());
@@ -127,8 +131,9 @@ where
             loss.backward();
             assert!(loss.double_value(&[]).is_finite());
             let parameters = policy.parameters().unwrap();
-            let norm =
-                |grad: Tensor| if grad.defined() { grad.square().sum(Kind::Double).double_value(&[]) } else { 0.0 };
+            let norm = |grad: Tensor| {
+                if grad.defined() { grad.square().sum(Kind::Double).double_value(&[]) } else { 0.0 }
+            };
             let total: f64 = parameters.iter().map(|p| norm(p.tensor.grad())).sum();
             assert!(total.is_finite() && total > 0.0, "{objective:?}");
             parameters.iter().for_each(|p| p.tensor.shallow_clone().zero_grad());
@@ -155,7 +160,10 @@ fn the_line_keeps_its_contract() {
             check(&env, &line_policy(&env, backward), &LineReward::default(), false);
         }
         let biased = Exploration::on_policy().with_exit_bias(1.0).unwrap();
-        let error = Sampler::new(&env, &env.uniform()).exploration(biased).forward(2, &mut Rng::seeded(0)).unwrap_err();
+        let error = Sampler::new(&env, &env.uniform())
+            .exploration(biased)
+            .forward(2, &mut Rng::seeded(0))
+            .unwrap_err();
         assert!(matches!(error, Error::Config { setting: "exit_bias", .. }), "{error}");
         let walks = Sampler::new(&env, &env.uniform()).forward(20, &mut Rng::seeded(0)).unwrap();
         assert!(walks.offsets().windows(2).all(|ends| ends[1] - ends[0] == env.n_steps()));
@@ -176,9 +184,13 @@ fn importance_weights_average_to_z() {
     }
     // The reward isn't concentrated in far corners.
     let flat = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
-        Ok(points.rows().map(|point| (1.0 - point.iter().sum::<f64>() / point.len() as f64 / 2.0).ln()).collect())
+        Ok(points
+            .rows()
+            .map(|point| (1.0 - point.iter().sum::<f64>() / point.len() as f64 / 2.0).ln())
+            .collect())
     };
-    for env in [BoxEnv::cartesian(1, 0.3), BoxEnv::cartesian(2, 0.25), BoxEnv::polar(0.5)].map(Result::unwrap) {
+    for env in [BoxEnv::cartesian(1, 0.3), BoxEnv::cartesian(2, 0.25), BoxEnv::polar(0.5)].map(Result::unwrap)
+    {
         let got = mean_weight(&env, &flat, 100_000);
         assert!((got - 0.75).abs() < 0.03, "{env:?}: {got}");
     }
@@ -218,7 +230,10 @@ fn invalid_settings_are_refused_by_name() {
     refused(Forward, [f64::NAN, 0.5], [0.9, 0.9, 0.0], "outside [0, 1]");
     refused(Backward, [0.0, 0.0], [0.0, 0.0, 0.0], "the source has no way back");
     refused(Backward, [0.2, 0.5], [0.0, 0.1, 0.0], "only the source leads here");
-    assert!(matches!(env.step(Forward, &mut Reals::from_rows([[0.5]]), &env.no_actions()), Err(Error::Shape { .. })));
+    assert!(matches!(
+        env.step(Forward, &mut Reals::from_rows([[0.5]]), &env.no_actions()),
+        Err(Error::Shape { .. })
+    ));
 
     let mixtures = BoxPolicyConfig::default().mixtures;
     let outputs = Tensor::full([1, mixtures.width(2) as i64], f64::NAN, (Kind::Double, Device::Cpu));
@@ -229,11 +244,18 @@ fn invalid_settings_are_refused_by_name() {
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
     let wide = BetaMixtures { min_concentration: 5.0, max_concentration: 5.0, ..mixtures };
     assert!(
-        BoxDist::new(env, Forward, env.initial(&[0]), wide, Tensor::zeros([1, 1], (Kind::Double, Device::Cpu)))
-            .is_err()
+        BoxDist::new(
+            env,
+            Forward,
+            env.initial(&[0]),
+            wide,
+            Tensor::zeros([1, 1], (Kind::Double, Device::Cpu))
+        )
+        .is_err()
     );
 
-    let nan = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![f64::NAN; points.len()]) };
+    let nan =
+        |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![f64::NAN; points.len()]) };
     let walks = Sampler::new(&env, &env.uniform()).forward(3, &mut Rng::seeded(0)).unwrap();
     let error = score(&env, &nan, &env.uniform(), &walks, Quantities::NONE).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
@@ -248,7 +270,8 @@ fn narrow_mixtures_start_within_their_range() {
         for coupling in [Coupling::Joint, Coupling::PerAxis] {
             let mixtures = BetaMixtures { coupling, components: 4, min_concentration, max_concentration };
             let config = BoxPolicyConfig { mixtures, ..BoxPolicyConfig::default() };
-            let policy = BoxPolicy::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+            let policy =
+                BoxPolicy::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
             let walks = Sampler::new(&env, &policy).forward(20, &mut Rng::seeded(1)).unwrap();
             let scores = score(&env, &BoxReward::default(), &policy, &walks, Quantities::NONE).unwrap();
             assert_eq!(scores.log_pf.isfinite().all().int64_value(&[]), 1);
@@ -314,8 +337,9 @@ fn training_finds_the_target() {
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
     let grid = GridHistogram::new(10, reward.cells(10)).unwrap();
     let jsd = |trainer: &Trainer<BoxEnv>| {
-        let samples =
-            Sampler::new(trainer.env(), trainer.policy()).forward(4_000, &mut trainer.evaluation_rng()).unwrap();
+        let samples = Sampler::new(trainer.env(), trainer.policy())
+            .forward(4_000, &mut trainer.evaluation_rng())
+            .unwrap();
         grid.jsd(samples.terminal_states()).unwrap()
     };
     let before = jsd(&trainer);
@@ -324,7 +348,10 @@ fn training_finds_the_target() {
         log_z = trainer.step().unwrap().log_z;
     }
     let (after, floor) = (jsd(&trainer), grid.floor(4_000, 10, &mut Rng::seeded(1)).unwrap());
-    assert!(before > 0.08 && after < 0.05 && floor < 0.01, "from {before} to {after}; perfect samples have {floor}");
+    assert!(
+        before > 0.08 && after < 0.05 && floor < 0.01,
+        "from {before} to {after}; perfect samples have {floor}"
+    );
     assert!((log_z - reward.log_z(2)).abs() < 0.3, "log Z {log_z}");
 }
 

@@ -51,9 +51,10 @@ fn cartesian_densities_are_normalised() {
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
         // The atom has probability 1 if no other action is permitted.
-        for (direction, state, atom) in
-            [(Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]), (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0])]
-        {
+        for (direction, state, atom) in [
+            (Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]),
+            (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0]),
+        ] {
             let dist = dist(env, direction, &state, coupling);
             let log_prob = dist.log_prob(&[0], &Reals::from_rows([atom])).unwrap().double_value(&[0]);
             assert!(log_prob.abs() < 1e-12, "{log_prob}");
@@ -70,7 +71,8 @@ fn polar_densities_are_normalised() {
         let disk = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
         let (radii, angles) = (midpoints(0.0, delta, 300), midpoints(0.0, std::f64::consts::FRAC_PI_2, 300));
         let point = |r: f64, angle: f64| [r * angle.cos(), r * angle.sin(), 0.0];
-        let points = Reals::from_rows(radii.iter().flat_map(|&r| angles.iter().map(move |&angle| point(r, angle))));
+        let points =
+            Reals::from_rows(radii.iter().flat_map(|&r| angles.iter().map(move |&angle| point(r, angle))));
         let cell = delta / 300.0 * std::f64::consts::FRAC_PI_2 / 300.0;
         let volumes: Vec<f64> = radii.iter().flat_map(|r| vec![r * cell; 300]).collect();
         let got = total(&disk, &points, &volumes, None);
@@ -81,7 +83,8 @@ fn polar_densities_are_normalised() {
             for direction in [Direction::Forward, Direction::Backward] {
                 let arc = dist(env, direction, &[x, y], coupling);
                 let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
-                let point = |angle: &f64| [x + sign * delta * angle.cos(), y + sign * delta * angle.sin(), 0.0];
+                let point =
+                    |angle: &f64| [x + sign * delta * angle.cos(), y + sign * delta * angle.sin(), 0.0];
                 let within = |point: &[f64; 3]| point.iter().all(|x| (0.0..=1.0).contains(x));
                 let points: Vec<[f64; 3]> =
                     midpoints(0.0, std::f64::consts::FRAC_PI_2, 20 * n).iter().map(point).collect();
@@ -110,7 +113,8 @@ fn densities_of_the_line_are_normalised() {
         let total = density.sum(Kind::Double).double_value(&[]) * 24.0 / 10_000.0;
         assert!((total - 1.0).abs() < 1e-4, "{direction}: {total}");
     }
-    let first = LineDist::new(env, Direction::Backward, Reals::from_rows([[0.7, 1.0]]), mixtures, outputs).unwrap();
+    let first =
+        LineDist::new(env, Direction::Backward, Reals::from_rows([[0.7, 1.0]]), mixtures, outputs).unwrap();
     assert_eq!(first.log_prob(&[0], &Reals::from_rows([[0.0]])).unwrap().double_value(&[0]), 0.0);
     assert!(first.log_prob(&[0], &Reals::from_rows([[0.1]])).is_err());
 }

@@ -53,12 +53,14 @@ fn a_learned_way_back_ends_in_the_disk_only() {
     let mut rng = Rng::seeded(1);
     let mut states = Reals::from_rows([[0.7, 0.1]; 2000]);
     while !states.is_empty() {
-        let dist = BoxDist::new(env, Direction::Backward, states.clone(), mixtures, outputs(states.len())).unwrap();
+        let dist =
+            BoxDist::new(env, Direction::Backward, states.clone(), mixtures, outputs(states.len())).unwrap();
         let rows: Vec<usize> = (0..states.len()).collect();
         let actions = dist.sample(&rows, &Exploration::on_policy(), &mut rng).unwrap();
         let step = env.step(Direction::Backward, &mut states, &actions).unwrap();
         env.check(Direction::Forward, &states, &step.reverse).unwrap();
-        let forward = BoxDist::new(env, Direction::Forward, states.clone(), mixtures, outputs(states.len())).unwrap();
+        let forward =
+            BoxDist::new(env, Direction::Forward, states.clone(), mixtures, outputs(states.len())).unwrap();
         for scored in [dist.log_prob(&rows, &actions), forward.log_prob(&rows, &step.reverse)] {
             assert_eq!(scored.unwrap().isfinite().all().int64_value(&[]), 1);
         }
@@ -71,16 +73,23 @@ fn a_point_of_an_axis_has_no_way_back() {
     let env = BoxEnv::polar(0.25).unwrap();
     for point in [[0.5, 0.0], [0.0, 0.3]] {
         let states = Reals::from_rows([point]);
-        assert!(matches!(env.way_back(&states), Err(Error::NoLegalAction { row: 0, direction: Direction::Backward })));
+        assert!(matches!(
+            env.way_back(&states),
+            Err(Error::NoLegalAction { row: 0, direction: Direction::Backward })
+        ));
         let source = Reals::from_rows([[0.0; 3]]);
         let refused = env.step(Direction::Backward, &mut states.clone(), &source).unwrap_err();
-        assert!(matches!(refused, Error::IllegalStep { .. }) && refused.to_string().contains("no step leads here"));
+        assert!(
+            matches!(refused, Error::IllegalStep { .. })
+                && refused.to_string().contains("no step leads here")
+        );
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));
     }
     // Steps to a point of an axis beyond the disk are refused as well. Within the disk such a point has a
     // backward step.
-    let forward = env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
+    let forward =
+        env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
     assert!(matches!(forward, Err(Error::IllegalStep { .. })));
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
@@ -127,7 +136,8 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
 
 #[test]
 fn shapes_are_checked() {
-    let shape = |result: gfn::Result<Tensor>| assert!(matches!(result, Err(Error::Shape { .. })), "{result:?}");
+    let shape =
+        |result: gfn::Result<Tensor>| assert!(matches!(result, Err(Error::Shape { .. })), "{result:?}");
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let line = Line::new(3).unwrap();
     let options = (Kind::Double, Device::Cpu);
@@ -138,7 +148,10 @@ fn shapes_are_checked() {
         BoxDist::new(env, Direction::Forward, narrow.clone(), mixtures, outputs),
         Err(Error::Shape { .. })
     ));
-    shape(BoxDist::uniform(env, Direction::Forward, narrow.clone()).log_prob(&[0], &Reals::from_rows([[0.5; 3]])));
+    shape(
+        BoxDist::uniform(env, Direction::Forward, narrow.clone())
+            .log_prob(&[0], &Reals::from_rows([[0.5; 3]])),
+    );
     let good = BoxDist::uniform(env, Direction::Forward, env.initial(&[0; 2]));
     shape(good.log_prob(&[0, 1], &Reals::from_rows([[0.5, 0.5, 0.0]])));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));

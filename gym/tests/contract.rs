@@ -14,9 +14,12 @@ use gfn_gym::triangle::{Triangle, TriangleReward};
 
 #[test]
 fn rings() {
-    for (n, kind) in
-        [(3, GraphKind::Directed), (4, GraphKind::Directed), (4, GraphKind::Undirected), (5, GraphKind::Undirected)]
-    {
+    for (n, kind) in [
+        (3, GraphKind::Directed),
+        (4, GraphKind::Directed),
+        (4, GraphKind::Undirected),
+        (5, GraphKind::Undirected),
+    ] {
         let ring = Ring::new(n, kind).unwrap();
         let env = ring.env().clone();
         check_graph_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(1)).unwrap();
@@ -107,7 +110,8 @@ fn hyper_grids() {
 #[test]
 fn graph_building_reaches_every_graph_within_its_limits() {
     let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };
-    let attached = |kind| GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(kind, 4) };
+    let attached =
+        |kind| GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(kind, 4) };
     let (directed, undirected) = (GraphKind::Directed, GraphKind::Undirected);
     let cases = [
         (free(undirected, Semantics::Labelled), 1 + 1 + 2 + 8),
@@ -117,11 +121,23 @@ fn graph_building_reaches_every_graph_within_its_limits() {
         (attached(undirected), 1 + 1 + 1 + 2 + 6),
         // The labelled graphs grow as follows: node 1 is attached to node 0; node 2 is joined to one of them,
         // or to both.
-        (GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) }, 1 + 1 + 1 + 3),
+        (
+            GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) },
+            1 + 1 + 1 + 3,
+        ),
         // Graphs with at most two edges have no triangle.
-        (GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) }, 1 + 1 + 2 + 3),
-        (GraphBuildingConfig { node_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 2 + 4 * 2),
-        (GraphBuildingConfig { edge_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 1 + 3),
+        (
+            GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) },
+            1 + 1 + 2 + 3,
+        ),
+        (
+            GraphBuildingConfig { node_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) },
+            1 + 2 + 4 * 2,
+        ),
+        (
+            GraphBuildingConfig { edge_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) },
+            1 + 1 + 3,
+        ),
         (
             GraphBuildingConfig {
                 node_attributes: vec![1, 2],

@@ -8,7 +8,9 @@ use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::Quantity;
-use gfn::objective::{DetailedBalance, FlowMatching, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{
+    DetailedBalance, FlowMatching, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
 use gfn::rollout::Sampler;
@@ -41,13 +43,17 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     let k_hot = KHot::new(features.0, features.1);
     let largest = graph.states().values().iter().max().unwrap();
     assert_eq!(usize::from(*largest) + 1, features.1);
-    assert!(matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64)));
+    assert!(
+        matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64))
+    );
 
     // The rewards of partial states agree with the reward on finished states.
     let ends = gfn::env::Rows::select(graph.states(), &graph.ends());
     if let Some(partial) = reward.partial_log_reward(&ends, None).unwrap() {
         assert_eq!(partial, reward.log_reward(&ends, None).unwrap());
-        assert!(reward.partial_log_reward(graph.states(), None).unwrap().unwrap().iter().all(|r| r.is_finite()));
+        assert!(
+            reward.partial_log_reward(graph.states(), None).unwrap().unwrap().iter().all(|r| r.is_finite())
+        );
     }
 }
 
@@ -157,7 +163,8 @@ fn token_sequences() {
 
     let sequence = TokenSequence::variable(3, 0, 2).unwrap();
     let env = sequence.env();
-    let squared = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap().with_exponent(2.0).unwrap();
+    let squared =
+        TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap().with_exponent(2.0).unwrap();
     let log_z = (4.0 + 25.0 + 0.25 + 10.0 * 0.01f64).ln();
     check(&env, &squared, (2, 4), (13, 12 + 13, log_z));
     assert!((squared.log_z() - log_z).abs() < 1e-12);
@@ -245,7 +252,9 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
     let lowest = species & species.wrapping_neg();
     if species == lowest {
         let sites = sequences[species.trailing_zeros() as usize].chars();
-        return vec![sites.map(|c| ['A', 'C', 'G', 'T'].map(|base| if base == c { 0 } else { 1 << 20 })).collect()];
+        return vec![
+            sites.map(|c| ['A', 'C', 'G', 'T'].map(|base| if base == c { 0 } else { 1 << 20 })).collect(),
+        ];
     }
     let mut trees = Vec::new();
     // The trees are split into the subtree with the lowest species and the other subtree.
@@ -256,7 +265,8 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
                 let from = |below: &[u64; 4], base: usize| {
                     (0..4).map(|other| below[other] + u64::from(other != base)).min().unwrap()
                 };
-                let site = |(a, b): (&[u64; 4], &[u64; 4])| [0, 1, 2, 3].map(|base| from(a, base) + from(b, base));
+                let site =
+                    |(a, b): (&[u64; 4], &[u64; 4])| [0, 1, 2, 3].map(|base| from(a, base) + from(b, base));
                 trees.push(a.iter().zip(b).map(site).collect());
             }
         }
@@ -274,7 +284,8 @@ fn phylogenetic_trees() {
         let reward = ParsimonyReward::dna(&rules, &sequences[..n], 10.0, 4.0).unwrap();
         let costs = costs_of_trees((1 << n) - 1, &sequences[..n]);
         assert_eq!(costs.len() as u64, trees);
-        let parsimony = |tree: &Vec<[u64; 4]>| tree.iter().map(|site| *site.iter().min().unwrap()).sum::<u64>();
+        let parsimony =
+            |tree: &Vec<[u64; 4]>| tree.iter().map(|site| *site.iter().min().unwrap()).sum::<u64>();
         let log_z = log_sum(costs.iter().map(|tree| (10.0 - parsimony(tree) as f64) / 4.0));
         check(&env, &reward, (2 * n - 1, n), (states, moves, log_z));
         assert!((reward.log_z().unwrap() - log_z).abs() < 1e-12);
@@ -284,5 +295,6 @@ fn phylogenetic_trees() {
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
     // The states are too many to list, but the contract can be checked.
-    check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6)).unwrap();
+    check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6))
+        .unwrap();
 }

@@ -13,8 +13,8 @@ use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
-    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy, GradNetConfig,
-    Mixture, OptimalGaussian, Process, ProcessKind, ReferencePolicy,
+    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy,
+    GradNetConfig, Mixture, OptimalGaussian, Process, ProcessKind, ReferencePolicy,
 };
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
@@ -56,9 +56,15 @@ fn log_weights(
 #[test]
 fn the_golden_path_telescopes() {
     let golden: Value = serde_json::from_str(include_str!("golden/diffusion.json")).unwrap();
-    let case = golden["cases"].as_array().unwrap().iter().find(|case| case["kind"] == "brownian_trajectory").unwrap();
-    let numbers =
-        |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect() };
+    let case = golden["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|case| case["kind"] == "brownian_trajectory")
+        .unwrap();
+    let numbers = |value: &Value| -> Vec<f64> {
+        value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
+    };
     let path: Vec<Vec<f64>> = case["path"].as_array().unwrap().iter().map(numbers).collect();
     let env = environment(2, ProcessKind::PinnedBrownian, 1.5, 8);
     let actions = Reals::from_flat(2, path[1..].concat()).unwrap();
@@ -142,7 +148,11 @@ fn walks_are_taken_again_bit_for_bit_and_saved() {
     assert_eq!(loaded.states(), trajectories.states());
     let other = environment(3, ProcessKind::PinnedBrownian, 2.0, 6);
     assert!(Trajectories::load(&other, &folder).is_err());
-    if folder.is_dir() { std::fs::remove_dir_all(folder).unwrap() } else { std::fs::remove_file(folder).unwrap() }
+    if folder.is_dir() {
+        std::fs::remove_dir_all(folder).unwrap()
+    } else {
+        std::fs::remove_file(folder).unwrap()
+    }
 }
 
 #[test]
@@ -151,7 +161,10 @@ fn steps_that_make_no_sense_are_refused() {
     let states = |step| DiffusionStates::at(Reals::from_rows([[0.5, 1.0]]), step);
     let refused = |direction, step, point: [f64; 2], words: &str| {
         let error = env.step(direction, &mut states(step), &Reals::from_rows([point])).unwrap_err();
-        assert!(matches!(&error, Error::IllegalStep { row: 0, direction: d, .. } if *d == direction), "{error}");
+        assert!(
+            matches!(&error, Error::IllegalStep { row: 0, direction: d, .. } if *d == direction),
+            "{error}"
+        );
         let message = error.to_string();
         assert!(message.contains(words) && message.contains("[0.5, 1.0]"), "{message}");
     };
@@ -200,7 +213,10 @@ fn parts_of_another_environment_are_refused() {
         }
         let conditions = Tensor::zeros([1, 1], (Kind::Double, Device::Cpu));
         let error = policy.evaluate(&env, &two(1), Some(&conditions), wants).unwrap_err();
-        assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions"), "{error}");
+        assert!(
+            matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions"),
+            "{error}"
+        );
         assert!(matches!(policy.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(policy.evaluate(&env, &wide.initial(&[0]), None, wants), Err(Error::Shape { .. })));
     }
@@ -213,7 +229,10 @@ fn parts_of_another_environment_are_refused() {
     for wants in [Quantities::PF, Quantities::PB] {
         assert!(matches!(exact.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(reference.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
-        assert!(matches!(reference.evaluate(&env, &wide.initial(&[0]), None, wants), Err(Error::Shape { .. })));
+        assert!(matches!(
+            reference.evaluate(&env, &wide.initial(&[0]), None, wants),
+            Err(Error::Shape { .. })
+        ));
     }
     let point = Reals::from_rows([[0.0, 0.0]]);
     for direction in [Direction::Forward, Direction::Backward] {
@@ -257,21 +276,27 @@ fn scores_do_not_depend_on_batch_mates() {
     {
         let env = environment(2, ProcessKind::PinnedBrownian, 2.0, 5);
         let target = Arc::new(Mixture::two_modes());
-        let config =
-            DiffusionPolicyConfig { log_variance_range: Some(4.0), langevin_clip: Some(1e2), ..small(true, backward) };
+        let config = DiffusionPolicyConfig {
+            log_variance_range: Some(4.0),
+            langevin_clip: Some(1e2),
+            ..small(true, backward)
+        };
         let mut rng = Rng::seeded(6);
         let policy =
-            DiffusionPolicy::new(&env, config, Some(target.clone()), Device::Cpu, Kind::Float, &mut rng).unwrap();
+            DiffusionPolicy::new(&env, config, Some(target.clone()), Device::Cpu, Kind::Float, &mut rng)
+                .unwrap();
         let energy = Energy::new(target);
         let trajectories = Sampler::new(&env, &policy).forward(7, &mut rng).unwrap();
         let all = score(&env, &energy, &policy, &trajectories, Quantities::from(Quantity::LogFlow)).unwrap();
-        let (log_pf, log_pb) = (Vec::<f64>::try_from(&all.log_pf).unwrap(), Vec::<f64>::try_from(&all.log_pb).unwrap());
+        let (log_pf, log_pb) =
+            (Vec::<f64>::try_from(&all.log_pf).unwrap(), Vec::<f64>::try_from(&all.log_pb).unwrap());
         for row in 0..trajectories.n_transitions() {
             let states = trajectories.states().select(&[row]);
             let pf = policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
             let alone = pf.log_prob(&[0], &trajectories.actions().select(&[row])).unwrap().double_value(&[0]);
             assert!((alone - log_pf[row]).abs() < 1e-4, "{alone} for {}", log_pf[row]);
-            let after = DiffusionStates::at(trajectories.actions().select(&[row]), states.steps[0] as usize + 1);
+            let after =
+                DiffusionStates::at(trajectories.actions().select(&[row]), states.steps[0] as usize + 1);
             let pb = policy.evaluate(&env, &after, None, Quantities::PB).unwrap().pb.unwrap();
             let alone = pb.log_prob(&[0], &states.points).unwrap().double_value(&[0]);
             assert!((alone - log_pb[row]).abs() < 1e-4, "{alone} for {}", log_pb[row]);

@@ -41,7 +41,9 @@ fn constant(
     let policy = DiffusionPolicy::new(env, config, None, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap();
     for (name, outputs) in [("drift", drift), ("backward", backward)] {
         let mut biases = 0;
-        for parameter in policy.parameters().unwrap().iter().filter(|parameter| parameter.name.starts_with(name)) {
+        for parameter in
+            policy.parameters().unwrap().iter().filter(|parameter| parameter.name.starts_with(name))
+        {
             let mut tensor = parameter.tensor.shallow_clone();
             let _ = no_grad(|| tensor.zero_());
             if tensor.size() == [outputs.len() as i64] {

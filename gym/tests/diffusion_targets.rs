@@ -4,8 +4,8 @@ use std::sync::Arc;
 use gfn::env::{Reals, Reward, Rows};
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
-    CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy, FromTensors,
-    Funnel, ManyWell, Mixture, Posterior, Process, ProcessKind, Target,
+    CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy,
+    FromTensors, Funnel, ManyWell, Mixture, Posterior, Process, ProcessKind, Target,
 };
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
@@ -87,7 +87,10 @@ fn gradients_are_those_of_finite_differences() {
                 target.log_density(&points).unwrap()[k / dim]
             };
             let (slope, got) = ((moved(h) - moved(-h)) / (2.0 * h), gradient.values()[k]);
-            assert!((slope - got).abs() < 1e-5 * (1.0 + got.abs()), "coordinate {k}: {got}, by differences {slope}");
+            assert!(
+                (slope - got).abs() < 1e-5 * (1.0 + got.abs()),
+                "coordinate {k}: {got}, by differences {slope}"
+            );
         }
     }
 }
@@ -179,7 +182,8 @@ fn senseless_targets_and_settings_are_refused() {
         (process(1.0, 0).unwrap_err(), ["number of steps", "0"]),
         (Process::new(ProcessKind::OrnsteinUhlenbeck { rate: -2.0 }, 1.0, 5).unwrap_err(), ["rate", "-2"]),
         (
-            Process::new(ProcessKind::VariancePreserving { beta_min: 0.5, beta_max: 1.5 }, 1.0, 5).unwrap_err(),
+            Process::new(ProcessKind::VariancePreserving { beta_min: 0.5, beta_max: 1.5 }, 1.0, 5)
+                .unwrap_err(),
             ["betas", "1.5"],
         ),
         (ManyWell::new(5).unwrap_err(), ["many wells", "5"]),
@@ -216,7 +220,13 @@ fn a_script_of_another_dimension_is_refused() {
     // The script computes log N(x; 1, I) up to a constant, by a product that needs three coordinates.
     let mut shift = |inputs: &[Tensor]| {
         let weight = Tensor::ones([3, 3], (Kind::Double, Device::Cpu)).tril(0).triu(0);
-        vec![(inputs[0].matmul(&weight) - 1.0).square().sum_dim_intlist([1i64].as_slice(), false, Kind::Double) * -0.5]
+        vec![
+            (inputs[0].matmul(&weight) - 1.0).square().sum_dim_intlist(
+                [1i64].as_slice(),
+                false,
+                Kind::Double,
+            ) * -0.5,
+        ]
     };
     let inputs = [Tensor::zeros([2, 3], (Kind::Double, Device::Cpu))];
     let module = tch::CModule::create_by_tracing("Target", "forward", &inputs, &mut shift).unwrap();
@@ -236,8 +246,14 @@ fn a_script_of_another_dimension_is_refused() {
     // An environment of two coordinates can't have a target of three.
     let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 4).unwrap()).unwrap();
     let config = DiffusionPolicyConfig { langevin_clip: Some(1e2), ..DiffusionPolicyConfig::default() };
-    let error =
-        DiffusionPolicy::new(&env, config, Some(Arc::new(target)), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let error = DiffusionPolicy::new(
+        &env,
+        config,
+        Some(Arc::new(target)),
+        Device::Cpu,
+        Kind::Float,
+        &mut Rng::seeded(0),
+    );
     let message = error.unwrap_err().to_string();
     assert!(message.contains("dimension") && message.contains('3') && message.contains('2'), "{message}");
     std::fs::remove_dir_all(folder).unwrap();

@@ -18,8 +18,8 @@ use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_extras::explore::{ObjectSearch, Search};
 use gfn_gym::diffusion::{
-    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig, Mixture,
-    ProcessKind, Target,
+    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig,
+    Mixture, ProcessKind, Target,
 };
 use tch::{Device, Kind};
 
@@ -53,14 +53,18 @@ fn training_config(batch: usize) -> TrainerConfig {
 fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
     let target: Arc<dyn Target> = Arc::new(Mixture::gaussian(vec![0.5], 0.8).unwrap());
-    let config = DiffusionPolicyConfig { log_variance_range: Some(4.0), ..small(false, BackwardSteps::Fixed) };
-    let schedule =
-        TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 }, ..training_config(64) };
+    let config =
+        DiffusionPolicyConfig { log_variance_range: Some(4.0), ..small(false, BackwardSteps::Fixed) };
+    let schedule = TrainerConfig {
+        lr_scale: Schedule::Cosine { from: 1.0, to: 0.01, steps: 600 },
+        ..training_config(64)
+    };
     let mut trainer = trainer(TrajectoryBalance, (env, target), config, schedule);
     let stats: Vec<_> = (0..600).map(|_| trainer.step().unwrap()).collect();
     let last = stats[stats.len() - 1];
     let (env, policy) = (trainer.env(), trainer.policy());
-    let estimate = estimate_log_z(env, policy, trainer.reward(), 4000, &mut trainer.evaluation_rng()).unwrap();
+    let estimate =
+        estimate_log_z(env, policy, trainer.reward(), 4000, &mut trainer.evaluation_rng()).unwrap();
     println!("loss {} -> {}, log Z {}, {estimate:?}", stats[0].loss, last.loss, last.log_z);
     assert!(estimate.log_z.abs() < 1e-3 && last.log_z.abs() < 2e-2, "{estimate:?}, {last:?}");
 }
@@ -107,8 +111,9 @@ fn terminal_states_are_replayed() {
         let buffer = if path == ReplayPath::Stored { buffer } else { buffer.terminal_only() };
         let settings = TrainerConfig { replay_path: path, replay_after: 1, ..training_config(16) };
         let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
-        let mut trainer = trainer(TrajectoryBalance, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
-            .with_replay(buffer);
+        let mut trainer =
+            trainer(TrajectoryBalance, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
+                .with_replay(buffer);
         trainer.prefill(20).unwrap();
         for _ in 0..5 {
             assert!(trainer.step().unwrap().loss.is_finite());
@@ -132,7 +137,8 @@ fn maximum_likelihood_learns_from_bridges() {
     buffer.add(&env, &paths.walks(&env).unwrap(), &[0.0; 500]).unwrap();
     let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training_config(64) };
     let mut trainer =
-        trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings).with_data(buffer);
+        trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
+            .with_data(buffer);
     // Counts samples within three standard deviations of each mode, where the target has 0.989 times the
     // mode's weight.
     let near_modes = |policy: &dyn Policy<DiffusionSampling>| {
@@ -150,7 +156,10 @@ fn maximum_likelihood_learns_from_bridges() {
         let _ = trainer.step().unwrap();
     }
     let after = near_modes(trainer.policy());
-    assert!(!learned(before) && learned(after), "near the modes of weights 0.35 and 0.65: {before:?}, then {after:?}");
+    assert!(
+        !learned(before) && learned(after),
+        "near the modes of weights 0.35 and 0.65: {before:?}, then {after:?}"
+    );
 }
 
 /// Checks that chains from distant points reach the target's moments, with the requested acceptance.
@@ -180,7 +189,8 @@ fn mala_samples_its_target() {
 fn a_search_records_the_reward() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
-    let mala = Mala::new(&env, two.clone(), MalaConfig { steps: 30, burn_in: 20, thin: 5, ..MalaConfig::default() });
+    let mala =
+        Mala::new(&env, two.clone(), MalaConfig { steps: 30, burn_in: 20, thin: 5, ..MalaConfig::default() });
     let start = env.terminal(Reals::from_rows([[4.0, 4.0], [-3.0, -5.0], [0.0, 0.0]]));
     let reward = Clipped::new(Energy::new(two), -4.0).unwrap();
     let found = mala.unwrap().search(&env, &start, &reward, &mut Rng::seeded(0)).unwrap();
@@ -209,7 +219,8 @@ fn unused_data_and_searches_are_refused() {
     };
     refused(make().with_data(buffer()), "offline share");
     let mala = Mala::new(&env, two.clone(), MalaConfig::default()).unwrap();
-    let searching = make().with_replay(buffer()).with_refill(Search::new(mala, 3, 10).unwrap()).map(drop).unwrap_err();
+    let searching =
+        make().with_replay(buffer()).with_refill(Search::new(mala, 3, 10).unwrap()).map(drop).unwrap_err();
     assert!(matches!(searching, Error::Config { .. }) && searching.to_string().contains("replay share"));
     assert!(make().with_replay(buffer()).step().is_ok());
 }
@@ -267,7 +278,10 @@ fn a_search_fills_the_buffer() {
         let mut again = make();
         (0..7).map(|_| again.step().unwrap()).last().unwrap()
     };
-    assert_eq!((last.loss, last.log_z, last.grad_norm), (reference.loss, reference.log_z, reference.grad_norm));
+    assert_eq!(
+        (last.loss, last.log_z, last.grad_norm),
+        (reference.loss, reference.log_z, reference.grad_norm)
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 

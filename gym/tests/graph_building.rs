@@ -30,7 +30,10 @@ fn senseless_settings_name_the_setting() {
         (GraphBuildingConfig { edge_attributes: vec![1; 8], ..base() }, "attribute values"),
         (GraphBuildingConfig { kind: GraphKind::Directed, initial: Some(two), ..base() }, "kind"),
         (GraphBuildingConfig { min_nodes: 5, ..base() }, "min_nodes"),
-        (GraphBuildingConfig { min_nodes: 2, max_edges: Some(3), growth: Growth::Attached, ..base() }, "min_nodes"),
+        (
+            GraphBuildingConfig { min_nodes: 2, max_edges: Some(3), growth: Growth::Attached, ..base() },
+            "min_nodes",
+        ),
         (GraphBuildingConfig { initial: joined, ..base() }, "initial graph"),
     ];
     for (config, setting) in cases {
@@ -82,7 +85,11 @@ fn forward_and_backward_agree() {
                 let mut state = GraphStates::from(vec![graph.clone()]);
                 let back = env.step(Direction::Backward, &mut state, &gfn::env::Slots(vec![slot])).unwrap();
                 let forth = env.masks(Direction::Forward, &state);
-                assert!(forth.row(0)[back.reverse.0[0] as usize], "{:?}: {graph:?} by {slot}", growth.config());
+                assert!(
+                    forth.row(0)[back.reverse.0[0] as usize],
+                    "{:?}: {graph:?} by {slot}",
+                    growth.config()
+                );
                 assert!(env.rules().is_reachable(&state.graphs()[0]));
             }
         }

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use gfn::graph::{GraphFormat, GraphKind, GraphState, Node};
 use gfn::{Error, Rng};
 use gfn_gym::graph_problems::{
-    Instances, Problem, RbModel, barabasi_albert, erdos_renyi, maximum_clique, maximum_independent_set, read_dimacs,
-    write_dimacs,
+    Instances, Problem, RbModel, barabasi_albert, erdos_renyi, maximum_clique, maximum_independent_set,
+    read_dimacs, write_dimacs,
 };
 
 /// Returns the size of the best subset of nodes that the checker accepts.
@@ -72,14 +72,16 @@ fn graphs_that_no_problem_supports_are_refused() {
         ),
         ("graph undirected 2\nedge 0 1 attributes 1", "of edges"),
     ] {
-        let message = Instances::new(GraphFormat::EdgeList.read(text.as_bytes()).unwrap()).unwrap_err().to_string();
+        let message =
+            Instances::new(GraphFormat::EdgeList.read(text.as_bytes()).unwrap()).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     }
 }
 
 #[test]
 fn files_of_the_challenges_are_read() {
-    let text = b"c a triangle with a tail \xff\r\nc\nc\tp edge 9 9\np edge 4 4\ne 1 2\ne 2 3\n\ne 3 1\ne 3 4\n";
+    let text =
+        b"c a triangle with a tail \xff\r\nc\nc\tp edge 9 9\np edge 4 4\ne 1 2\ne 2 3\n\ne 3 1\ne 3 4\n";
     let graph = read_dimacs(text).unwrap();
     assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2), (2, 3)]);
     assert_eq!(write_dimacs(&graph).unwrap(), "p edge 4 4\ne 1 2\ne 1 3\ne 2 3\ne 3 4\n");
@@ -118,7 +120,12 @@ fn each_mistake_is_named_with_its_line() {
         assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
         assert!(message.contains(part), "{text:?}: {message}");
     }
-    assert!(read_dimacs(b"p edge 2 1\n\xff").unwrap_err().to_string().starts_with("line 2: bytes that are not UTF-8"));
+    assert!(
+        read_dimacs(b"p edge 2 1\n\xff")
+            .unwrap_err()
+            .to_string()
+            .starts_with("line 2: bytes that are not UTF-8")
+    );
 }
 
 #[test]
@@ -165,7 +172,8 @@ fn attachment_prefers_nodes_of_high_degree() {
 
 /// Draws a graph of exactly `n` cliques of `k` nodes.
 fn rb_graph(n: usize, k: usize, tightness: f64, rng: &mut Rng) -> GraphState {
-    let model = RbModel { cliques: n..=n, clique_nodes: k..=k, tightness: [tightness; 2], nodes: n * k..=n * k };
+    let model =
+        RbModel { cliques: n..=n, clique_nodes: k..=k, tightness: [tightness; 2], nodes: n * k..=n * k };
     model.draw(rng).unwrap()
 }
 

@@ -8,7 +8,9 @@ use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, Env, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphState};
 use gfn::policy::UniformPolicy;
-use gfn_gym::graph_problems::{GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi};
+use gfn_gym::graph_problems::{
+    GraphProblem, Instances, MarkNode, Problem, SizeReward, barabasi_albert, erdos_renyi,
+};
 use gfn_solver::{greedy, improve};
 
 /// Returns all graphs of up to 5 nodes, and some larger graphs.
@@ -31,13 +33,16 @@ fn env(problem: Problem) -> GraphEnv {
 /// definition, with sets of nodes as bits.
 fn brute_force(problem: Problem, graph: &GraphState) -> BTreeSet<(u32, usize)> {
     let n = graph.n_nodes() as u32;
-    let near: Vec<u32> = (0..n).map(|a| (0..n).filter(|&b| graph.has_edge(a, b)).map(|b| 1 << b).sum()).collect();
+    let near: Vec<u32> =
+        (0..n).map(|a| (0..n).filter(|&b| graph.has_edge(a, b)).map(|b| 1 << b).sum()).collect();
     let members = |set: u32| (0..n).filter(move |a| set >> a & 1 == 1);
     let all = (1u32 << n) - 1;
     let solves = |set: u32| match problem {
         Problem::IndependentSet => members(set).all(|a| near[a as usize] & set == 0),
         Problem::Clique => members(set).all(|a| near[a as usize] | 1 << a | !set == u32::MAX),
-        Problem::DominatingSet => members(set).fold(set, |covered, a| covered | near[a as usize]) & all == all,
+        Problem::DominatingSet => {
+            members(set).fold(set, |covered, a| covered | near[a as usize]) & all == all
+        }
         Problem::Cut => true,
     };
     let best_of_its_kind = |set: u32| match problem {
@@ -59,7 +64,8 @@ fn environments_keep_their_contract() {
         check_graph_env(&env, Budget::thorough().with_walks(120), &mut Rng::seeded(1)).unwrap();
         for instance in (0..env.n_instances()).step_by(7) {
             let space = StateGraph::build_of(&env, instance, 1_000).unwrap();
-            check_action_type(&MarkNode(problem), env.actions().semantics(), space.states().graphs()).unwrap();
+            check_action_type(&MarkNode(problem), env.actions().semantics(), space.states().graphs())
+                .unwrap();
         }
     }
 }
@@ -97,9 +103,12 @@ fn all_solutions_and_no_others_are_built() {
 fn cliques_are_independent_sets_of_the_complement() {
     let (graphs, complements) = (graphs(), graphs().complements().unwrap());
     assert_eq!(complements.complements().unwrap(), graphs);
-    let [cliques, sets, others] =
-        [(Problem::Clique, &graphs), (Problem::IndependentSet, &complements), (Problem::IndependentSet, &graphs)]
-            .map(|(problem, graphs)| GraphProblem::new(problem, graphs).unwrap().into_env());
+    let [cliques, sets, others] = [
+        (Problem::Clique, &graphs),
+        (Problem::IndependentSet, &complements),
+        (Problem::IndependentSet, &graphs),
+    ]
+    .map(|(problem, graphs)| GraphProblem::new(problem, graphs).unwrap().into_env());
     let mut differ = 0;
     for instance in 0..cliques.n_instances() {
         let [cliques, sets, others] = [&cliques, &sets, &others].map(|env| {
@@ -148,7 +157,11 @@ fn the_checker_refuses_what_is_no_solution() {
                     Problem::DominatingSet => other & set == other,
                     _ => other & set == set,
                 });
-                assert_eq!(problem.check(graph, &nodes).is_ok(), is_solution, "{problem} {nodes:?} of {graph}");
+                assert_eq!(
+                    problem.check(graph, &nodes).is_ok(),
+                    is_solution,
+                    "{problem} {nodes:?} of {graph}"
+                );
                 refused += usize::from(!is_solution);
             }
             assert!(problem.check(graph, &[5]).unwrap_err().to_string().contains("node 5 of 5"));
@@ -199,7 +212,10 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
     // The isolated node must be in a dominating set, so it has a mark from the start.
     assert!(
-        greedy(Problem::DominatingSet, &env.initial_graphs()[0]).unwrap_err().to_string().contains("without marks")
+        greedy(Problem::DominatingSet, &env.initial_graphs()[0])
+            .unwrap_err()
+            .to_string()
+            .contains("without marks")
     );
 }
 
@@ -207,7 +223,10 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
 fn repeated_and_missing_graphs_are_refused() {
     let one = Instances::all(1).unwrap();
     assert!(
-        GraphProblem::new(Problem::Cut, &Instances::default()).unwrap_err().to_string().contains("at least one graph")
+        GraphProblem::new(Problem::Cut, &Instances::default())
+            .unwrap_err()
+            .to_string()
+            .contains("at least one graph")
     );
     let twice = GraphProblem::new(Problem::Cut, &one.clone().and(one)).unwrap_err().to_string();
     assert!(twice.contains("distinct"), "{twice}");

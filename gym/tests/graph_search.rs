@@ -9,7 +9,8 @@ use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::train::{BatchRequest, Source, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{
-    GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique, maximum_independent_set,
+    GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi, maximum_clique,
+    maximum_independent_set,
 };
 use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
@@ -99,9 +100,11 @@ fn search_finds_optima_of_harder_graphs() {
             grid.add_edge(a, b, gfn::graph::Edge::default()).unwrap();
         }
     }
-    for (problem, optimum, off) in
-        [(Problem::IndependentSet, 450, 12), (Problem::Cut, grid.n_edges(), 70), (Problem::DominatingSet, 200, 20)]
-    {
+    for (problem, optimum, off) in [
+        (Problem::IndependentSet, 450, 12),
+        (Problem::Cut, grid.n_edges(), 70),
+        (Problem::DominatingSet, 200, 20),
+    ] {
         let mut search = SolutionSearch::new(problem, &grid, &mut rng);
         search.run(20_000, &mut rng);
         assert!(search.size().abs_diff(optimum) <= off, "{problem}: {}", search.size());
@@ -113,7 +116,9 @@ fn search_finds_optima_of_harder_graphs() {
 #[test]
 fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     let mut graph = GraphState::undirected(6_000);
-    for (a, b) in (0..12).flat_map(|b| (0..b).map(move |a| (400 * a, 400 * b))).chain((0..5_999).map(|a| (a, a + 1))) {
+    for (a, b) in
+        (0..12).flat_map(|b| (0..b).map(move |a| (400 * a, 400 * b))).chain((0..5_999).map(|a| (a, a + 1)))
+    {
         graph.add_edge(a, b, gfn::graph::Edge::default()).unwrap();
     }
     let rng = &mut Rng::seeded(1);
@@ -134,7 +139,8 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
     let policy = GraphPolicy(GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let reward = SizeReward::new(problem, 0.7)?;
-    Trainer::new(env, reward, policy, objective, config, rng)?.with_source(0.5, SearchSource::new(problem, rounds)?)
+    Trainer::new(env, reward, policy, objective, config, rng)?
+        .with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
 /// Returns the exact distance from the target, averaged over instances, of the policy and of the source's
@@ -181,7 +187,8 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
 /// Checks that on-policy objectives refuse such trajectories, and that zero rounds are refused.
 #[test]
 fn on_policy_objectives_refuse_improved_trajectories() {
-    let mut trainer = trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
+    let mut trainer =
+        trainer(Problem::Clique, PolicyGradient::new(Advantage::RewardToGo).unwrap(), 5).unwrap();
     let message = trainer.step().unwrap_err().to_string();
     assert!(message.contains("trajectories of the policy itself"), "{message}");
     assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
@@ -234,13 +241,16 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
         // The search ends soon after its time limit.
-        let solved = Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
+        let solved =
+            Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
         assert_eq!(problem.check(&graph, &solved.nodes).unwrap(), solved.size);
-        let alone = Solver::search_alone(problem).batches(2).rounds(300).solve(&graph, &mut rng, |_| ()).unwrap();
+        let alone =
+            Solver::search_alone(problem).batches(2).rounds(300).solve(&graph, &mut rng, |_| ()).unwrap();
         assert_eq!((problem.check(&graph, &alone.nodes).unwrap(), alone.samples), (alone.size, 0));
     }
-    let empty = Solver::search_alone(Problem::Cut).batches(1).solve(&GraphState::undirected(0), &mut rng, |_| ());
+    let empty =
+        Solver::search_alone(Problem::Cut).batches(1).solve(&GraphState::undirected(0), &mut rng, |_| ());
     assert_eq!(empty.unwrap().size, 0);
     for solver in [
         Solver::search_alone(Problem::Cut).seconds(0.0),
@@ -272,7 +282,10 @@ fn a_source_draws_as_many_as_are_wanted() {
     trainer.step().unwrap();
     let mut source = SearchSource::new(Problem::Cut, 2).unwrap().backward_by_policy();
     let draw = |source: &mut SearchSource, seed| {
-        let drawn = source.draw(BatchRequest::exactly(5), trainer.context(), &mut Rng::seeded(seed)).unwrap().unwrap();
+        let drawn = source
+            .draw(BatchRequest::exactly(5), trainer.context(), &mut Rng::seeded(seed))
+            .unwrap()
+            .unwrap();
         drawn.terminal_states().clone()
     };
     let drawn = draw(&mut source, 1);

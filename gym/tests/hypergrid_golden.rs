@@ -42,11 +42,16 @@ fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
     let r0 = setting("R0", 0.0);
     let weights: Vec<f64> = list(&resolved["tier_weights"]).map(|w| w.as_f64().unwrap()).collect();
     match case["reward"].as_str().unwrap().parse::<RewardKind>().unwrap() {
-        RewardKind::Original => {
-            OriginalReward::new(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap().grid_reward().clone()
+        RewardKind::Original => OriginalReward::new(grid, r0, setting("R1", 0.0), setting("R2", 0.0))
+            .unwrap()
+            .grid_reward()
+            .clone(),
+        RewardKind::Deceptive => {
+            GridReward::deceptive(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap()
         }
-        RewardKind::Deceptive => GridReward::deceptive(grid, r0, setting("R1", 0.0), setting("R2", 0.0)).unwrap(),
-        RewardKind::Cosine => GridReward::cosine(grid, r0, setting("R1", 0.0), setting("mode_gamma", 0.8)).unwrap(),
+        RewardKind::Cosine => {
+            GridReward::cosine(grid, r0, setting("R1", 0.0), setting("mode_gamma", 0.8)).unwrap()
+        }
         RewardKind::Sparse => GridReward::sparse(grid),
         RewardKind::BitwiseXor => {
             let tier = |t: usize| {
@@ -59,7 +64,8 @@ fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
                 ParityTier { weight: weights[t], bits: (low as u32, high as u32), checks: vec![checks] }
             };
             let tiers = (0..weights.len()).map(tier).collect();
-            let xor = BitwiseXor { r0, dims: places(&resolved["dims_constrained"]), tiers, selector: Vec::new() };
+            let xor =
+                BitwiseXor { r0, dims: places(&resolved["dims_constrained"]), tiers, selector: Vec::new() };
             xor.build(grid).unwrap()
         }
         RewardKind::MultiplicativeCoprime => {
@@ -92,7 +98,9 @@ fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
                 base: small(&resolved["base"]),
                 filter_width: small(&resolved["filter_width"]),
                 tiers: (0..weights.len()).map(tier).collect(),
-                coefficients: vec![list(&resolved["shift_coeffs"]).map(|of| list(of).map(small).collect()).collect()],
+                coefficients: vec![
+                    list(&resolved["shift_coeffs"]).map(|of| list(of).map(small).collect()).collect(),
+                ],
             };
             let reward = multiscale.build(grid).unwrap();
             assert_eq!(reward.tiered().unwrap().mode_tiers as u64, resolved["mode_tier"].as_u64().unwrap());
@@ -129,10 +137,15 @@ fn rewards_modes_and_log_z_equal_the_golden_file() {
         assert!((totals.log_z - number(case, "log_partition")).abs() < 1e-9, "{name}");
         assert!((reward.log_z().unwrap() - totals.log_z).abs() < 1e-9, "{name}");
 
-        let modes: Vec<u64> = reward.is_mode(&states).iter().zip(0u64..).filter(|(m, _)| **m).map(|(_, i)| i).collect();
+        let modes: Vec<u64> =
+            reward.is_mode(&states).iter().zip(0u64..).filter(|(m, _)| **m).map(|(_, i)| i).collect();
         assert_eq!(modes, integers(&case["mode_indices"]), "{name}");
         assert_eq!(modes.len() as u64, case["n_mode_states"].as_u64().unwrap(), "{name}");
-        assert_eq!((reward.n_modes(), totals.n_modes), (Some(modes.len() as u64), modes.len() as u64), "{name}");
+        assert_eq!(
+            (reward.n_modes(), totals.n_modes),
+            (Some(modes.len() as u64), modes.len() as u64),
+            "{name}"
+        );
         assert_eq!(reward.check_modes().is_ok(), !modes.is_empty(), "{name}");
         assert!((reward.mode_threshold() - number(case, "mode_threshold")).abs() < 1e-9, "{name}");
 

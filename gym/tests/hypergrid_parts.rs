@@ -41,8 +41,10 @@ fn looks_uniform_and_neighbours_are_unrelated() {
     let grid = HyperGrid::new(2, 256).unwrap();
     let hash = PointHash::random(&mut Rng::seeded(3));
     let n = f64::from(1 << 16);
-    let values: Vec<f64> =
-        (0..=255).flat_map(|x| (0..=255).map(move |y| [x, y])).map(|p| hash.uniform(grid.index(&p)) - 0.5).collect();
+    let values: Vec<f64> = (0..=255)
+        .flat_map(|x| (0..=255).map(move |y| [x, y]))
+        .map(|p| hash.uniform(grid.index(&p)) - 0.5)
+        .collect();
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| v * v).sum::<f64>() / n;
     let covariance = values.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / n;

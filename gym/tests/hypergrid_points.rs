@@ -48,7 +48,10 @@ fn a_step_and_its_reverse_are_the_identity() {
                 let result = env.step(direction, &mut state, &Slots(vec![slot]));
                 if masks.row(row).get(slot as usize) != Some(&true) {
                     let message = result.unwrap_err().to_string();
-                    assert!(message.contains("not legal") && message.contains(&format!("{direction}")), "{message}");
+                    assert!(
+                        message.contains("not legal") && message.contains(&format!("{direction}")),
+                        "{message}"
+                    );
                     continue;
                 }
                 let step = result.unwrap();
@@ -103,7 +106,8 @@ fn closed_forms_equal_enumeration() {
 #[test]
 fn senseless_weights_are_refused_and_zero_is_floored() {
     let grid = HyperGrid::new(2, 8).unwrap();
-    for (r0, r1, r2) in [(-0.1, 1.0, 1.0), (0.1, -1.0, 1.0), (0.1, 1.0, f64::NAN), (f64::INFINITY, 1.0, 1.0)] {
+    for (r0, r1, r2) in [(-0.1, 1.0, 1.0), (0.1, -1.0, 1.0), (0.1, 1.0, f64::NAN), (f64::INFINITY, 1.0, 1.0)]
+    {
         assert!(OriginalReward::new(&grid, r0, r1, r2).unwrap_err().to_string().contains("at least 0"));
     }
     let floored = OriginalReward::new(&grid, 0.0, 0.7, 5.0).unwrap();
@@ -140,7 +144,9 @@ fn zones_follow_the_definition() {
             let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
             // The rewards are those of the inner zone, of the outer zone, and of the band within the outer
             // zone.
-            for (hundredths, values, found) in [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)] {
+            for (hundredths, values, found) in
+                [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)]
+            {
                 let expected = if a > 6 * unit && a < 8 * unit {
                     values[2]
                 } else if 5 * a > hundredths * unit {

@@ -22,7 +22,10 @@ fn points(grid: &HyperGrid) -> VectorStates {
 fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
     let (log_z, n_modes) = (reward.log_z(), reward.n_modes());
-    assert!(log_z.is_none_or(|log_z| (log_z - totals.log_z).abs() < 1e-10), "{log_z:?} {totals:?} {reward:?}");
+    assert!(
+        log_z.is_none_or(|log_z| (log_z - totals.log_z).abs() < 1e-10),
+        "{log_z:?} {totals:?} {reward:?}"
+    );
     assert!(n_modes.is_none_or(|n_modes| n_modes == totals.n_modes), "{n_modes:?} {totals:?} {reward:?}");
     let states = points(reward.grid());
     for (mode, value) in reward.is_mode(&states).into_iter().zip(reward.reward(&states)) {
@@ -126,7 +129,8 @@ proptest! {
             }
             // The build is refused if there are more rules than patterns, or if a rule has no point in the
             // first tier.
-            Err(error) => prop_assert!(error.to_string().starts_with("the rules") && multiscale.coefficients.len() > 1),
+            Err(error) => prop_assert!(error.to_string().starts_with("the \
+                rules") && multiscale.coefficients.len() > 1),
         }
     }
 }
@@ -150,7 +154,8 @@ fn every_preset_of_every_reward() {
             let reward = kind.preset(&grid, preset).unwrap();
             assert_eq!((reward.kind(), reward.grid()), (kind, &grid));
             let known = agrees_with_enumeration(&reward);
-            let expected = !matches!(kind, RewardKind::Corrupted | RewardKind::UniformRandom | RewardKind::Cosine);
+            let expected =
+                !matches!(kind, RewardKind::Corrupted | RewardKind::UniformRandom | RewardKind::Cosine);
             assert!(known == expected || kind == RewardKind::Cosine, "{kind} {preset}");
             assert!(reward.log_reward(&points(&grid), None).unwrap().iter().all(|log| log.is_finite()));
         }
@@ -218,12 +223,18 @@ fn the_largest_grids_are_counted() {
         let n = grid.n_states() as f64;
         for kind in RewardKind::ALL {
             let Ok(reward) = kind.standard(&grid) else {
-                assert!(matches!(kind, RewardKind::ConditionalMultiscale | RewardKind::Corrupted), "{kind} {height}");
+                assert!(
+                    matches!(kind, RewardKind::ConditionalMultiscale | RewardKind::Corrupted),
+                    "{kind} {height}"
+                );
                 continue;
             };
             // R is at least the base reward and at most the reward of a mode.
             let (low, high) = ((reward.base() * n).ln(), ((reward.mode_threshold() + 200.0) * n).ln());
-            assert!(reward.log_z().is_none_or(|log_z| log_z >= low && log_z <= high), "{kind} {ndim} {height}");
+            assert!(
+                reward.log_z().is_none_or(|log_z| log_z >= low && log_z <= high),
+                "{kind} {ndim} {height}"
+            );
             assert!(reward.n_modes().is_none_or(|modes| modes <= grid.n_states()), "{kind} {ndim} {height}");
             let last = grid.states_of([0, grid.n_states() - 1]).unwrap();
             assert!(reward.log_reward(&last, None).unwrap().iter().all(|log| log.is_finite()));
@@ -236,7 +247,10 @@ fn the_largest_grids_are_counted() {
 fn a_reward_without_a_mode_is_a_typed_error() {
     let missing = |reward: &GridReward| reward.check_modes().unwrap_err().to_string();
     let message = missing(OriginalReward::standard(&grid(2, 4)).unwrap().grid_reward());
-    assert!(message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"), "{message}");
+    assert!(
+        message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"),
+        "{message}"
+    );
     missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());
     missing(&RewardKind::Cosine.standard(&grid(2, 8)).unwrap());
     // The grid has 100 points, each of which is a mode with a probability of one in a million.
@@ -355,7 +369,13 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(ConditionalMultiscale { base: 3, ..multiscale() }), "the digits' base");
     assert_eq!(build(ConditionalMultiscale { base: 16, ..multiscale() }), "the tiers");
     assert_eq!(build(ConditionalMultiscale { filter_width: 5, ..multiscale() }), "the filter");
-    assert_eq!(build(ConditionalMultiscale { coefficients: vec![], ..multiscale() }), "the rules' coefficients");
+    assert_eq!(
+        build(ConditionalMultiscale { coefficients: vec![], ..multiscale() }),
+        "the rules' coefficients"
+    );
     let rules = vec![multiscale().coefficients[0].clone(); 5];
-    assert_eq!(build(ConditionalMultiscale { coefficients: rules, ..multiscale() }), "the rules' coefficients");
+    assert_eq!(
+        build(ConditionalMultiscale { coefficients: rules, ..multiscale() }),
+        "the rules' coefficients"
+    );
 }

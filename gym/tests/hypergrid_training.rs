@@ -14,7 +14,11 @@ use tch::{Device, Kind, Tensor};
 
 use crate::vectors_training::distances;
 
-fn policy<F: StateFeatures<VectorStates>>(env: &VectorEnv, features: F, config: MlpPolicyConfig) -> MlpPolicy<F> {
+fn policy<F: StateFeatures<VectorStates>>(
+    env: &VectorEnv,
+    features: F,
+    config: MlpPolicyConfig,
+) -> MlpPolicy<F> {
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -32,7 +36,8 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
         lr_scale: lr,
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer =
+        Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }
@@ -49,7 +54,8 @@ fn trajectory_balance_reaches_the_target() {
 
 #[test]
 fn detailed_balance_reaches_the_target() {
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let (l1, _) = train(DetailedBalance::default(), config, 2000);
     assert!(l1 <= 0.02, "L1 {l1}");
 }
@@ -99,12 +105,14 @@ fn a_state_is_evaluated_independently() {
 #[test]
 fn policies_that_do_not_fit_are_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let conditional = policy(&grid.env(), KHot::new(grid.ndim(), grid.height()), config.clone());
     let states = grid.env().initial(&[0; 3]);
     let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
     for given in [None, Some(&wrong)] {
-        let error = conditional.evaluate(&grid.env(), &states, given, Quantities::PF).unwrap_err().to_string();
+        let error =
+            conditional.evaluate(&grid.env(), &states, given, Quantities::PF).unwrap_err().to_string();
         assert!(error.contains("expected [3, 2]"), "{error}");
     }
     let new = |config| {
@@ -136,6 +144,7 @@ fn policies_that_do_not_fit_are_refused() {
     // A growing graph has more slots with each node.
     let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
-    let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+    let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+        .unwrap_err();
     assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");
 }

@@ -6,9 +6,10 @@ use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
-    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective,
-    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
-    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
+    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
+    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood,
+    TrustPcl, Weighting,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score, score_target};
@@ -74,8 +75,10 @@ impl Check for PartialStates {
         let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
         let trajectories = walks(env, 64);
         let subtb = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
-        let looking: [&dyn Objective; 2] =
-            [&DetailedBalance { flow: StateFlow::ForwardLooking }, &subtb.with_flow(StateFlow::ForwardLooking)];
+        let looking: [&dyn Objective; 2] = [
+            &DetailedBalance { flow: StateFlow::ForwardLooking },
+            &subtb.with_flow(StateFlow::ForwardLooking),
+        ];
         for objective in looking {
             let scores = score(env, reward, &exact, &trajectories, objective.needs());
             if !defined.partial_rewards {
@@ -85,7 +88,8 @@ impl Check for PartialStates {
             let mut scores = scores.unwrap();
             assert!(largest(objective, &scores) > 0.1, "log F itself isn't what is ahead");
             // The exact forward-looking flow is log F minus the log-reward of the state.
-            let ahead = scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
+            let ahead =
+                scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
             scores.set(Quantity::LogFlow, ahead).unwrap();
             assert!(largest(objective, &scores) < 1e-5);
         }
@@ -182,14 +186,19 @@ impl Check for Gradients {
                         scores.log_pb.shallow_clone(),
                         scores.log_reward.shallow_clone(),
                     );
-                    leaf.set(Quantity::LogFlow, scores.get(Quantity::LogFlow).unwrap().shallow_clone()).unwrap();
+                    leaf.set(Quantity::LogFlow, scores.get(Quantity::LogFlow).unwrap().shallow_clone())
+                        .unwrap();
                     objective.loss(&leaf, RegressionLoss::HalfSquared).unwrap().backward();
                     log_pf.grad().abs().max().double_value(&[])
                 };
                 assert!(slope(&scores) < 1e-6, "{advantage:?}");
                 let other = score(env, reward, &exact, &walks(env, 64), needs).unwrap();
-                let noise =
-                    Tensor::linspace(-1.0, 1.0, other.log_reward.numel() as i64, (tch::Kind::Double, tch::Device::Cpu));
+                let noise = Tensor::linspace(
+                    -1.0,
+                    1.0,
+                    other.log_reward.numel() as i64,
+                    (tch::Kind::Double, tch::Device::Cpu),
+                );
                 let mut other = other;
                 other.log_reward = &other.log_reward + noise;
                 assert!(slope(&other) > 1e-3, "{advantage:?}: a wrong reward");
@@ -243,7 +252,11 @@ impl Check for Batches {
             let whole = loss(&all, objective.as_ref());
             let shuffled = loss(&all.select(order.iter().copied()).unwrap(), objective.as_ref());
             assert!(whole > 1e-3 || !objective.name().contains("balance"), "{}: {whole}", objective.name());
-            assert!((whole - shuffled).abs() < 1e-6 * whole.abs().max(1.0), "{}: {whole} {shuffled}", objective.name());
+            assert!(
+                (whole - shuffled).abs() < 1e-6 * whole.abs().max(1.0),
+                "{}: {whole} {shuffled}",
+                objective.name()
+            );
             if *mean {
                 let parts = [0..5, 5..24].map(|range| {
                     let share = range.len() as f64 / 24.0;
@@ -308,8 +321,12 @@ fn pairs_that_would_teach_something_else_are_refused() {
     assert!(loss(&[0.5, 0.4, 0.5]).unwrap_err().to_string().contains("one condition"));
 
     let needs = TrajectoryLikelihood.needs();
-    assert!(score(&grid.env(), &reward, &network(BackwardPolicy::Separate, 0), &walks(&grid.env(), 4), needs).is_ok());
-    let fixed = score(&grid.env(), &reward, &network(BackwardPolicy::Uniform, 0), &walks(&grid.env(), 4), needs);
+    assert!(
+        score(&grid.env(), &reward, &network(BackwardPolicy::Separate, 0), &walks(&grid.env(), 4), needs)
+            .is_ok()
+    );
+    let fixed =
+        score(&grid.env(), &reward, &network(BackwardPolicy::Uniform, 0), &walks(&grid.env(), 4), needs);
     assert!(fixed.unwrap_err().to_string().contains("backward policy that is learned"));
 
     let idle = ProximalPolicy { epochs: 0, ..ProximalPolicy::default() };

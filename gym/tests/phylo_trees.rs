@@ -35,7 +35,10 @@ fn circles_have_an_end() {
 fn sizes_do_not_overflow() {
     let counts: Vec<Option<u64>> = (2..8).map(|n| PhyloTree::new(n).unwrap().n_states()).collect();
     assert_eq!(counts, [2, 7, 37, 266, 2431, 27_007].map(Some));
-    assert_eq!((PhyloTree::new(27).unwrap().n_terminal(), PhyloTree::new(27).unwrap().n_states()), (None, None));
+    assert_eq!(
+        (PhyloTree::new(27).unwrap().n_terminal(), PhyloTree::new(27).unwrap().n_states()),
+        (None, None)
+    );
     assert!(PhyloTree::new(1).is_err() && PhyloTree::new(1001).is_err());
 }
 
@@ -94,12 +97,15 @@ fn invalid_trees_are_refused_with_a_reason() {
 /// Returns the smallest number of mutations over all assignments of bases to inner nodes, site by site.
 fn brute_force_mutations(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
     let n = env.n();
-    let edges: Vec<(usize, usize)> =
-        (0..env.entries()).filter(|&node| row[node] > 0).map(|node| (node, n - 1 + usize::from(row[node]))).collect();
+    let edges: Vec<(usize, usize)> = (0..env.entries())
+        .filter(|&node| row[node] > 0)
+        .map(|node| (node, n - 1 + usize::from(row[node])))
+        .collect();
     let of_site = |site: usize| {
         let assignments = 0..1usize << (2 * env.entries());
         let base = |assignment: usize, node: usize| assignment >> (2 * node) & 3;
-        let possible = |assignment: &usize| (0..n).all(|i| sequences[i][site] >> base(*assignment, i) & 1 == 1);
+        let possible =
+            |assignment: &usize| (0..n).all(|i| sequences[i][site] >> base(*assignment, i) & 1 == 1);
         let changes = |a: usize| edges.iter().filter(|(x, y)| base(a, *x) != base(a, *y)).count() as u64;
         assignments.filter(possible).map(changes).min().unwrap()
     };
@@ -113,7 +119,9 @@ fn rows_that_are_no_forest_are_refused() {
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
     // The rows contain cycles, missing nodes, a single child, and a node named after the smallest species of
     // its first tree.
-    for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]] {
+    for row in
+        [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
+    {
         let states = VectorStates::from_flat(5, row.to_vec()).unwrap();
         let error = reward.parsimony(&states).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
@@ -142,7 +150,9 @@ fn fitch_equals_brute_force() {
     for (row, &mutations) in states.rows().zip(&parsimony) {
         assert_eq!(mutations, brute_force_mutations(&rules, row, &sequences), "{}", rules.newick(row));
     }
-    assert!(parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12));
+    assert!(
+        parsimony.iter().zip(&log_rewards).all(|(&m, log_r)| (log_r - (3.0 - m as f64) / 2.0).abs() < 1e-12)
+    );
     let message = reward.log_reward(&states, None).unwrap_err().to_string();
     assert!(message.contains("(0,2); 1; 3;"), "{message}");
     let z: f64 = log_rewards.iter().map(|r| r.exp()).sum();
@@ -152,9 +162,11 @@ fn fitch_equals_brute_force() {
 #[test]
 fn letters_are_sets_of_bases() {
     let rules = PhyloTree::new(2).unwrap();
-    let of_letter = |letter: char| ParsimonyReward::dna(&rules, &[letter.to_string(), "A".to_owned()], 0.0, 1.0);
-    let is =
-        |letter, set: u8| of_letter(letter).unwrap() == ParsimonyReward::new(&rules, &[[set], [1]], 0.0, 1.0).unwrap();
+    let of_letter =
+        |letter: char| ParsimonyReward::dna(&rules, &[letter.to_string(), "A".to_owned()], 0.0, 1.0);
+    let is = |letter, set: u8| {
+        of_letter(letter).unwrap() == ParsimonyReward::new(&rules, &[[set], [1]], 0.0, 1.0).unwrap()
+    };
     let bits = |bases: &str| bases.chars().map(|c| 1u8 << "ACGT".find(c).unwrap()).sum::<u8>();
     assert!("ACGT".chars().all(|base| is(base, bits(&base.to_string()))));
     assert!(is('n', bits("ACGT")) && bits("ACGT") == 15);
@@ -170,7 +182,8 @@ fn letters_are_sets_of_bases() {
 #[test]
 fn senseless_sequences_are_refused() {
     let rules = PhyloTree::new(2).unwrap();
-    let message = |sequences: &[&str]| ParsimonyReward::dna(&rules, sequences, 0.0, 1.0).unwrap_err().to_string();
+    let message =
+        |sequences: &[&str]| ParsimonyReward::dna(&rules, sequences, 0.0, 1.0).unwrap_err().to_string();
     assert!(message(&["A"]).contains("one sequence per species"));
     assert!(message(&["A", "AC"]).contains("all of one length"));
     assert!(message(&["A", "1"]).contains("'1'"));

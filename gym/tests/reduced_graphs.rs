@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
 use gfn::env::{Child, Direction, DiscreteEnv, Env, Reward, Rows, Slots, StateGraph};
-use gfn::graph::{CanonicalKey, Edge, GraphBatch, GraphEnv, GraphState, GraphStates, ReducedGraph, canonical_key};
+use gfn::graph::{
+    CanonicalKey, Edge, GraphBatch, GraphEnv, GraphState, GraphStates, ReducedGraph, canonical_key,
+};
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
@@ -68,7 +70,8 @@ fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState
 fn the_future_depends_on_the_reduced_graph() {
     for problem in Problem::ALL {
         let env = env(problem);
-        let (largest, compared) = largest_difference(problem, |graph| reduced_as_graph(graph, &reduced(&env, graph)));
+        let (largest, compared) =
+            largest_difference(problem, |graph| reduced_as_graph(graph, &reduced(&env, graph)));
         assert!(largest < 1e-9 && compared > 80, "{problem}: {largest} of {compared}");
     }
 }
@@ -97,8 +100,12 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
             states.append(StateGraph::build_of(&env, instance, 10_000)?.states().clone());
         }
         let estimators = EstimatorsConfig::with_flow(true);
-        let config =
-            GraphNetConfig { identity: false, conv: ConvKind::GinVirtual, estimators, ..GraphNetConfig::default() };
+        let config = GraphNetConfig {
+            identity: false,
+            conv: ConvKind::GinVirtual,
+            estimators,
+            ..GraphNetConfig::default()
+        };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
         // The noise replaces training, because untrained logits would be nearly equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
@@ -115,11 +122,16 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
             let blocks = output.pf.unwrap();
             let of_nodes = Vec::<f32>::try_from(blocks[0].view(-1))?;
             let exit = blocks[1].double_value(&[0, 0]) as f32;
-            of_reduced.push((of_nodes, exit, output.values.get(Quantity::LogFlow).unwrap().double_value(&[0])));
+            of_reduced.push((
+                of_nodes,
+                exit,
+                output.values.get(Quantity::LogFlow).unwrap().double_value(&[0]),
+            ));
         }
         let policy = GraphPolicy(net);
         let evaluation = policy.evaluate(&env, &states, None, Quantity::LogPf | Quantity::LogFlow)?;
-        let flows = Vec::<f64>::try_from(evaluation.values.get(Quantity::LogFlow).unwrap().to_kind(Kind::Double))?;
+        let flows =
+            Vec::<f64>::try_from(evaluation.values.get(Quantity::LogFlow).unwrap().to_kind(Kind::Double))?;
         let dist = evaluation.pf.unwrap();
         let host = policy.on_host(Direction::Forward).unwrap().distribution(&env, &states)?;
         let masks = dist.masks().clone();
@@ -133,7 +145,9 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
                 Some(place) => f64::from(of_nodes[place]),
                 None => f64::from(*exit),
             };
-            assert!(slots.iter().all(|&slot| slot as usize == graph.n_nodes() || nodes.nodes().contains(&slot)));
+            assert!(
+                slots.iter().all(|&slot| slot as usize == graph.n_nodes() || nodes.nodes().contains(&slot))
+            );
             let sum = slots.iter().map(|&slot| logit(slot).exp()).sum::<f64>().ln();
             for &slot in &slots {
                 compared += 1;

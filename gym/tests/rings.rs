@@ -63,13 +63,18 @@ fn two_separate_cycles_are_no_ring() {
 
 #[test]
 fn impossible_sizes_are_refused() {
-    for (n, kind) in
-        [(0, GraphKind::Directed), (1, GraphKind::Directed), (2, GraphKind::Undirected), (21, GraphKind::Directed)]
-    {
+    for (n, kind) in [
+        (0, GraphKind::Directed),
+        (1, GraphKind::Directed),
+        (2, GraphKind::Undirected),
+        (21, GraphKind::Directed),
+    ] {
         let message = Ring::new(n, kind).unwrap_err().to_string();
         assert!(message.contains(&format!("nodes is {n}")), "{message}");
     }
-    assert!(Ring::new(9, GraphKind::Directed).unwrap().rings().unwrap_err().to_string().contains("at most 8"));
+    assert!(
+        Ring::new(9, GraphKind::Directed).unwrap().rings().unwrap_err().to_string().contains("at most 8")
+    );
 }
 
 #[test]

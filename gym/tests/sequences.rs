@@ -67,7 +67,8 @@ fn faulty_tables_are_refused_with_the_line() {
         let message = TableReward::parse(&sequence, &alphabet, table, None).unwrap_err().to_string();
         assert!(message.contains(problem), "{message}");
     }
-    let message = TableReward::parse(&sequence, &Alphabet::dna(), "sequence,reward", None).unwrap_err().to_string();
+    let message =
+        TableReward::parse(&sequence, &Alphabet::dna(), "sequence,reward", None).unwrap_err().to_string();
     assert!(message.contains("4 characters for 2 tokens"), "{message}");
     assert!(TableReward::parse(&sequence, &alphabet, "sequence,reward", Some(0.0)).is_err());
     let path = std::env::temp_dir().join("no such folder").join("table.csv");
@@ -86,7 +87,8 @@ fn log_z_of_more_sequences_than_a_number_holds_is_finite() {
 #[test]
 fn unfinished_sequences_have_no_reward() {
     let sequence = TokenSequence::fixed(2, 2).unwrap();
-    let reward = TableReward::parse(&sequence, &Alphabet::new("ab").unwrap(), "sequence,reward", Some(1.0)).unwrap();
+    let reward =
+        TableReward::parse(&sequence, &Alphabet::new("ab").unwrap(), "sequence,reward", Some(1.0)).unwrap();
     assert!(reward.log_reward(&sequence.states_of(&[[1]]).unwrap(), None).is_err());
     assert!(matches!(reward.log_reward(&VectorStates::filled(3, 1, 1), None), Err(Error::Shape { .. })));
     assert!((reward.log_z() - 4f64.ln()).abs() < 1e-12);

@@ -17,7 +17,8 @@ fn sizes_do_not_overflow() {
 fn senseless_weights_are_refused() {
     let env = SetAddition::new(2, 2, false).unwrap();
     assert!(matches!(WeightReward::new(&env, 1.0, &[1.0]), Err(Error::Shape { .. })));
-    for (base, weights) in [(0.0, [1.0, 1.0]), (1.0, [-1.0, 1.0]), (1.0, [f64::NAN, 1.0]), (f64::INFINITY, [1.0, 1.0])]
+    for (base, weights) in
+        [(0.0, [1.0, 1.0]), (1.0, [-1.0, 1.0]), (1.0, [f64::NAN, 1.0]), (f64::INFINITY, [1.0, 1.0])]
     {
         assert!(matches!(WeightReward::new(&env, base, &weights), Err(Error::Config { .. })));
     }

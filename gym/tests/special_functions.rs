@@ -41,10 +41,16 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
         let LogGamma { value, product, slope } = LogGamma::at(x);
         let value = value - product.ln();
         let expected = libm::lgamma(x);
-        assert!((value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0), "{x}: {value} {expected}");
+        assert!(
+            (value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0),
+            "{x}: {value} {expected}"
+        );
         // The recurrence psi(x + 1) = psi(x) + 1 / x also holds across the start of the series' range.
         let next = LogGamma::at(x + 1.0).slope;
-        assert!((next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0), "{x}: {slope} {next}");
+        assert!(
+            (next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0),
+            "{x}: {slope} {next}"
+        );
         x *= 1.037;
     }
     const EULER: f64 = 0.577_215_664_901_532_9;

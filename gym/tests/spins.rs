@@ -11,7 +11,8 @@ use lattice::{bonds, log_z};
 mod lattice;
 
 fn all_states(n: usize) -> VectorStates {
-    let vectors: Vec<Vec<bool>> = (0..1usize << n).map(|x| (0..n).map(|i| x >> i & 1 == 1).collect()).collect();
+    let vectors: Vec<Vec<bool>> =
+        (0..1usize << n).map(|x| (0..n).map(|i| x >> i & 1 == 1).collect()).collect();
     DiscreteEbm::new(n).unwrap().states_of(&vectors).unwrap()
 }
 
@@ -74,7 +75,10 @@ fn lattices() {
 fn senseless_couplings_are_refused() {
     assert!(matches!(IsingReward::new(2, &[1.0; 3], 1.0), Err(Error::Shape { .. })));
     assert!(matches!(IsingReward::new(2, &[1.0, f64::NAN, 0.0, 0.0], 1.0), Err(Error::NonFinite { .. })));
-    assert!(IsingReward::new(0, &[], 1.0).is_err() && IsingReward::with_equal_couplings(2, f64::INFINITY).is_err());
+    assert!(
+        IsingReward::new(0, &[], 1.0).is_err()
+            && IsingReward::with_equal_couplings(2, f64::INFINITY).is_err()
+    );
     assert!(IsingReward::lattice(1, 0.4, 1.0).is_err() && IsingReward::lattice(3, f64::NAN, 1.0).is_err());
     assert!(DiscreteEbm::new(0).is_err() && DiscreteEbm::new(2).unwrap().states_of(&[[true]]).is_err());
     assert_eq!(

@@ -63,8 +63,10 @@ fn invalid_settings_are_refused() {
     assert!(refused(with_thompson(trainer(0, 1, 9), 0.5)).contains("at least 2 heads"));
     assert!(refused(with_thompson(trainer(0, 2, 9), 0.0)).contains("0 < share <= 1"));
     let teacher = |config| Teacher::new(&grid(), network(1, &mut Rng::seeded(0)), config);
-    let message =
-        teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() }).map(drop).unwrap_err().to_string();
+    let message = teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() })
+        .map(drop)
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("above 0"), "{message}");
     let both = with_thompson(trainer(0, 2, 9), 0.5).unwrap();
     let mut both = both.with_source(0.5, teacher(TeacherConfig::default()).unwrap()).unwrap();

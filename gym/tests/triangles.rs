@@ -30,8 +30,9 @@ fn classes(kind: GraphKind, colours: u16) -> (usize, usize) {
             .filter(|&(a, b)| a < b || (a > b && kind == GraphKind::Directed))
             .collect();
         for colouring in 0..u32::from(colours).pow(n) {
-            let nodes: Vec<Node> =
-                (0..n).map(|a| Node::of_class((colouring / u32::from(colours).pow(a)) as u16 % colours)).collect();
+            let nodes: Vec<Node> = (0..n)
+                .map(|a| Node::of_class((colouring / u32::from(colours).pow(a)) as u16 % colours))
+                .collect();
             for bits in 0..1u32 << pairs.len() {
                 let chosen = pairs.iter().enumerate().filter(|(k, _)| bits >> k & 1 == 1);
                 let edges: Vec<_> = chosen.map(|(_, &(a, b))| (a, b, Edge::default())).collect();
@@ -61,7 +62,11 @@ fn closed_forms_equal_brute_force() {
         for colours in [1, 2, 3, 5] {
             let env = Triangle::new(kind, colours).unwrap();
             let (states, triangles) = classes(kind, colours);
-            assert_eq!((states as f64, triangles as f64), (env.n_states(), env.n_triangles()), "{kind:?} {colours}");
+            assert_eq!(
+                (states as f64, triangles as f64),
+                (env.n_states(), env.n_triangles()),
+                "{kind:?} {colours}"
+            );
             let z = 100.0 * triangles as f64 + 1e-6 * (states - triangles) as f64;
             assert!((TriangleReward::default().log_z(&env) - z.ln()).abs() < 1e-12);
         }

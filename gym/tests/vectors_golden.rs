@@ -15,7 +15,8 @@ const GOLDEN: &str = include_str!("golden/bitsequence_ising_ebm.json");
 
 fn cases(kind: &str) -> Vec<Value> {
     let golden: Value = serde_json::from_str(GOLDEN).unwrap();
-    let cases: Vec<Value> = golden["cases"].as_array().unwrap().iter().filter(|c| c["kind"] == kind).cloned().collect();
+    let cases: Vec<Value> =
+        golden["cases"].as_array().unwrap().iter().filter(|c| c["kind"] == kind).cloned().collect();
     assert!(!cases.is_empty(), "{kind}");
     cases
 }
@@ -68,7 +69,8 @@ fn bit_sequences() {
         let env = BitSequence::new(words.word_size(), words.seq_size()).unwrap().env();
         assert_eq!(n_slots(&env) + 1, size(&case, "n_actions"));
         let reward =
-            HammingReward::with_temperature(&words, &bits(&case["modes"]), number(&case, "temperature")).unwrap();
+            HammingReward::with_temperature(&words, &bits(&case["modes"]), number(&case, "temperature"))
+                .unwrap();
         let log_rewards = reward.log_reward(&states(&case["states"], 1), None).unwrap();
         assert_close(&log_rewards, &numbers(&case["log_rewards"]));
         if case["log_Z"].is_number() {
@@ -87,14 +89,17 @@ fn non_autoregressive_bit_sequences() {
     for case in cases("nonautoregressive_bitsequence") {
         let words = words(&case);
         let reward =
-            HammingReward::with_exponent(&words, &bits(&case["modes"]), number(&case, "reward_exponent")).unwrap();
+            HammingReward::with_exponent(&words, &bits(&case["modes"]), number(&case, "reward_exponent"))
+                .unwrap();
         let states = states(&case["states"], 1);
         assert_close(&reward.log_reward(&states, None).unwrap(), &numbers(&case["log_rewards"]));
         assert_close(&[reward.log_z().unwrap()], &[number(&case, "log_Z")]);
         let env = NonAutoregressiveBitSequence::new(words.word_size(), words.seq_size()).unwrap().env();
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.ends().len(), states.len());
-        assert!(graph.indices(&env, &states).iter().all(|index| index.is_some_and(|index| graph.can_end(index))));
+        assert!(
+            graph.indices(&env, &states).iter().all(|index| index.is_some_and(|index| graph.can_end(index)))
+        );
     }
 }
 
@@ -110,10 +115,14 @@ fn discrete_ebms() {
         assert_close(&[reward.log_z().unwrap()], &[number(&case, "log_Z")]);
 
         let graph = StateGraph::build(&env, 1000).unwrap();
-        assert_eq!((graph.len(), graph.ends().len()), (size(&case, "n_states"), size(&case, "n_terminating")));
+        assert_eq!(
+            (graph.len(), graph.ends().len()),
+            (size(&case, "n_states"), size(&case, "n_terminating"))
+        );
         assert_eq!(n_slots(&env) + 1, size(&case, "n_actions"));
         let target = graph.target_distribution(&reward, None).unwrap();
-        let probs: Vec<f64> = graph.indices(&env, &states).iter().map(|index| target.probs[index.unwrap()]).collect();
+        let probs: Vec<f64> =
+            graph.indices(&env, &states).iter().map(|index| target.probs[index.unwrap()]).collect();
         assert_close(&probs, &numbers(&case["true_distribution"]));
         let spin = |row: &[u16], i: usize| f64::from(row[i]) * 2.0 - 3.0;
         let magnetization: Vec<f64> =
@@ -154,7 +163,10 @@ fn set_additions() {
         let log_rewards = reward.log_reward(&states(&case["terminating_states"], 0), None).unwrap();
         assert_close(&log_rewards.iter().map(|r| r.exp()).collect::<Vec<_>>(), &numbers(&case["rewards"]));
         assert_close(&[reward.log_z()], &[number(&case, "log_Z")]);
-        assert_eq!((rules.n_states(), rules.n_terminal()), (case["n_states"].as_u64(), case["n_terminating"].as_u64()));
+        assert_eq!(
+            (rules.n_states(), rules.n_terminal()),
+            (case["n_states"].as_u64(), case["n_terminating"].as_u64())
+        );
 
         let graph = StateGraph::build(&env, 1000).unwrap();
         let all = states(&case["all_states"], 0);

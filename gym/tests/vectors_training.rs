@@ -18,18 +18,25 @@ use tch::{Device, Kind};
 /// the first of the two that it finds (L1 1.0), so exploration starts with uniform actions.
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap().env();
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };
+    let config =
+        MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };
     let rng = &mut Rng::seeded(1);
     let policy = MlpPolicy::new(&env, KHot::new(4, 3), config, Device::Cpu, Kind::Float, rng).unwrap();
     train_spins(policy, objective, AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() }, 1000)
 }
 
 /// Returns the exact L1 distance of a policy on 4 spins after a number of steps of 16 trajectories.
-pub(crate) fn train_spins<P>(policy: P, objective: impl Objective + 'static, adam: AdamConfig, steps: usize) -> f64
+pub(crate) fn train_spins<P>(
+    policy: P,
+    objective: impl Objective + 'static,
+    adam: AdamConfig,
+    steps: usize,
+) -> f64
 where
     P: Policy<VectorEnv> + Send + 'static,
 {
-    let (env, reward) = (DiscreteEbm::new(4).unwrap().env(), IsingReward::with_equal_couplings(4, 1.0).unwrap());
+    let (env, reward) =
+        (DiscreteEbm::new(4).unwrap().env(), IsingReward::with_equal_couplings(4, 1.0).unwrap());
     let config = TrainerConfig {
         batch: 16,
         adam,
@@ -37,7 +44,8 @@ where
         lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
+    let mut trainer =
+        Trainer::new(env.clone(), reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
     for _ in 0..steps {
         trainer.step().unwrap();
     }

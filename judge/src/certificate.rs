@@ -162,10 +162,15 @@ impl Certificate {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::TotalVariation { at_least } => write!(f, "total variation to the target is at least {at_least:.4}"),
+            Self::TotalVariation { at_least } => {
+                write!(f, "total variation to the target is at least {at_least:.4}")
+            }
             Self::Neglected { objects, mass } => {
                 let percent = 100.0 * mass;
-                write!(f, "{objects} objects with {percent:.2} % of all rewards found are hardly ever sampled")
+                write!(
+                    f,
+                    "{objects} objects with {percent:.2} % of all rewards found are hardly ever sampled"
+                )
             }
         }
     }
@@ -182,11 +187,18 @@ impl fmt::Display for Limit {
                 write!(f, "The samples miss objects, or ways to build them")
             }
             Self::PathsDisagree { nats } => {
-                write!(f, "log Z and flow consistency have no estimate: P_F builds objects in other orders than P_B ")?;
+                write!(
+                    f,
+                    "log Z and flow consistency have no estimate: P_F builds objects in other orders than \
+                        P_B "
+                )?;
                 write!(f, "takes them apart ({nats:.1} nats, 2 are too many)")
             }
             Self::UncertainProbes { objects } => {
-                write!(f, "flow consistency leaves out {objects} objects of uncertain probability (bias above 0.1)")
+                write!(
+                    f,
+                    "flow consistency leaves out {objects} objects of uncertain probability (bias above 0.1)"
+                )
             }
         }
     }
@@ -204,7 +216,11 @@ impl fmt::Display for Certificate {
         let (z, tv) = (&self.log_z, &self.tv);
         writeln!(f, "samples            {} ({:.0} effective)", self.samples, self.effective_samples)?;
         let at_most = z.at_most.map_or("unknown".to_owned(), |most| format!("{most:.4}"));
-        writeln!(f, "log Z              at least {:.4}, at most {at_most} (each at a risk of 1 %)", z.at_least)?;
+        writeln!(
+            f,
+            "log Z              at least {:.4}, at most {at_most} (each at a risk of 1 %)",
+            z.at_least
+        )?;
         writeln!(f, "  found objects    {:.4}", z.from_found_objects)?;
         let estimate = z.estimate.map_or("unknown".to_owned(), |estimate| estimate.to_string());
         writeln!(f, "  estimates        {estimate} by importance, {} ELBO", z.elbo)?;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::found_objects::{FoundObjects, RISK};
 use crate::log_prob::{PARTS, SplitEstimates};
 use crate::{
-    Certificate, FlowConsistency, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds, log_mean_at_least,
-    subset_distance,
+    Certificate, FlowConsistency, Interval, Limit, LogZBounds, Probe, ProbeSource, TvBounds,
+    log_mean_at_least, subset_distance,
 };
 
 /// The numbers of samples that a certificate is computed from.
@@ -58,7 +58,8 @@ const MAX_BIAS: f64 = 0.1;
 /// The tolerance for differences of log Z that single precision may cause.
 const TOLERANCE: f64 = 1e-4;
 /// The settings of the local search for objects of large rewards.
-const SEARCH: LocalSearch = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
+const SEARCH: LocalSearch =
+    LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
 /// The number of trajectories that are sampled and scored at once.
 const BATCH: usize = 1024;
@@ -119,15 +120,22 @@ where
     let uniform = draw_samples(env, &UniformPolicy, reward, budget.samples, rng)?;
     let per_source = budget.subsets * budget.size.div_ceil(3);
     let rows: Vec<usize> = (0..per_source).map(|k| k % budget.samples).collect();
-    let (searched, _) =
-        Sampler::new(env, &UniformPolicy).local_search(SEARCH, &uniform.objects.select(&rows), reward, rng)?;
+    let (searched, _) = Sampler::new(env, &UniformPolicy).local_search(
+        SEARCH,
+        &uniform.objects.select(&rows),
+        reward,
+        rng,
+    )?;
     let found = FoundObjects::new(env, reward, [&own.objects, &uniform.objects, &searched])?;
 
     let importance = importance_log_z(&own.log_weights)?;
-    let target_weights = target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
-    let inverse = target_weights.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
+    let target_weights =
+        target.map(|objects| target_log_weights(env, policy, reward, objects, rng)).transpose()?;
+    let inverse =
+        target_weights.map(|log_weights| log_weights.iter().map(|log_w| -log_w).collect::<Vec<_>>());
     let mean_at_least = |log_weights: &[f64]| log_mean_at_least(log_weights, RISK / 2.0);
-    let at_least = found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
+    let at_least =
+        found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
     let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
     // An upper bound below the lower bound is false: by the risk that is accepted, or because `target` wasn't
     // drawn from the target. The lower bound replaces it.
@@ -167,7 +175,16 @@ where
         if_log_z_at_most,
     };
     let samples = budget.samples;
-    Ok(Certificate { samples, effective_samples, log_z, tv, consistency, findings, limits, probes: probes.probes })
+    Ok(Certificate {
+        samples,
+        effective_samples,
+        log_z,
+        tv,
+        consistency,
+        findings,
+        limits,
+        probes: probes.probes,
+    })
 }
 
 /// Lists the reasons why estimates are missing from a certificate.
@@ -177,7 +194,8 @@ fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Ve
         out.push(Limit::FewEffectiveSamples { effective });
     }
     let contradicts = |estimate: &Interval| {
-        estimate.high + TOLERANCE < log_z.at_least || log_z.at_most.is_some_and(|most| estimate.low - TOLERANCE > most)
+        estimate.high + TOLERANCE < log_z.at_least
+            || log_z.at_most.is_some_and(|most| estimate.low - TOLERANCE > most)
     };
     if let Some(estimate) = log_z.estimate.filter(contradicts) {
         out.push(Limit::LogZContradicted { estimated: estimate.estimate });
@@ -233,7 +251,8 @@ impl ProbeSet {
     {
         let grouping = env.objects(objects)?;
         let different = objects.select(&grouping.first);
-        let estimates = SplitEstimates::new(&path_log_ratios(env, policy, &different, budget.paths, rng)?, rng);
+        let estimates =
+            SplitEstimates::new(&path_log_ratios(env, policy, &different, budget.paths, rng)?, rng);
         let log_rewards = log_rewards(reward, &different, None)?;
         let source = |row: usize| match 3 * row / objects.len() {
             0 => ProbeSource::Policy,
@@ -241,7 +260,8 @@ impl ProbeSet {
             _ => ProbeSource::Search,
         };
         let probes = grouping.first.iter().zip(&estimates.log_probs).zip(log_rewards);
-        let probes = probes.map(|((&row, &log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
+        let probes =
+            probes.map(|((&row, &log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
         Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.of })
     }
 
@@ -256,7 +276,9 @@ impl ProbeSet {
     fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
         let of_row = |row: usize| {
             let probe = self.probe_of_row[row];
-            self.probes[probe].log_reward - log_weights[row % log_weights.len()] - self.estimates.mean_log_ratios[probe]
+            self.probes[probe].log_reward
+                - log_weights[row % log_weights.len()]
+                - self.estimates.mean_log_ratios[probe]
         };
         // Infinity and NaN are replaced by the largest finite number.
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
@@ -270,12 +292,15 @@ impl ProbeSet {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
         for k in 0..budget.subsets {
-            let rows = (0..3).flat_map(|source| source * per_source + k * share..source * per_source + (k + 1) * share);
+            let rows = (0..3)
+                .flat_map(|source| source * per_source + k * share..source * per_source + (k + 1) * share);
             let mut subset: Vec<usize> = rows.map(|row| self.probe_of_row[row]).collect();
             subset.sort_unstable();
             subset.dedup();
             subset.retain(|&probe| self.probes[probe].log_prob.bias <= MAX_BIAS);
-            let of = |values: &dyn Fn(usize) -> f64| subset.iter().map(|&probe| values(probe)).collect::<Vec<f64>>();
+            let of = |values: &dyn Fn(usize) -> f64| {
+                subset.iter().map(|&probe| values(probe)).collect::<Vec<f64>>()
+            };
             let by = |keep: &dyn Fn(usize) -> bool| of(&|probe| self.estimates.log_p_from_parts(probe, keep));
             let log_rewards = of(&|probe| self.probes[probe].log_reward);
             distances.push(subset_distance(&by(&|_| true), &log_rewards)?);

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR 2025): the mean over random
-/// subsets of the total variation between learned and target probabilities, each normalised within the subset.
+/// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR
+/// 2025): the mean over random subsets of the total variation between learned and target probabilities, each
+/// normalised within the subset.
 ///
 /// Flow consistency is 0 for an exact policy, and 1 for a policy whose whole mass is on objects without
 /// reward. Its computation needs neither Z nor a list of all objects.
@@ -58,12 +59,20 @@ impl FlowConsistency {
 pub fn subset_distance(log_p: &[f64], log_rewards: &[f64]) -> Result<f64> {
     if log_p.len() != log_rewards.len() {
         let (expected, got) = ([log_rewards.len() as i64], [log_p.len() as i64]);
-        return Err(Error::shape("log-probabilities of a subset", expected, got, "give one for each log-reward"));
+        return Err(Error::shape(
+            "log-probabilities of a subset",
+            expected,
+            got,
+            "give one for each log-reward",
+        ));
     }
     let (p, r) = (log_sum_exp(log_p.iter().copied()), log_sum_exp(log_rewards.iter().copied()));
     Ok(match (p == f64::NEG_INFINITY, r == f64::NEG_INFINITY) {
         (true, true) => 0.0,
         (true, _) | (_, true) => 1.0,
-        _ => log_p.iter().zip(log_rewards).map(|(a, b)| ((a - p).exp() - (b - r).exp()).abs()).sum::<f64>() / 2.0,
+        _ => {
+            log_p.iter().zip(log_rewards).map(|(a, b)| ((a - p).exp() - (b - r).exp()).abs()).sum::<f64>()
+                / 2.0
+        }
     })
 }

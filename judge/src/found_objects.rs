@@ -60,7 +60,12 @@ impl FoundObjects {
             }
             is_candidate[object] |= half == 0 || row >= n;
         }
-        Ok(Self { log_rewards: log_rewards(reward, &all.select(&grouping.first), None)?, counts, is_candidate, halves })
+        Ok(Self {
+            log_rewards: log_rewards(reward, &all.select(&grouping.first), None)?,
+            counts,
+            is_candidate,
+            halves,
+        })
     }
 
     /// Returns the log of the sum of the rewards of all objects.
@@ -79,7 +84,8 @@ impl FoundObjects {
     /// pairs of sets are tried, and the larger bound is used. It is false with a probability of at most 4
     /// RISK: RISK / 2 for each of the two a and the two b, and RISK for each of the two bounds on Z.
     pub(crate) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
-        let candidates = self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
+        let candidates =
+            self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
         let found = log_sum_exp(candidates.map(|(log_reward, _)| *log_reward));
         let first = &log_weights[..self.halves[0]];
         let log_scale = found.max(log_sum_exp(first.iter().copied()) - (first.len() as f64).ln());
@@ -113,7 +119,9 @@ impl FoundObjects {
     /// of the samples, and the share that is proportional to the object's reward.
     fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
         let mut out = Group::default();
-        for (object, counts) in self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object]) {
+        for (object, counts) in
+            self.counts.iter().enumerate().filter(|(object, _)| self.is_candidate[*object])
+        {
             let share = counts[0] as f64 / self.halves[0] as f64;
             let expected = (self.log_rewards[object] - log_scale).exp();
             if chosen(share, expected) {

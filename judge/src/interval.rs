@@ -46,7 +46,8 @@ impl Interval {
         let n = logs.len();
         let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
         let shares: Vec<f64> = logs.iter().map(|log| (log - estimate).exp()).collect();
-        let error_of = |mean: f64, squares: f64| ((squares / n as f64 - mean * mean).max(0.0) / n as f64).sqrt() / mean;
+        let error_of =
+            |mean: f64, squares: f64| ((squares / n as f64 - mean * mean).max(0.0) / n as f64).sqrt() / mean;
         let error = error_of(1.0, shares.iter().map(|share| share * share).sum());
         if n < 2 {
             return Self { estimate, low: f64::NEG_INFINITY, high: f64::INFINITY };
@@ -63,7 +64,11 @@ impl Interval {
                     squares += share * share;
                 }
                 let mean = sum / n as f64;
-                if mean > 0.0 { mean.ln() / error_of(mean, squares).max(TOLERANCE) } else { f64::NEG_INFINITY }
+                if mean > 0.0 {
+                    mean.ln() / error_of(mean, squares).max(TOLERANCE)
+                } else {
+                    f64::NEG_INFINITY
+                }
             })
             .collect();
         deviations.sort_by(f64::total_cmp);
@@ -110,7 +115,8 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
             let stake = 0.5f64.powi(k);
             // The log of a product of four factors is cheaper than four logs. A product of four such factors
             // doesn't overflow.
-            let product = |some: &[f64]| some.iter().map(|ratio| 1.0 - stake + stake * ratio).product::<f64>().ln();
+            let product =
+                |some: &[f64]| some.iter().map(|ratio| 1.0 - stake + stake * ratio).product::<f64>().ln();
             (stake / 2.0).ln() + ratios.chunks(4).map(product).sum::<f64>()
         };
         log_sum_exp((0..N_STAKES).map(log_capital).collect::<Vec<_>>()) >= -risk.ln()
@@ -140,7 +146,11 @@ pub fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
     let (mut low, mut high) = (0.0, share);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if term(share, middle) + term(1.0 - share, 1.0 - middle) > limit { low = middle } else { high = middle }
+        if term(share, middle) + term(1.0 - share, 1.0 - middle) > limit {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     low
 }

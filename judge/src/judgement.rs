@@ -109,12 +109,17 @@ impl Judgement {
         let tv_floor = mean_and_range(floors.iter().map(|distances| distances.tv).collect());
         let jsd_floor = mean_and_range(floors.iter().map(|distances| distances.jsd).collect());
         let most = target.iter().copied().fold(0.0, f64::max);
-        let modes: Vec<usize> = (0..target.len()).filter(|&object| target[object] > most * (1.0 - 1e-9)).collect();
+        let modes: Vec<usize> =
+            (0..target.len()).filter(|&object| target[object] > most * (1.0 - 1e-9)).collect();
         let mut missing: Vec<Missing> = (0..target.len())
             .filter(|&object| shares[object] == 0.0 && target[object] > 0.0)
             .map(|object| {
                 let probability = target[object];
-                Missing { object, probability, by_chance: (order.len() as f64 * (-probability).ln_1p()).exp() }
+                Missing {
+                    object,
+                    probability,
+                    by_chance: (order.len() as f64 * (-probability).ln_1p()).exp(),
+                }
             })
             .collect();
         missing.sort_by(|a, b| b.probability.total_cmp(&a.probability));
@@ -181,8 +186,10 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     let mass = |of: &[f64], least: f64| -> f64 {
         (0..target.len()).filter(|&object| over(object, least)).map(|object| of[object]).sum()
     };
-    let promised = |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
-    let least = (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
+    let promised =
+        |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
+    let least =
+        (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
     // Rounding errors could make the sum larger than 1.
     let expected = mass(target, least).min(1.0);
     let share = counted.iter().filter(|&&object| over(object, least)).count() as f64 / counted.len() as f64;
@@ -197,7 +204,11 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
 fn mean_and_range(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
-    Interval { estimate: values.iter().sum::<f64>() / values.len() as f64, low: at(RISK), high: at(1.0 - RISK) }
+    Interval {
+        estimate: values.iter().sum::<f64>() / values.len() as f64,
+        low: at(RISK),
+        high: at(1.0 - RISK),
+    }
 }
 
 /// Estimates the flow consistency of the samples' shares. The floor is the flow consistency of equally many
@@ -213,7 +224,8 @@ fn consistency(
     let ideal = compute_shares(&drawn, target.len());
     let (mut distances, mut floor) = (Vec::with_capacity(N_SUBSETS), 0.0);
     for _ in 0..N_SUBSETS {
-        let draw = |k: usize| if k.is_multiple_of(2) { perfect.draw(rng) } else { order[rng.below(order.len())] };
+        let draw =
+            |k: usize| if k.is_multiple_of(2) { perfect.draw(rng) } else { order[rng.below(order.len())] };
         let mut subset: Vec<usize> = (0..SUBSET_SIZE).map(draw).collect();
         subset.sort_unstable();
         subset.dedup();

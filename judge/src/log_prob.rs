@@ -34,7 +34,8 @@ impl LogProb {
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
-        let error = if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
+        let error =
+            if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
         let mut log_p = Interval::from_log_draws(log_ratios, rng);
         // The upper end is limited because a probability is at most 1.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);

@@ -111,7 +111,8 @@ impl fmt::Display for Table {
         let mut widths = vec![0; n];
         let mut is_right = vec![false; n];
         for k in 0..n {
-            widths[k] = lines.iter().filter_map(|line| line.get(k)).map(|cell| width(cell.text())).max().unwrap_or(0);
+            widths[k] =
+                lines.iter().filter_map(|line| line.get(k)).map(|cell| width(cell.text())).max().unwrap_or(0);
             let cells: Vec<&Cell> = self.rows.iter().filter_map(|row| row.get(k)).collect();
             let has_text = cells.iter().any(|cell| matches!(cell, Cell::Text(_)));
             let has_number = cells.iter().any(|cell| matches!(cell, Cell::Number(_)));
@@ -186,7 +187,8 @@ mod tests {
             .row([Cell::Missing, Cell::Number("-17".to_owned())])
             .row(["c".into(), "1 to 2".into()]);
         let text = table.to_string();
-        let expected = "é               n\n---------  ------  ------\nlong name       5  beyond\nb\n-             -17\n\
+        let expected = "é               n\n---------  ------  ------\nlong name       5  \
+            beyond\nb\n-             -17\n\
                         c          1 to 2\n";
         assert_eq!(text, expected);
         assert_eq!(Table::new([""; 0]).to_string(), "\n\n");

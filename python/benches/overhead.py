@@ -1,6 +1,8 @@
-"""What it costs that a reward or rules are in Python: in milliseconds a batch of 128, and as a share of the training of ring-4.
+"""What it costs that a reward or rules are in Python: in milliseconds a batch of 128, and as a share of the
+training of ring-4.
 
-  overhead.py [REPRODUCE]     with the program `reproduce`, its steps per second, too, in turns with those from here
+  overhead.py [REPRODUCE]     with the program `reproduce`, its steps per second, too, in turns with those
+  from here
 
 Medians, one thread.
 """
@@ -32,7 +34,8 @@ def constant(graphs):
 
 
 def ring(graphs, n=4, hit=math.log(100.0), floor=math.log(1e-6)):
-    """The ring's reward, for all graphs at once: one edge out of each node, and back at the first node after n steps, not before."""
+    """The ring's reward, for all graphs at once: one edge out of each node, and back at the first node after
+    n steps, not before."""
     b, edges = len(graphs), graphs.edges
     graph = np.repeat(np.arange(b), graphs.n_edges)
     out = np.bincount(graph * n + edges[:, 0], minlength=b * n).reshape(b, n)
@@ -64,12 +67,16 @@ def timed(job):
 def of_reward(reward):
     """A reward's share of sampling with it, in turns with sampling without."""
     trainer = gfn.Trainer(gfn.Ring(4), reward, gfn.Uniform(), gfn.LogPartitionVariance())
-    pairs = [(timed(lambda: trainer.sample_with_rewards(128)), timed(lambda: trainer.sample(128))) for _ in range(ROUNDS)]
+    pairs = [
+        (timed(lambda: trainer.sample_with_rewards(128)), timed(lambda: trainer.sample(128)))
+        for _ in range(ROUNDS)
+    ]
     return 1e3 * (statistics.median(a for a, _ in pairs) - statistics.median(b for _, b in pairs))
 
 
 def of_rules():
-    """What rules add to the masks of a batch that starts without edges: 45 moves for each of 128 graphs of 10 nodes."""
+    """What rules add to the masks of a batch that starts without edges: 45 moves for each of 128 graphs of 10
+    nodes."""
 
     def trainer(rules):
         env = gfn.GraphEnv([gfn.AddEdge(max_edges=1)], 10, initial=10, labelled=True, rules=rules)
@@ -78,23 +85,31 @@ def of_rules():
     with_rules, without = trainer(Free()), trainer(None)
     with_rules.sample(128)
     before = Free.asked
-    pairs = [(timed(lambda: with_rules.sample(128)), timed(lambda: without.sample(128))) for _ in range(ROUNDS)]
+    pairs = [
+        (timed(lambda: with_rules.sample(128)), timed(lambda: without.sample(128))) for _ in range(ROUNDS)
+    ]
     batches = (Free.asked - before) / ROUNDS
     return 1e3 * (statistics.median(a for a, _ in pairs) - statistics.median(b for _, b in pairs)) / batches
 
 
 def trainers():
-    """The same run of ring-4 by the library's reward, by one in Python, and by that with its answers kept: the same draws, so the same work."""
-    net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
+    """The same run of ring-4 by the library's reward, by one in Python, and by that with its answers kept:
+    the same draws, so the same work."""
+    net = gfn.GraphNet(
+        layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
+    )
     settings = dict(
         batch=128, adam=gfn.Adam(schedule=gfn.Constant(1.0)), exploration=gfn.Exploration(epsilon=0.0), seed=1
     )
     rewards = {"native": gfn.RingReward(), "python": ring, "cached": gfn.CachedReward(ring)}
-    return {name: gfn.Trainer(gfn.Ring(4), reward, net, **settings).fit(10) for name, reward in rewards.items()}
+    return {
+        name: gfn.Trainer(gfn.Ring(4), reward, net, **settings).fit(10) for name, reward in rewards.items()
+    }
 
 
 def of_training():
-    """What a step takes, over a step with the library's reward: medians over windows of steps, in turns, of whole runs."""
+    """What a step takes, over a step with the library's reward: medians over windows of steps, in turns, of
+    whole runs."""
     runs, found = trainers(), {"native": [], "python": [], "cached": []}
     for _ in range(WINDOWS):
         for name, trainer in runs.items():

@@ -34,9 +34,13 @@ def near_corners():
 
 before = near_corners()
 box.fit(given.steps)
-print(f"box: {before:.2f} of the samples in the corners before, {near_corners():.2f} after; log Z {box.history['log_z'][-1]:.3f}")
+print(
+    f"box: {before:.2f} of the samples in the corners before, {near_corners():.2f} after; log Z "
+    f"{box.history['log_z'][-1]:.3f}"
+)
 
-# Noise on the steps while it learns finds what the policy doesn't reach yet. The target is normalised: its log Z is 0.
+# Noise on the steps while it learns finds what the policy doesn't reach yet. The target is normalised: its
+# log Z is 0.
 mean, sd = [1.0, -1.0], 0.5
 diffusion = gfn.Trainer(
     gfn.Diffusion(dim=2, steps=20, sigma=1.0),
@@ -49,4 +53,7 @@ diffusion = gfn.Trainer(
 diffusion.fit(given.steps)
 points = diffusion.sample(given.samples)
 print(f"diffusion: log Z {diffusion.history['log_z'][-1]:.3f} (true: 0); {given.samples} samples have")
-print(f"  mean {points.mean(axis=0).round(2).tolist()} (true: {mean}), standard deviation {points.std(axis=0).round(2).tolist()} (true: {sd})")
+print(
+    f"  mean {points.mean(axis=0).round(2).tolist()} (true: {mean}), standard deviation "
+    f"{points.std(axis=0).round(2).tolist()} (true: {sd})"
+)

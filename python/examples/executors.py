@@ -26,7 +26,9 @@ def reward(points):
 
 def make(seed, **changes):
     """The trainer: what trains, and what each actor draws with."""
-    return gfn.Trainer(gfn.HyperGrid(2, 8), changes.pop("reward", reward), gfn.Mlp((32,)), batch=128, seed=seed, **changes)
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 8), changes.pop("reward", reward), gfn.Mlp((32,)), batch=128, seed=seed, **changes
+    )
 
 
 class RayExecutor(Executor):
@@ -60,7 +62,8 @@ def engine(name, workers):
     elif name == "dask":
         from distributed import Client
 
-        # Of a cluster of your own: Client("tcp://scheduler:8786"), or one of dask-jobqueue and dask-kubernetes.
+        # Of a cluster of your own: Client("tcp://scheduler:8786"), or one of dask-jobqueue and
+        # dask-kubernetes.
         with Client(n_workers=workers, threads_per_worker=1) as client:
             yield client.get_executor()
     else:
@@ -93,9 +96,15 @@ def main():
         if asked.actors:
             actors.close()
     calls = trainer.reward_calls - before
-    print(f"{calls} objects in {took:.1f} s: {calls / took:.0f} per second, of {100 * asked.workers} that the reward allows")
+    print(
+        f"{calls} objects in {took:.1f} s: {calls / took:.0f} per second, of {100 * asked.workers} that the "
+        f"reward allows"
+    )
     if asked.actors:
-        print(f"received {actors.received}, used {actors.used}, too old {actors.stale}, lost calls {actors.lost}")
+        print(
+            f"received {actors.received}, used {actors.used}, too old {actors.stale}, lost calls "
+            f"{actors.lost}"
+        )
     print(f"total variation after {asked.steps} steps: {exact.tv:.3f}")
 
 

@@ -21,16 +21,21 @@ given = arguments.parse_args()
 
 
 class Gine(torch.nn.Module):
-    """Rounds of GINEConv, each added to what was there. No batch normalisation: a state must not depend on its batch mates."""
+    """Rounds of GINEConv, each added to what was there. No batch normalisation: a state must not depend on
+    its batch mates."""
 
     def __init__(self, width, layers):
         super().__init__()
         self.node, self.edge = torch.nn.Embedding(2, width), torch.nn.Embedding(1, width)
-        self.layers = torch.nn.ModuleList(GINEConv(self.perceptron(width), train_eps=True) for _ in range(layers))
+        self.layers = torch.nn.ModuleList(
+            GINEConv(self.perceptron(width), train_eps=True) for _ in range(layers)
+        )
 
     @staticmethod
     def perceptron(width):
-        return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))
+        return torch.nn.Sequential(
+            torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)
+        )
 
     def forward(self, batch):
         x, edges = self.node(batch.node_classes), self.edge(batch.edge_classes)
@@ -54,4 +59,7 @@ trainer = gfn.Trainer(
 print(f"{trainer.n_parameters} parameters; total variation before: {trainer.exact().tv:.4f}")
 trainer.fit(given.steps)
 exact, seconds = trainer.exact(), trainer.history["seconds"].sum()
-print(f"total variation after {given.steps} steps ({seconds:.0f} s): {exact.tv:.4f}, over {exact.n_states} states")
+print(
+    f"total variation after {given.steps} steps ({seconds:.0f} s): {exact.tv:.4f}, over {exact.n_states} "
+    f"states"
+)

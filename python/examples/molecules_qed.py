@@ -43,7 +43,10 @@ def qed_of_samples():
 _, before = qed_of_samples()
 trainer.fit(given.steps)
 molecules, qed = qed_of_samples()
-print(f"mean QED of {given.samples} samples: {before.mean():.3f} before, {qed.mean():.3f} after {given.steps} steps")
+print(
+    f"mean QED of {given.samples} samples: {before.mean():.3f} before, {qed.mean():.3f} after {given.steps} "
+    f"steps"
+)
 print(f"molecules scored: {trainer.reward_calls}, time: {trainer.history['seconds'].sum():.0f} s")
 
 best = dict(sorted(zip(molecules.smiles, qed), key=lambda pair: -pair[1])[:200])
@@ -53,7 +56,9 @@ for smiles, score in best:
     print(f"{score:.3f}  {smiles}")
 
 shown = [molecules[molecules.smiles.index(smiles)].rdkit()[0] for smiles, _ in best]
-picture = Draw.MolsToGridImage(shown, molsPerRow=4, legends=[f"{score:.3f}" for _, score in best], useSVG=True)
+picture = Draw.MolsToGridImage(
+    shown, molsPerRow=4, legends=[f"{score:.3f}" for _, score in best], useSVG=True
+)
 with open(given.picture, "w") as file:
     file.write(picture)
 print(f"drawn in {given.picture}")

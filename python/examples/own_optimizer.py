@@ -1,4 +1,5 @@
-"""The library's loss under an optimizer of torch: AdamW, a schedule, clipped gradients, in a loop of your own.
+"""The library's loss under an optimizer of torch: AdamW, a schedule, clipped gradients, in a loop of your
+own.
 
 python own_optimizer.py
 """
@@ -24,9 +25,13 @@ trainer = gfn.Trainer(
 )
 
 # The policy's parameters are tensors of torch. log Z is one number, which must move faster than weights.
-network = [tensor for name, tensor in trainer.named_parameters() if tensor.requires_grad and "log_z" not in name]
+network = [
+    tensor for name, tensor in trainer.named_parameters() if tensor.requires_grad and "log_z" not in name
+]
 log_z = [tensor for name, tensor in trainer.named_parameters() if "log_z" in name]
-optimizer = torch.optim.AdamW([{"params": network, "lr": 3e-3}, {"params": log_z, "lr": 0.1, "weight_decay": 0.0}])
+optimizer = torch.optim.AdamW(
+    [{"params": network, "lr": 3e-3}, {"params": log_z, "lr": 0.1, "weight_decay": 0.0}]
+)
 schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, given.steps)
 
 print(f"total variation before: {trainer.exact().tv:.3f}")
@@ -41,6 +46,9 @@ for step in range(1, given.steps + 1):
     schedule.step()
     trainer.advance(batch, scores)
     if step % 100 == 0:
-        print(f"step {step}: loss {loss.item():.4f}, log Z {log_z[0].item():.3f}, total variation {trainer.exact().tv:.3f}")
+        print(
+            f"step {step}: loss {loss.item():.4f}, log Z {log_z[0].item():.3f}, total variation "
+            f"{trainer.exact().tv:.3f}"
+        )
 exact = trainer.exact()
 print(f"total variation after {given.steps} steps: {exact.tv:.3f}; the true log Z is {exact.log_z:.3f}")

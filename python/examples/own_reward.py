@@ -40,4 +40,7 @@ finished = np.flatnonzero(np.isfinite(exact.log_rewards))
 print(f"total variation after {given.steps} steps: {exact.tv:.3f}, over {len(finished)} graphs")
 print("graph6   log R   policy   target")
 for k in finished[np.argsort(-exact.target[finished])][:5]:
-    print(f"{exact.states[int(k)].graph6()[0]:6}  {exact.log_rewards[k]:6.2f}  {exact.probs[k]:7.3f}  {exact.target[k]:7.3f}")
+    print(
+        f"{exact.states[int(k)].graph6()[0]:6}  {exact.log_rewards[k]:6.2f}  {exact.probs[k]:7.3f}  "
+        f"{exact.target[k]:7.3f}"
+    )

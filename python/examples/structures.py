@@ -31,7 +31,8 @@ trainer = gfn.Trainer(
     gfn.ModifiedDetailedBalance(),
     batch=64,
     adam=gfn.Adam(lr=2e-2, schedule=gfn.Linear(1, 0, given.steps)),
-    # Few graphs have nearly all of the probability: half of the actions at random find them, and a buffer brings the best of them back.
+    # Few graphs have nearly all of the probability: half of the actions at random find them, and a buffer
+    # brings the best of them back.
     exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, max(given.steps // 2, 1))),
     sources=[gfn.Replay(10_000, draw="weighted_ranks")],
     seed=given.seed,
@@ -47,4 +48,7 @@ if variables <= 5:
     exact = trainer.exact()
     true = np.tensordot(exact.target, exact.states.astype(float), axes=1)
     off = np.sqrt(((edges.to_numpy() - true) ** 2).mean())
-    print(f"off the exact ones by {off:.3f} (root mean square); total variation over {exact.n_states} graphs: {exact.tv:.3f}")
+    print(
+        f"off the exact ones by {off:.3f} (root mean square); total variation over {exact.n_states} graphs: "
+        f"{exact.tv:.3f}"
+    )

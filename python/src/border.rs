@@ -93,7 +93,10 @@ impl Border<GraphStates> for GraphBorder {
             return Ok(states.clone());
         }
         let Some(reading) = &self.reading else {
-            return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", states.get_type().name()?)));
+            return Err(PyTypeError::new_err(format!(
+                "{who} is a {}: expected Graphs",
+                states.get_type().name()?
+            )));
         };
         Ok(graphs_of(states.py(), reading, &lines(states, who)?, who)?.into())
     }
@@ -231,7 +234,8 @@ fn array<'py, T: Element, D: Dimension>(
     kind: &str,
     widths: &[usize],
 ) -> PyResult<PyReadonlyArray<'py, T, D>> {
-    let rows = states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))?;
+    let rows =
+        states.py().import("gfn_rs._objects")?.call_method1("rows", (states, who, kind, widths.to_vec()))?;
     rows.extract()
 }
 

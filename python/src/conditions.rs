@@ -109,7 +109,10 @@ impl Conditioner {
         let _inside = Inside::enter(py)?;
         self.0.check(&vectors.0)?;
         let decoded = self.0.decode(&vectors.0)?;
-        Ok(decoded.into_iter().map(|Condition { beta, preferences, focus }| (beta, preferences, focus)).collect())
+        Ok(decoded
+            .into_iter()
+            .map(|Condition { beta, preferences, focus }| (beta, preferences, focus))
+            .collect())
     }
 }
 
@@ -136,10 +139,16 @@ pub(crate) enum Conditions {
 
 impl Conditions {
     /// Returns a source of conditions; None if there are no conditions.
-    pub(crate) fn new(source: Option<ConditionSettings>, width: usize, references: &References) -> Option<Self> {
+    pub(crate) fn new(
+        source: Option<ConditionSettings>,
+        width: usize,
+        references: &References,
+    ) -> Option<Self> {
         match source {
             None => (width > 0).then_some(Self::Uniform(width)),
-            Some(ConditionSettings::Function(function)) => Some(Self::Function(references.add(function), width)),
+            Some(ConditionSettings::Function(function)) => {
+                Some(Self::Function(references.add(function), width))
+            }
             Some(ConditionSettings::Encoded(of)) => Some(Self::Encoded(Box::new(of.get().0.clone()))),
         }
     }

@@ -51,7 +51,9 @@ impl Reading {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
             ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) => Ok(reading),
-            _ => Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules")).into()),
+            _ => {
+                Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules")).into())
+            }
         }
     }
 
@@ -77,12 +79,18 @@ impl Reading {
                         .map(ToString::to_string)
                         .collect()
                 };
-                (codec.class_names(), of_nodes.collect(), edges, schema.edge_attributes.iter().map(orders).collect())
+                (
+                    codec.class_names(),
+                    of_nodes.collect(),
+                    edges,
+                    schema.edge_attributes.iter().map(orders).collect(),
+                )
             }
             MoleculeCodecs::Fragments(env) => {
                 let fragments = env.library().fragments().iter().map(|fragment| fragment.smiles().to_owned());
-                let stems =
-                    |most: &u8| (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() });
+                let stems = |most: &u8| {
+                    (0..=*most).map(|stem| if stem == 0 { "unset".to_owned() } else { stem.to_string() })
+                };
                 let of_edges = schema.edge_attributes.iter().map(|most| stems(most).collect());
                 (fragments.collect(), Vec::new(), edges, of_edges.collect())
             }
@@ -117,8 +125,9 @@ impl Reading {
 
     /// Returns the states that stand for a molecule: one state of atoms, or up to `most` trees of fragments.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
-        let refuse =
-            |got: String, expected| Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected));
+        let refuse = |got: String, expected| {
+            Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected))
+        };
         match &self.codec {
             MoleculeCodecs::Atoms(codec) => {
                 let graph = codec.graph(molecule)?;
@@ -127,7 +136,10 @@ impl Reading {
                     return Ok(vec![graph]);
                 }
                 let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
-                refuse(format!("which is {number} stereoisomers"), "one of them: marks of its centres and double bonds")
+                refuse(
+                    format!("which is {number} stereoisomers"),
+                    "one of them: marks of its centres and double bonds",
+                )
             }
             MoleculeCodecs::Fragments(env) => {
                 let mut trees = env.trees(molecule, LISTED.max(most))?;
@@ -244,7 +256,12 @@ pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
 }
 
 /// Returns the molecular graph of each line. Molecules of fragments are refused.
-pub(crate) fn graphs_of(py: Python<'_>, reading: &Reading, lines: &[String], who: &str) -> PyResult<Vec<GraphState>> {
+pub(crate) fn graphs_of(
+    py: Python<'_>,
+    reading: &Reading,
+    lines: &[String],
+    who: &str,
+) -> PyResult<Vec<GraphState>> {
     if let MoleculeCodecs::Fragments(_) = &reading.codec {
         let expected =
             "expected Graphs of fragments, which `trees` of the environment gives: a molecule may be several";

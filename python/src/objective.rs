@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::objective::{
     Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
-    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit, Objective,
-    PolicyGradient, ProximalPolicy, Quantities, Quantity, RegressionLoss, RelativeLogPartitionVariance,
-    RelativeTrajectoryBalance, Scores as CoreScores, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
-    TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
+    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit,
+    Objective, PolicyGradient, ProximalPolicy, Quantities, Quantity, RegressionLoss,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores as CoreScores, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
 use gfn::train::BatchScores;
 use gfn::{Error, Result};
@@ -79,8 +79,9 @@ impl ObjectiveSettings {
 fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
     Ok(match spec {
         Spec::OwnObjective { name, log_z, flow } => {
-            let none =
-                || Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
+            let none = || {
+                Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`")
+            };
             Box::new(PyObjective { function: function.ok_or_else(none)?, name, log_z, flow })
         }
         Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
@@ -155,9 +156,11 @@ impl Scores {
     fn new(py: Python<'_>, scores: &CoreScores, log_z: bool, flow: bool) -> PyResult<Self> {
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
         let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
-        let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
+        let of =
+            offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
         let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
-        let estimate = |quantity, is_needed: bool| scores.get(quantity).filter(|_| is_needed).map(tensor).transpose();
+        let estimate =
+            |quantity, is_needed: bool| scores.get(quantity).filter(|_| is_needed).map(tensor).transpose();
         Ok(Self {
             log_pf: tensor(&scores.log_pf)?,
             log_pb: tensor(&scores.log_pb)?,

@@ -65,7 +65,8 @@ impl<E: PyEnv> PathBatch<E> {
             transitions.extend((offsets[row] as i64)..(offsets[row + 1] as i64));
         }
         let transitions = Tensor::from_slice(&transitions);
-        let select = |log_probs: &Tensor| log_probs.index_select(1, &transitions.to_device(log_probs.device()));
+        let select =
+            |log_probs: &Tensor| log_probs.index_select(1, &transitions.to_device(log_probs.device()));
         Ok(self.with(some, self.log_probs.as_ref().map(select)))
     }
 
@@ -137,12 +138,17 @@ impl Paths {
         }
         Err(Error::contract(
             "trajectories are used by one call at a time",
-            "these are at work, in another thread or in the call that asked its reward: wait until that returns",
+            "these are at work, in another thread or in the call that asked its reward: wait until that \
+                returns",
         ))
     }
 
     /// Reads the trajectories without holding the interpreter. A panic becomes an error.
-    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send) -> PyResult<T> {
+    fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        read: impl FnOnce(&mut AnyPaths) -> Result<T> + Send,
+    ) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         py.detach(|| catch_panic(|| read(&mut *self.lock()?)))?.map_err(to_exception)
     }
@@ -156,7 +162,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 impl Paths {
     /// Returns the offset of the transitions of each trajectory, `[n + 1]`.
     fn offsets(&self, py: Python<'_>) -> PyResult<Array<i64>> {
-        self.read(py, |paths| Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied()))))
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => whole(paths.trajectories().offsets().iter().copied())))
+        })
     }
 
     fn n_fresh(&self, py: Python<'_>) -> PyResult<usize> {
@@ -195,24 +203,30 @@ impl Paths {
 
     fn log_rewards(&self, py: Python<'_>) -> PyResult<Option<Array<f64>>> {
         let copy = |known: &[f64]| Array(known.to_vec());
-        self.read(py, |paths| Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy))))
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.trajectories().recorded_log_rewards().map(copy)))
+        })
     }
 
     /// Returns log P_F and log P_B of each transition; None if they weren't computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
-        let split = |log_probs: &Tensor| (PyTensor(log_probs.get(0).copy()), PyTensor(log_probs.get(1).copy()));
+        let split =
+            |log_probs: &Tensor| (PyTensor(log_probs.get(0).copy()), PyTensor(log_probs.get(1).copy()));
         self.read(py, |paths| Ok(each!(paths, paths => paths.log_probs.as_ref().map(split))))
     }
 
     fn instances(&self, py: Python<'_>) -> PyResult<Array<i64>> {
         self.read(py, |paths| {
-            let instances = each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()));
+            let instances =
+                each!(paths, paths => paths.env.instances(paths.trajectories().terminal_states()));
             Ok(whole(instances.into_iter().map(|instance| instance as usize)))
         })
     }
 
     fn states(&self, py: Python<'_>) -> PyResult<DeferredObject> {
-        self.read(py, |paths| Ok(each!(paths, paths => paths.border.defer(paths.trajectories().states().clone()))))
+        self.read(py, |paths| {
+            Ok(each!(paths, paths => paths.border.defer(paths.trajectories().states().clone())))
+        })
     }
 
     fn next_states(&self, py: Python<'_>) -> PyResult<DeferredObject> {

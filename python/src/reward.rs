@@ -36,8 +36,10 @@ impl RewardSettings {
         let reward = match self {
             Self(Some(Settings(settings)), ..) => E::reward(space, settings, target)?,
             Self(None, function, _) => Python::attach(|py| {
-                let function = references.add(function.as_ref().map_or_else(|| py.None(), |one| one.clone_ref(py)));
-                PyReward::new(py, function, space.border.clone()).map(|reward| Box::new(reward) as AnyReward<E>)
+                let function =
+                    references.add(function.as_ref().map_or_else(|| py.None(), |one| one.clone_ref(py)));
+                PyReward::new(py, function, space.border.clone())
+                    .map(|reward| Box::new(reward) as AnyReward<E>)
             })?,
         };
         let Some(capacity) = self.2 else { return Ok(reward) };
@@ -76,7 +78,8 @@ pub(crate) fn build<E: PyEnv>(
             native = Some(settings);
         }
         (None, [RewardSettings(.., Some(_))]) if conditions.is_some() => {
-            let expected = "the reward as it is, as answers are kept by object; or a `Conditioning`, which weighs \
+            let expected = "the reward as it is, as answers are kept by object; or a `Conditioning`, which \
+                weighs \
                             cached rewards";
             return Err(Error::config("the reward under conditions", "CachedReward", expected).into());
         }
@@ -94,7 +97,11 @@ pub(crate) fn build<E: PyEnv>(
     if let Some(conditioning) = conditioning {
         let shared = rewards.into_iter().map(|reward| Arc::new(Locked::new(reward)) as _).collect();
         let conditioned = ConditionedReward::new(conditioning.clone(), shared)?;
-        return Ok(BuiltReward { reward: Box::new(conditioned.clone()), conditioned: Some(conditioned), target });
+        return Ok(BuiltReward {
+            reward: Box::new(conditioned.clone()),
+            conditioned: Some(conditioned),
+            target,
+        });
     }
     Ok(BuiltReward { reward: rewards.remove(0), conditioned: None, target })
 }
@@ -141,7 +148,8 @@ impl<S: Rows + 'static> PyReward<S> {
         if !object.is_callable() {
             let kind = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "the reward is a {kind}: expected one of the library's, or a function of a batch of states that gives log R of each"
+                "the reward is a {kind}: expected one of the library's, or a function of a batch of states \
+                    that gives log R of each"
             )));
         }
         let has_partial = object.getattr_opt(PARTIAL)?.is_some();
@@ -154,7 +162,9 @@ impl<S: Rows + 'static> PyReward<S> {
             let (function, shown) = (self.function.bind(py), self.border.show(py, states)?);
             let answer = match conditions {
                 None => function.call_method1(method, (shown,))?,
-                Some(conditions) => function.call_method1(method, (shown, tensors::to_python(py, conditions)?))?,
+                Some(conditions) => {
+                    function.call_method1(method, (shown, tensors::to_python(py, conditions)?))?
+                }
             };
             numbers(&answer, states.len(), "the reward", "log R")
         };
@@ -167,7 +177,8 @@ impl<S: Rows + 'static> PyReward<S> {
 /// names the caller and `what` the numbers.
 pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let checks = answer.py().import("gfn_rs._checks")?;
-    let values: PyReadonlyArray1<'_, f64> = checks.call_method1("numbers", (answer, n, who, what))?.extract()?;
+    let values: PyReadonlyArray1<'_, f64> =
+        checks.call_method1("numbers", (answer, n, who, what))?.extract()?;
     Ok(values.as_array().to_vec())
 }
 

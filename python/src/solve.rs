@@ -37,7 +37,8 @@ pub(crate) fn solve(
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));
         };
-        let (solver, rng) = (Solver::search_alone(problem).seconds(seconds).rounds(rounds), &mut Rng::seeded(seed));
+        let (solver, rng) =
+            (Solver::search_alone(problem).seconds(seconds).rounds(rounds), &mut Rng::seeded(seed));
         let solved = match &draw {
             None => solver.solve(graph, rng, |_| ())?,
             Some(draw) => solver.solve_from(

@@ -3,7 +3,8 @@
 /// The phrases of the library's messages, each with its replacement in `gfn_rs`. Longer phrases come first.
 const PHRASES: &[(&str, &str)] = &[
     (
-        "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
+        "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
+            builds; by type: use action \
          types that keep to it, such as `AddEdge::keeping_connected`)",
         "(let `is_reachable` be false of what no forward move builds)",
     ),
@@ -12,7 +13,8 @@ const PHRASES: &[(&str, &str)] = &[
         "install a build of torch for CUDA, or use device=\"cpu\"",
     ),
     (
-        "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.13.0`, export \
+        "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install \
+            torch==2.13.0`, export \
          LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         "install a build of torch for CUDA, or use device=\"cpu\"",
     ),
@@ -37,7 +39,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("`contract::check_env` (of graphs `contract::check_graph_env`)", "`check` of the environment"),
     ("`contract::check_env`", "`check` of the environment"),
     (
-        "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand (`Scores::set`)",
+        "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand \
+            (`Scores::set`)",
         "train by `fit`, which has them",
     ),
     ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),

@@ -1,4 +1,5 @@
-"""Bad input raises an exception of a fitting type that names the mistake, and never a panic, an abort, a hang or silence."""
+"""Bad input raises an exception of a fitting type that names the mistake, and never a panic, an abort, a hang
+or silence."""
 
 import copy
 import pickle
@@ -51,8 +52,16 @@ USES = [
     (lambda: trainer().resume(None), TypeError, "NoneType"),
     (lambda: trainer().resume(object()), TypeError, "object"),
     (lambda: trainer(adam=gfn.Adam(lr=1e308)).fit(10), FloatingPointError, "learning rate"),
-    (lambda: graph_trainer(policy=gfn.GraphNet(initial_log_z=1e308)).fit(1), FloatingPointError, "loss is inf"),
-    (lambda: trainer(gfn.Diffusion(2, sigma=1e308), policy=gfn.DiffusionNet()).fit(1), FloatingPointError, "mean is NaN|deviation is inf"),
+    (
+        lambda: graph_trainer(policy=gfn.GraphNet(initial_log_z=1e308)).fit(1),
+        FloatingPointError,
+        "loss is inf",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2, sigma=1e308), policy=gfn.DiffusionNet()).fit(1),
+        FloatingPointError,
+        "mean is NaN|deviation is inf",
+    ),
     (lambda: pickle.dumps(trainer()), TypeError, "`save"),
     (lambda: copy.deepcopy(trainer()), TypeError, "`save"),
     (lambda: gfn.Graphs(), TypeError, "cannot create"),
@@ -76,7 +85,13 @@ def twice_backward():
 
 
 def of(**changes):
-    parts = {"n_nodes": ints(2, 3), "edges": ints(0, 1, 0, 2, 2, 1).reshape(3, 2), "edge_ptr": ints(0, 1, 3), "directed": True, **changes}
+    parts = {
+        "n_nodes": ints(2, 3),
+        "edges": ints(0, 1, 0, 2, 2, 1).reshape(3, 2),
+        "edge_ptr": ints(0, 1, 3),
+        "directed": True,
+        **changes,
+    }
     return gfn.Graphs.of(parts.pop("n_nodes"), parts.pop("edges"), parts.pop("edge_ptr"), **parts)
 
 
@@ -143,9 +158,17 @@ GRAPHS = [
     (lambda: gfn.Graphs.from_graph6(["~~~~~~~~~~~~"]), ValueError, "more than 258047"),
     (lambda: gfn.Graphs.from_graph6(["é"]), ValueError, "byte 195"),
     (lambda: gfn.Graphs.from_networkx(None), TypeError, "graphs is a NoneType: expected a list"),
-    (lambda: gfn.Graphs.from_networkx(networkx.path_graph(3)), TypeError, "graphs is a Graph: expected a list"),
+    (
+        lambda: gfn.Graphs.from_networkx(networkx.path_graph(3)),
+        TypeError,
+        "graphs is a Graph: expected a list",
+    ),
     (lambda: gfn.Graphs.from_networkx([3]), TypeError, "one of the graphs is a int"),
-    (lambda: gfn.Graphs.from_networkx([networkx.Graph(), networkx.DiGraph()]), ValueError, "some graphs are directed"),
+    (
+        lambda: gfn.Graphs.from_networkx([networkx.Graph(), networkx.DiGraph()]),
+        ValueError,
+        "some graphs are directed",
+    ),
     (lambda: gfn.Graphs.from_networkx([networkx.MultiGraph()]), ValueError, "several edges"),
     (lambda: gfn.Graphs.from_networkx([networkx.Graph([(0, 0)])]), ValueError, r"edge \(0, 0\)"),
     (lambda: gfn.Graphs.from_networkx(one_node("red")), ValueError, "class of node 0 is 'red'"),
@@ -196,25 +219,57 @@ MODULES = [
     (lambda: gfn.GraphModule(Network(), 4, 4, backward="separate"), ValueError, "backward is 'separate'"),
     (lambda: gfn.GraphModule(Network(), -4, 4), ValueError, "node_width is -4"),
     (lambda: module_trainer(Network(), width=0), ValueError, "sizes of at least 1"),
-    (lambda: module_trainer(Network(), env=gfn.HyperGrid(2, 3)), TypeError, "GraphModule isn't one for vectors"),
-    (lambda: module_trainer(Network(), env=gfn.BayesianStructure(3)), TypeError, "GraphModule isn't one for acyclic graphs"),
+    (
+        lambda: module_trainer(Network(), env=gfn.HyperGrid(2, 3)),
+        TypeError,
+        "GraphModule isn't one for vectors",
+    ),
+    (
+        lambda: module_trainer(Network(), env=gfn.BayesianStructure(3)),
+        TypeError,
+        "GraphModule isn't one for acyclic graphs",
+    ),
     (lambda: module_trainer(Network().double()), ValueError, r"torso.color.weight` \(Double"),
     (lambda: module_trainer(Network(), double=True), ValueError, "Double"),
     (lambda: module_trainer(Numbers()), TypeError, "not callable"),
     (lambda: module_trainer(Network(), width=9).fit(1), ValueError, "shape .*8"),
-    (lambda: module_trainer(torch.nn.Linear(2, 2)).fit(1), TypeError, "must be Tensor, not gfn_rs.GraphBatch"),
+    (
+        lambda: module_trainer(torch.nn.Linear(2, 2)).fit(1),
+        TypeError,
+        "must be Tensor, not gfn_rs.GraphBatch",
+    ),
     (lambda: module_trainer(Network(lambda b, x, g: None)).fit(1), TypeError, "expected a pair"),
     (lambda: module_trainer(Network(lambda b, x, g: (x,))).fit(1), ValueError, "gave 1 values"),
     (lambda: module_trainer(Network(lambda b, x, g: (x, g, g))).fit(1), ValueError, "gave 3 values"),
-    (lambda: module_trainer(Network(lambda b, x, g: (x.detach().numpy(), g))).fit(1), TypeError, "torch.Tensor, got ndarray"),
-    (lambda: module_trainer(Network(lambda b, x, g: (None, g))).fit(1), TypeError, "torch.Tensor, got NoneType"),
+    (
+        lambda: module_trainer(Network(lambda b, x, g: (x.detach().numpy(), g))).fit(1),
+        TypeError,
+        "torch.Tensor, got ndarray",
+    ),
+    (
+        lambda: module_trainer(Network(lambda b, x, g: (None, g))).fit(1),
+        TypeError,
+        "torch.Tensor, got NoneType",
+    ),
     (lambda: module_trainer(Network(lambda b, x, g: (x[None], g))).fit(1), ValueError, "has shape"),
     (lambda: module_trainer(Network(lambda b, x, g: (g, x))).fit(1), ValueError, "has shape"),
     (lambda: module_trainer(Network(lambda b, x, g: (x, g.sum()))).fit(1), ValueError, "has shape"),
-    (lambda: module_trainer(Network(lambda b, x, g: (x, g + torch.randn_like(g)))).fit(1), ValueError, "nor on chance"),
-    (lambda: module_trainer(Network(lambda b, x, g: (x + b.node_labels[:, None], g))).fit(1), ValueError, "node identity"),
+    (
+        lambda: module_trainer(Network(lambda b, x, g: (x, g + torch.randn_like(g)))).fit(1),
+        ValueError,
+        "nor on chance",
+    ),
+    (
+        lambda: module_trainer(Network(lambda b, x, g: (x + b.node_labels[:, None], g))).fit(1),
+        ValueError,
+        "node identity",
+    ),
     (lambda: module_trainer(Network(lambda b, x, g: b.nope)).fit(1), AttributeError, "nope"),
-    (lambda: module_trainer(Network(lambda b, x, g: setattr(b, "batch", 3))).fit(1), AttributeError, "readonly"),
+    (
+        lambda: module_trainer(Network(lambda b, x, g: setattr(b, "batch", 3))).fit(1),
+        AttributeError,
+        "readonly",
+    ),
     (lambda: module_trainer(Network(lambda b, x, g: endless(b))).fit(1), RecursionError, "recursion"),
 ]
 
@@ -241,10 +296,18 @@ REWARDS = [
     (lambda: trainer(reward=lambda s: len(s)).fit(1), ValueError, "reward gave an array of shape"),
     (lambda: trainer(reward=lambda s: s).fit(1), ValueError, r"array of shape \(4, 2\)"),
     (lambda: trainer(reward=lambda s: [10**400] * len(s)).fit(1), TypeError, "reward gave a list"),
-    (lambda: trainer(reward=lambda s: np.array(["a"] * len(s), dtype=object)).fit(1), TypeError, "reward gave a ndarray"),
+    (
+        lambda: trainer(reward=lambda s: np.array(["a"] * len(s), dtype=object)).fit(1),
+        TypeError,
+        "reward gave a ndarray",
+    ),
     (lambda: trainer(reward=lambda s: iter([0.0] * len(s))).fit(1), TypeError, "reward gave a list_iterator"),
     (lambda: trainer(reward=lambda s: {0.0, 1.0}).fit(1), TypeError, "reward gave a set"),
-    (lambda: trainer(reward=lambda s: torch.zeros(len(s)).to_sparse()).fit(1), TypeError, "reward gave a Tensor"),
+    (
+        lambda: trainer(reward=lambda s: torch.zeros(len(s)).to_sparse()).fit(1),
+        TypeError,
+        "reward gave a Tensor",
+    ),
     (lambda: trainer(reward=lambda s: [None] * len(s)).fit(1), TypeError, "reward gave a list"),
     (lambda: trainer(reward=lambda s: np.full(len(s), 1e308)).fit(1), FloatingPointError, "loss is inf"),
     (lambda: trainer(reward=lambda s: np.full(len(s), -1e308)).fit(1), FloatingPointError, "loss is inf"),
@@ -252,12 +315,32 @@ REWARDS = [
     (lambda: trainer(reward=lambda s: [0.0]).sample_with_rewards(3), ValueError, "1 numbers for 3"),
     (lambda: trainer(reward=lambda s: [0.0]).exact(), ValueError, "1 numbers for 9"),
     (lambda: trainer(reward=lambda s: [NAN] * len(s)).exact(), FloatingPointError, "NaN"),
-    (lambda: trainer(reward=lambda s: 1 / 0, sources=[gfn.Replay(10)]).prefill(3), ZeroDivisionError, "division"),
+    (
+        lambda: trainer(reward=lambda s: 1 / 0, sources=[gfn.Replay(10)]).prefill(3),
+        ZeroDivisionError,
+        "division",
+    ),
     (lambda: trainer(reward=lambda s: 1 / 0).loss(), ZeroDivisionError, "division"),
-    (lambda: trainer(reward=Partly(3), objective=gfn.DetailedBalance(True)).fit(1), TypeError, "not callable"),
-    (lambda: trainer(reward=Partly(lambda s: 1 / 0), objective=gfn.DetailedBalance(True)).fit(1), ZeroDivisionError, "division"),
-    (lambda: trainer(reward=Partly(lambda s: [0.0]), objective=gfn.DetailedBalance(True)).fit(1), ValueError, "1 numbers for"),
-    (lambda: trainer(reward=Partly(lambda s: [NAN] * len(s)), objective=gfn.DetailedBalance(True)).fit(1), FloatingPointError, "NaN"),
+    (
+        lambda: trainer(reward=Partly(3), objective=gfn.DetailedBalance(True)).fit(1),
+        TypeError,
+        "not callable",
+    ),
+    (
+        lambda: trainer(reward=Partly(lambda s: 1 / 0), objective=gfn.DetailedBalance(True)).fit(1),
+        ZeroDivisionError,
+        "division",
+    ),
+    (
+        lambda: trainer(reward=Partly(lambda s: [0.0]), objective=gfn.DetailedBalance(True)).fit(1),
+        ValueError,
+        "1 numbers for",
+    ),
+    (
+        lambda: trainer(reward=Partly(lambda s: [NAN] * len(s)), objective=gfn.DetailedBalance(True)).fit(1),
+        FloatingPointError,
+        "NaN",
+    ),
     (lambda: graph_trainer(reward=lambda g: g.smiles).fit(1), TypeError, "aren't molecules"),
     (lambda: graph_trainer(reward=lambda g: [g[len(g)]] * len(g)).fit(1), IndexError, "out of bounds"),
 ]
@@ -291,16 +374,32 @@ def test_checkpoints_of_other_trainers(other, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.safetensors"])
-@pytest.mark.parametrize("harm, message", [("cut", "damaged|manifest says"), ("noise", "damaged|checksum"), ("gone", "can't be read")])
+@pytest.mark.parametrize(
+    "harm, message",
+    [("cut", "damaged|manifest says"), ("noise", "damaged|checksum"), ("gone", "can't be read")],
+)
 def test_checkpoints_that_are_damaged(name, harm, message, tmp_path):
     trainer().fit(1).save(tmp_path / "run")
     file = tmp_path / "run" / name
     data = file.read_bytes()
-    {"cut": lambda: file.write_bytes(data[: len(data) // 2]), "noise": lambda: file.write_bytes(bytes(len(data))), "gone": file.unlink}[harm]()
+    {
+        "cut": lambda: file.write_bytes(data[: len(data) // 2]),
+        "noise": lambda: file.write_bytes(bytes(len(data))),
+        "gone": file.unlink,
+    }[harm]()
     refused(lambda: trainer().resume(tmp_path / "run"), (ValueError, OSError), message)
 
 
-@pytest.mark.parametrize("use", [lambda t: t.fit(50), lambda t: t.exact(), lambda t: t.sample(50), lambda t: t.loss(), lambda t: t.steps_done])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t.fit(50),
+        lambda t: t.exact(),
+        lambda t: t.sample(50),
+        lambda t: t.loss(),
+        lambda t: t.steps_done,
+    ],
+)
 def test_a_trainer_in_many_threads_is_refused_or_served(use):
     """Each thread gets its result, or the error that the trainer is at work."""
     it, answers = trainer(reward=lambda states: (time.sleep(0.001), zero(states))[1]), []

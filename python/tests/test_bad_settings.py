@@ -113,9 +113,20 @@ def settings_cases():
                 fits = field.type.startswith(hint) or (hint == "Literal" and choice)
                 for value in values if fits else []:
                     # A list of lines may replace a file, so it isn't a wrong value.
-                    if value is None and "None" in field.type or hint == "str" and isinstance(value, list) and "Sequence[str]" in field.type:
+                    if (
+                        value is None
+                        and "None" in field.type
+                        or hint == "str"
+                        and isinstance(value, list)
+                        and "Sequence[str]" in field.type
+                    ):
                         continue
-                    yield pytest.param(kind, {**good, field.name: value}, field.name, id=f"{kind.__name__}-{field.name}-{value!r:.20}")
+                    yield pytest.param(
+                        kind,
+                        {**good, field.name: value},
+                        field.name,
+                        id=f"{kind.__name__}-{field.name}-{value!r:.20}",
+                    )
 
 
 @pytest.mark.parametrize("kind, values, name", list(settings_cases()))
@@ -187,7 +198,11 @@ ENVIRONMENTS = [
     (lambda: gfn.BayesianStructure(3, forbidden=[(0, 0)]), ValueError, r"edge \(0, 0\) doesn't join"),
     (lambda: gfn.BayesianStructure(3, forbidden=[(0, -1)]), ValueError, "forbidden is -1"),
     (lambda: gfn.BayesianStructure(3, required=[(0, 1), (1, 0)]), ValueError, "directed cycle"),
-    (lambda: gfn.BayesianStructure(3, required=[(0, 1)], forbidden=[(0, 1)]), ValueError, "both required and forbidden"),
+    (
+        lambda: gfn.BayesianStructure(3, required=[(0, 1)], forbidden=[(0, 1)]),
+        ValueError,
+        "both required and forbidden",
+    ),
     (lambda: gfn.BayesianStructure(3, required=[(0,)]), TypeError, "required is .*expected a list"),
     (lambda: gfn.BayesianStructure(3, required=[0, 1]), TypeError, "required is .*expected a list"),
     (lambda: gfn.BayesianStructure(3, required="ab"), TypeError, "required is 'ab'"),
@@ -226,7 +241,11 @@ SETTINGS = [
     (lambda: trainer(reward=None), TypeError, "reward is NoneType"),
     (lambda: trainer(reward=3), TypeError, "reward is int"),
     (lambda: trainer(reward="ring"), TypeError, "reward is str"),
-    (lambda: trainer(reward=[zero, zero]), ValueError, "rewards of a trainer is 2, expected one, or a `Conditioning`"),
+    (
+        lambda: trainer(reward=[zero, zero]),
+        ValueError,
+        "rewards of a trainer is 2, expected one, or a `Conditioning`",
+    ),
     (lambda: trainer(reward=[]), ValueError, "rewards of a trainer is 0"),
     (lambda: trainer(reward=[zero, 3]), TypeError, "reward is int"),
     (lambda: trainer(reward=gfn.HyperGridReward), TypeError, "reward is HyperGridReward"),
@@ -250,17 +269,29 @@ SETTINGS = [
     (lambda: trainer(exploration=gfn.Exploration(epsilon=1.5)), ValueError, "epsilon is 1.5"),
     (lambda: trainer(exploration=gfn.Exploration(epsilon=-0.1)), ValueError, "epsilon is -0.1"),
     (lambda: trainer(exploration=gfn.Exploration(epsilon=gfn.Linear)), TypeError, "epsilon is .*Linear"),
-    (lambda: trainer(exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, -0.5, 10))).fit(20), ValueError, "epsilon is -"),
+    (
+        lambda: trainer(exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, -0.5, 10))).fit(20),
+        ValueError,
+        "epsilon is -",
+    ),
     (lambda: trainer(exploration=gfn.Exploration(temperature=0.0)), ValueError, "temperature is 0"),
     (lambda: trainer(exploration=gfn.Exploration(temperature=None)), TypeError, "temperature is None"),
-    (lambda: trainer(exploration=gfn.Exploration(temperature=gfn.Linear(1, 0, 5))).fit(10), ValueError, "temperature is 0"),
+    (
+        lambda: trainer(exploration=gfn.Exploration(temperature=gfn.Linear(1, 0, 5))).fit(10),
+        ValueError,
+        "temperature is 0",
+    ),
     (lambda: trainer(exploration=gfn.Exploration(exit_bias=NAN)), ValueError, "exit_bias is nan"),
     (lambda: trainer(exploration=gfn.Exploration(noise=-1.0)), ValueError, "noise is -1"),
     (lambda: trainer(exploration=gfn.Exploration(noise=1.0)).fit(1), ValueError, "noise is 1, expected 0"),
     (lambda: trainer(adam=gfn.Adam(schedule=-1.0)), ValueError, "Adam.schedule is -1"),
     (lambda: trainer(adam=gfn.Adam(schedule=gfn.Exponential(1, 0, 10))), ValueError, "exponential between"),
     (lambda: trainer(adam=gfn.Adam(schedule=gfn.InverseRoot(1, 0))), ValueError, "inverse root"),
-    (lambda: trainer(objective=gfn.TrajectoryBalance(regression="cubed")), ValueError, "regression is 'cubed'"),
+    (
+        lambda: trainer(objective=gfn.TrajectoryBalance(regression="cubed")),
+        ValueError,
+        "regression is 'cubed'",
+    ),
     (lambda: trainer(adam=gfn.Adam(chunk=0)), ValueError, "chunk is 0"),
     (lambda: trainer(adam=gfn.Adam(chunk="all")), TypeError, "chunk is 'all'"),
     (lambda: trainer(exploration=gfn.Exploration(max_steps=0)).fit(1), RuntimeError, "within 0 steps"),
@@ -275,11 +306,23 @@ SETTINGS = [
     (lambda: trainer(device=None), TypeError, "device is None"),
     (lambda: trainer(device=torch.device("meta")), ValueError, "device is `meta`, expected cpu, cuda"),
     (lambda: trainer(double="yes"), TypeError, "double is 'yes'"),
-    (lambda: trainer(sources=gfn.Replay()), TypeError, r"sources is Replay\(.*expected a list of objects like Replay\(\)"),
+    (
+        lambda: trainer(sources=gfn.Replay()),
+        TypeError,
+        r"sources is Replay\(.*expected a list of objects like Replay\(\)",
+    ),
     (lambda: trainer(sources=[gfn.Replay]), TypeError, "sources has .*Replay"),
     (lambda: trainer(sources=[100]), TypeError, "sources has 100"),
-    (lambda: trainer(sources=[gfn.Replay(), gfn.Replay()]), ValueError, "has Replay and Replay: expected at most one replay buffer, remove"),
-    (lambda: trainer(sources=[gfn.Search(zero), gfn.Mala()]), ValueError, "has Search and Mala: expected at most one search, remove"),
+    (
+        lambda: trainer(sources=[gfn.Replay(), gfn.Replay()]),
+        ValueError,
+        "has Replay and Replay: expected at most one replay buffer, remove",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Search(zero), gfn.Mala()]),
+        ValueError,
+        "has Search and Mala: expected at most one search, remove",
+    ),
     (
         lambda: trainer(sources=[gfn.Hindsight(zero), gfn.FocusInHindsight()]),
         ValueError,
@@ -295,8 +338,16 @@ SETTINGS = [
     (lambda: trainer(exploration=0.1), TypeError, r"exploration is 0.1: expected Exploration\(...\)"),
     (lambda: trainer(sources=[gfn.Replay(0)]), ValueError, "capacity is 0"),
     (lambda: trainer(sources=[gfn.Replay(share=1.5)]), ValueError, "share"),
-    (lambda: trainer(gfn.Box(), policy=gfn.BoxNet((8,)), sources=[gfn.Replay(distinct=True)]), ValueError, "distinct is true"),
-    (lambda: trainer(sources=[gfn.Replay()], objective=gfn.PolicyGradient()).fit(15), ValueError, "replay and other sources"),
+    (
+        lambda: trainer(gfn.Box(), policy=gfn.BoxNet((8,)), sources=[gfn.Replay(distinct=True)]),
+        ValueError,
+        "distinct is true",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Replay()], objective=gfn.PolicyGradient()).fit(15),
+        ValueError,
+        "replay and other sources",
+    ),
 ]
 
 PAIRS = [
@@ -310,40 +361,96 @@ PAIRS = [
     (lambda: trainer(gfn.Box(), policy=gfn.Uniform()), TypeError, "there is BoxNet"),
     (lambda: trainer(gfn.Line(), policy=gfn.BoxNet()), TypeError, "there is LineNet"),
     (lambda: trainer(gfn.Diffusion(2), policy=gfn.Mlp()), TypeError, "there is DiffusionNet"),
-    (lambda: trainer(gfn.BayesianStructure(3), policy=gfn.EdgeMlp()), TypeError, "EdgeMlp isn't one for acyclic graphs"),
+    (
+        lambda: trainer(gfn.BayesianStructure(3), policy=gfn.EdgeMlp()),
+        TypeError,
+        "EdgeMlp isn't one for acyclic graphs",
+    ),
     (lambda: trainer(policy=gfn.Mlp((0,))), ValueError, r"sizes of at least 1"),
     (lambda: graph_trainer(policy=gfn.GraphNet(embedding=0)), ValueError, "embedding is 0"),
     (lambda: graph_trainer(policy=gfn.GraphNet(closed_walks=0)), ValueError, "closed_walks is 0"),
     (lambda: graph_trainer(policy=gfn.GraphNet(conv="transformer", heads=3)), ValueError, "heads is 3"),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(width=0)), ValueError, "0 wide"),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(heads=3)), ValueError, "heads is 3"),
-    (lambda: trainer(gfn.BayesianStructure(3), policy=gfn.EdgeTransformer(heads=0)), ValueError, "heads is 64 and 0"),
+    (
+        lambda: trainer(gfn.BayesianStructure(3), policy=gfn.EdgeTransformer(heads=0)),
+        ValueError,
+        "heads is 64 and 0",
+    ),
     (lambda: trainer(gfn.Box(), policy=gfn.BoxNet(components=0)), ValueError, "components is 0"),
     (lambda: trainer(gfn.Line(), policy=gfn.LineNet(components=0)), ValueError, "components is 0"),
-    (lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(network={"nope": 3})), ValueError, "network.nope"),
-    (lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(network={"a": object()})), TypeError, "network.* is a object"),
-    (lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(langevin_clip=9.0)), ValueError, "langevin_clip"),
+    (
+        lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(network={"nope": 3})),
+        ValueError,
+        "network.nope",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(network={"a": object()})),
+        TypeError,
+        "network.* is a object",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(langevin_clip=9.0)),
+        ValueError,
+        "langevin_clip",
+    ),
     (lambda: trainer(reward=gfn.RingReward()), TypeError, "RingReward isn't one of vectors"),
-    (lambda: trainer(reward=gfn.HammingReward(["01"])), TypeError, "HammingReward isn't one of the vectors of this"),
+    (
+        lambda: trainer(reward=gfn.HammingReward(["01"])),
+        TypeError,
+        "HammingReward isn't one of the vectors of this",
+    ),
     (lambda: graph_trainer(reward=gfn.MoleculeReward()), TypeError, "aren't molecules"),
     (lambda: graph_trainer(reward=gfn.HyperGridReward()), TypeError, "HyperGridReward isn't one of graphs"),
     (lambda: graph_trainer(gfn.Ring(3), gfn.ColoredGraphReward()).fit(1), ValueError, "undirected graph"),
     (lambda: graph_trainer(gfn.Triangle(2), gfn.MoleculeReward()), TypeError, "aren't molecules"),
     (lambda: trainer(gfn.BayesianStructure(3), gfn.BoxReward()), TypeError, "isn't one of acyclic graphs"),
-    (lambda: trainer(gfn.Box(), gfn.LineReward([(0.0, 1.0)]), gfn.BoxNet()), TypeError, "isn't one of points of the unit box"),
-    (lambda: trainer(gfn.Line(), gfn.BoxReward(), gfn.LineNet()), TypeError, "isn't one of points of the line"),
-    (lambda: trainer(gfn.Diffusion(2), gfn.BoxReward(), gfn.DiffusionNet()), TypeError, "isn't one of points of a diffusion"),
-    (lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0.0] * 3), gfn.DiffusionNet()).fit(1), ValueError, "target's dimension"),
-    (lambda: trainer(gfn.Diffusion(4), gfn.ManyWellTarget(3), gfn.DiffusionNet()), ValueError, "is 3, expected an even"),
-    (lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0.0] * 2, 0.0), gfn.DiffusionNet()), ValueError, "standard deviations"),
+    (
+        lambda: trainer(gfn.Box(), gfn.LineReward([(0.0, 1.0)]), gfn.BoxNet()),
+        TypeError,
+        "isn't one of points of the unit box",
+    ),
+    (
+        lambda: trainer(gfn.Line(), gfn.BoxReward(), gfn.LineNet()),
+        TypeError,
+        "isn't one of points of the line",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), gfn.BoxReward(), gfn.DiffusionNet()),
+        TypeError,
+        "isn't one of points of a diffusion",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0.0] * 3), gfn.DiffusionNet()).fit(1),
+        ValueError,
+        "target's dimension",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(4), gfn.ManyWellTarget(3), gfn.DiffusionNet()),
+        ValueError,
+        "is 3, expected an even",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0.0] * 2, 0.0), gfn.DiffusionNet()),
+        ValueError,
+        "standard deviations",
+    ),
     (lambda: graph_trainer(gfn.Ring(3), gfn.RingReward(ring=-1.0)), ValueError, "-1 for what is sought"),
     (lambda: graph_trainer(gfn.Ring(3), gfn.RingReward(floor=0.0)), ValueError, "0 for the rest"),
-    (lambda: graph_trainer(gfn.Molecules(3), gfn.MoleculeReward(beta=1e308)).fit(1), FloatingPointError, "inf"),
+    (
+        lambda: graph_trainer(gfn.Molecules(3), gfn.MoleculeReward(beta=1e308)).fit(1),
+        FloatingPointError,
+        "inf",
+    ),
     (lambda: trainer(reward=gfn.HyperGridReward(preset="k1")), ValueError, "preset is k1"),
     (lambda: trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["01"])), ValueError, "expected .4."),
     (lambda: trainer(gfn.BitSequence(1, 4), gfn.HammingReward([])), ValueError, "at least one mode"),
     (lambda: trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["01a1"])), ValueError, "modes is 01a1"),
-    (lambda: trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["0101"], 0.0)), ValueError, "temperature is 0"),
+    (
+        lambda: trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["0101"], 0.0)),
+        ValueError,
+        "temperature is 0",
+    ),
     (lambda: trainer(gfn.DiscreteEbm(3), gfn.IsingReward(np.zeros((2, 2)))), ValueError, "coupling"),
     (lambda: gfn.IsingReward(np.zeros(9)), ValueError, r"couplings has shape \(9,\)"),
     (lambda: gfn.IsingReward(np.full((3, 3), NAN)), ValueError, "couplings .*finite"),
@@ -351,23 +458,67 @@ PAIRS = [
     (lambda: trainer(gfn.SetAddition(4, 2), gfn.WeightReward(1.0, [1.0])), ValueError, "one weight per item"),
     (lambda: trainer(gfn.SetAddition(4, 2), gfn.WeightReward(-1.0, [1.0] * 4)), ValueError, "base is -1"),
     (lambda: trainer(gfn.SetAddition(4, 2), gfn.WeightReward(1.0, [-5.0] * 4)), ValueError, "weight is -5"),
-    (lambda: trainer(gfn.PhyloTree(3), gfn.ParsimonyReward(["A", "C"], 1.0)), ValueError, "one sequence per species"),
-    (lambda: trainer(gfn.PhyloTree(3), gfn.ParsimonyReward(["A", "C", "GG"], 1.0)), ValueError, "all of one length"),
-    (lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AC", "/nowhere")), FileNotFoundError, "/nowhere"),
-    (lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AC", __file__)), ValueError, "line 1: .*expected a line"),
-    (lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AA", __file__)), ValueError, "distinct characters"),
+    (
+        lambda: trainer(gfn.PhyloTree(3), gfn.ParsimonyReward(["A", "C"], 1.0)),
+        ValueError,
+        "one sequence per species",
+    ),
+    (
+        lambda: trainer(gfn.PhyloTree(3), gfn.ParsimonyReward(["A", "C", "GG"], 1.0)),
+        ValueError,
+        "all of one length",
+    ),
+    (
+        lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AC", "/nowhere")),
+        FileNotFoundError,
+        "/nowhere",
+    ),
+    (
+        lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AC", __file__)),
+        ValueError,
+        "line 1: .*expected a line",
+    ),
+    (
+        lambda: trainer(gfn.TokenSequence(2, 2), gfn.TableReward("AA", __file__)),
+        ValueError,
+        "distinct characters",
+    ),
     (lambda: gfn.ToyReward([1.0] * 5), ValueError, "5 numbers: expected 6"),
-    (lambda: trainer(gfn.ToyDag(), gfn.ToyReward([0.0] * 6)), ValueError, "is 0, expected a finite number above 0"),
-    (lambda: gfn.StructureReward(np.zeros(3)), ValueError, r"shape \(3,\): expected \[observations, variables\]"),
+    (
+        lambda: trainer(gfn.ToyDag(), gfn.ToyReward([0.0] * 6)),
+        ValueError,
+        "is 0, expected a finite number above 0",
+    ),
+    (
+        lambda: gfn.StructureReward(np.zeros(3)),
+        ValueError,
+        r"shape \(3,\): expected \[observations, variables\]",
+    ),
     (lambda: gfn.StructureReward(np.full((9, 3), NAN)), ValueError, "data has a number that isn't finite"),
     (lambda: gfn.StructureReward([["a", "b"]]), TypeError, "data has something that isn't a number"),
     (lambda: gfn.StructureReward(np.zeros((9, 3)), "aic"), ValueError, "score is 'aic'"),
-    (lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((0, 3)))), ValueError, "at least one row"),
-    (lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((1, 3)))), ValueError, "number of observations is 1"),
-    (lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((9, 4)))).fit(1), ValueError, "a column for each node"),
+    (
+        lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((0, 3)))),
+        ValueError,
+        "at least one row",
+    ),
+    (
+        lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((1, 3)))),
+        ValueError,
+        "number of observations is 1",
+    ),
+    (
+        lambda: trainer(gfn.BayesianStructure(3), gfn.StructureReward(np.zeros((9, 4)))).fit(1),
+        ValueError,
+        "a column for each node",
+    ),
     (lambda: trainer(gfn.Box(), gfn.BoxReward(r0=0.0), gfn.BoxNet()), ValueError, "R0 > 0"),
     (lambda: trainer(gfn.Line(), gfn.LineReward([]), gfn.LineNet()), ValueError, "at least one"),
-    (lambda: trainer(gfn.Line(), gfn.LineReward([(0.0, 0.0)]), gfn.LineNet()), ValueError, "standard deviation 0"),
+    (
+        lambda: trainer(gfn.Line(), gfn.LineReward([(0.0, 0.0)]), gfn.LineNet()),
+        ValueError,
+        "standard deviation 0",
+    ),
     (lambda: trainer(objective=gfn.SubTrajectoryBalance(lambda_=0.0)), ValueError, "lambda is 0"),
     (lambda: trainer(objective=gfn.SubTrajectoryBalance(lambda_=1.5)), ValueError, "lambda is 1.5"),
     (lambda: trainer(objective=gfn.PolicyGradient(gae_lambda=2.0)), ValueError, "lambda is 2"),
@@ -375,11 +526,27 @@ PAIRS = [
     (lambda: trainer(objective=gfn.ProximalPolicy(epochs=0)).fit(1), ValueError, "epochs is 0"),
     (lambda: trainer(objective=gfn.DetailedBalance(True)).fit(1), ValueError, "partial states"),
     (lambda: trainer(objective=gfn.ModifiedDetailedBalance()).fit(1), ValueError, "partial states"),
-    (lambda: trainer(gfn.PhyloTree(4), objective=gfn.ModifiedDetailedBalance()).fit(1), ValueError, "every state to be terminating"),
-    (lambda: graph_trainer(objective=gfn.TrajectoryBalance("maximum_entropy")).fit(1), ValueError, "backward policy that is learned"),
-    (lambda: trainer(gfn.Box(), policy=gfn.BoxNet((8,)), objective=gfn.FlowMatching()).fit(1), ValueError, "finite number of actions"),
+    (
+        lambda: trainer(gfn.PhyloTree(4), objective=gfn.ModifiedDetailedBalance()).fit(1),
+        ValueError,
+        "every state to be terminating",
+    ),
+    (
+        lambda: graph_trainer(objective=gfn.TrajectoryBalance("maximum_entropy")).fit(1),
+        ValueError,
+        "backward policy that is learned",
+    ),
+    (
+        lambda: trainer(gfn.Box(), policy=gfn.BoxNet((8,)), objective=gfn.FlowMatching()).fit(1),
+        ValueError,
+        "finite number of actions",
+    ),
     (lambda: trainer(policy=gfn.Uniform()).fit(1), ValueError, "log Z estimator"),
-    (lambda: trainer(policy=gfn.Uniform(), objective=gfn.DetailedBalance()).fit(1), ValueError, "state-flow estimator"),
+    (
+        lambda: trainer(policy=gfn.Uniform(), objective=gfn.DetailedBalance()).fit(1),
+        ValueError,
+        "state-flow estimator",
+    ),
 ]
 
 

@@ -1,4 +1,5 @@
-"""Panics and other failures of the library must not end the process, or raise an exception that `except Exception` doesn't catch."""
+"""Panics and other failures of the library must not end the process, or raise an exception that `except
+Exception` doesn't catch."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -23,10 +24,14 @@ def test_parameters_of_another_form_are_named(change, message):
         parameter.data = change(parameter.data)
     for use in (lambda: it.fit(2), lambda: it.sample(1), it.exact, it.loss):
         refused(use, ValueError, message)
-    assert gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1).steps_done == 1
+    assert (
+        gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1).steps_done == 1
+    )
 
 
-@pytest.mark.parametrize("change", [torch.Tensor.double, torch.Tensor.half, torch.Tensor.long, torch.Tensor.bool])
+@pytest.mark.parametrize(
+    "change", [torch.Tensor.double, torch.Tensor.half, torch.Tensor.long, torch.Tensor.bool]
+)
 def test_a_module_of_another_kind_is_named(change):
     class Other(Messages):
         def forward(self, batch):
@@ -40,7 +45,11 @@ def test_a_module_of_another_kind_is_named(change):
 def test_data_of_another_number_of_variables_is_refused():
     for columns in (3, 5):
         with pytest.raises(ValueError, match="a column for each node"):
-            gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.random.default_rng(0).normal(size=(10, columns))), gfn.Mlp((8,)))
+            gfn.Trainer(
+                gfn.BayesianStructure(4),
+                gfn.StructureReward(np.random.default_rng(0).normal(size=(10, columns))),
+                gfn.Mlp((8,)),
+            )
 
 
 @pytest.mark.parametrize(

@@ -27,11 +27,15 @@ def loaded(path, monkeypatch):
 def backend(monkeypatch):
     """Returns the build backend, with a stand-in for maturin."""
     fake = types.ModuleType("maturin")
-    for name in "build_sdist get_requires_for_build_sdist get_requires_for_build_wheel prepare_metadata_for_build_wheel".split():
+    for (
+        name
+    ) in ("build_sdist get_requires_for_build_sdist get_requires_for_build_wheel "
+        "prepare_metadata_for_build_wheel").split():
         setattr(fake, name, None)
     monkeypatch.setitem(sys.modules, "maturin", fake)
     for name in ("LIBTORCH", "LIBTORCH_BYPASS_VERSION_CHECK", "CXXFLAGS", "CC_SHELL_ESCAPED_FLAGS"):
-        # The variable is set before it is deleted, so that monkeypatch restores it after the test in any case.
+        # The variable is set before it is deleted, so that monkeypatch restores it after the test in any
+        # case.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return loaded(ROOT / "python" / "build_backend.py", monkeypatch)
@@ -43,7 +47,9 @@ def installed(backend, version, folder, monkeypatch):
     monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: str(folder))
     if version:
         (folder / "torch").mkdir()
-        (folder / "torch" / "version.py").write_text(f"__all__ = ['__version__']\n__version__ = '{version}'\n")
+        (folder / "torch" / "version.py").write_text(
+            f"__all__ = ['__version__']\n__version__ = '{version}'\n"
+        )
 
 
 @pytest.mark.parametrize("version", ["2.13.0", "2.13.1+cu130", "2.14.0", "2.14.1+cpu"])
@@ -57,7 +63,9 @@ def test_a_torch_that_fits_is_found_and_torch_sys_told_of_it(version, backend, t
     assert backend.NEWER.is_file()
 
 
-@pytest.mark.parametrize("version", ["", "2.11.0", "2.12.1", "2.15.0+cpu", "2.13.0a0+git12", "2.14.0.dev20260101", "12.13.0"])
+@pytest.mark.parametrize(
+    "version", ["", "2.11.0", "2.12.1", "2.15.0+cpu", "2.13.0a0+git12", "2.14.0.dev20260101", "12.13.0"]
+)
 def test_a_torch_that_does_not_fit_is_an_error_that_says_which_do(version, backend, tmp_path, monkeypatch):
     installed(backend, version, tmp_path, monkeypatch)
     with pytest.raises(RuntimeError, match=re.escape(version or "no torch") + ".*pip install") as error:
@@ -84,13 +92,25 @@ def test_the_torch_of_these_tests_is_one_of_those_that_fit_and_the_package_asks_
     assert f'"torch>={backend.MINORS[0]},<2.{last + 1}"' in project
 
 
-@pytest.mark.parametrize(("symbols", "platform"), [({"GLIBC": (2, 28)}, "manylinux_2_28_x86_64"), ({"GLIBC": (2, 34), "GLIBCXX": (3, 4, 22)}, "linux_x86_64")])
+@pytest.mark.parametrize(
+    ("symbols", "platform"),
+    [
+        ({"GLIBC": (2, 28)}, "manylinux_2_28_x86_64"),
+        ({"GLIBC": (2, 34), "GLIBCXX": (3, 4, 22)}, "linux_x86_64"),
+    ],
+)
 def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp_path, monkeypatch):
     wheels = loaded(ROOT / "scripts" / "build_wheels.py", monkeypatch)
     monkeypatch.setattr(wheels, "newest_symbols", lambda wheel: symbols)
     old = tmp_path / "gfn_rs-0.1.0-cp311-cp311-linux_x86_64.whl"
-    metadata = "Name: gfn-rs\nVersion: 0.1.0\nRequires-Dist: torch>=2.13,<2.15\nRequires-Dist: numpy>=1.26\nRequires-Dist: torch_geometric>=2.5 ; extra == 'networks'\n"
-    files = {"gfn_rs/__init__.py": "1", "gfn_rs-0.1.0.dist-info/METADATA": metadata, "gfn_rs-0.1.0.dist-info/WHEEL": "Tag: cp311-cp311-linux_x86_64\n", "gfn_rs-0.1.0.dist-info/RECORD": "old"}
+    metadata = ("Name: gfn-rs\nVersion: 0.1.0\nRequires-Dist: torch>=2.13,<2.15\nRequires-Dist: "
+        "numpy>=1.26\nRequires-Dist: torch_geometric>=2.5 ; extra == 'networks'\n")
+    files = {
+        "gfn_rs/__init__.py": "1",
+        "gfn_rs-0.1.0.dist-info/METADATA": metadata,
+        "gfn_rs-0.1.0.dist-info/WHEEL": "Tag: cp311-cp311-linux_x86_64\n",
+        "gfn_rs-0.1.0.dist-info/RECORD": "old",
+    }
     with zipfile.ZipFile(old, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -100,7 +120,9 @@ def test_a_wheel_is_named_after_its_torch_and_asks_for_it(symbols, platform, tmp
     with zipfile.ZipFile(new) as archive:
         info = "gfn_rs-0.1.0+torch214.dist-info/"
         said = archive.read(info + "METADATA").decode()
-        assert said == metadata.replace("Version: 0.1.0", "Version: 0.1.0+torch214").replace("torch>=2.13,<2.15", "torch==2.14.*")
+        assert said == metadata.replace("Version: 0.1.0", "Version: 0.1.0+torch214").replace(
+            "torch>=2.13,<2.15", "torch==2.14.*"
+        )
         assert archive.read(info + "WHEEL").decode() == f"Tag: cp311-cp311-{platform}\n"
         record = dict(line.split(",", 1) for line in archive.read(info + "RECORD").decode().splitlines())
         assert set(record) == set(archive.namelist())

@@ -24,7 +24,14 @@ ENVS = [
     gfn.ToyDag(),
     gfn.VectorEnv(2, 3, [(0, 0, 1), (0, 1, 2), (1, 0, 2)]),
 ]
-SMALL = [gfn.Ring(3), gfn.GraphBuilding(4, attached=True), gfn.GraphEnv([gfn.AddEdge()], 4, start=4), gfn.BayesianStructure(3), gfn.HyperGrid(2, 4), gfn.ToyDag()]
+SMALL = [
+    gfn.Ring(3),
+    gfn.GraphBuilding(4, attached=True),
+    gfn.GraphEnv([gfn.AddEdge()], 4, start=4),
+    gfn.BayesianStructure(3),
+    gfn.HyperGrid(2, 4),
+    gfn.ToyDag(),
+]
 
 
 def named(env):
@@ -101,7 +108,9 @@ def replaced_joined(states, others):
 
 @pytest.mark.parametrize("env", SMALL, ids=named)
 def test_the_states_that_walking_finds_are_all(env):
-    exact = gfn.Trainer(env, lambda states: np.zeros(len(states)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2).exact()
+    exact = gfn.Trainer(
+        env, lambda states: np.zeros(len(states)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2
+    ).exact()
     found = listed(env)
     assert sorted(env.keys(found)) == sorted(env.keys(exact.states))
 
@@ -109,7 +118,13 @@ def test_the_states_that_walking_finds_are_all(env):
 def test_automorphisms_are_counted():
     env = gfn.GraphBuilding(5)
     graphs = gfn.Graphs.from_networkx([graph for graph in nx.graph_atlas_g() if 1 <= len(graph) <= 5])
-    counted = [sum(nx.is_isomorphic(g, g) and all(g.has_edge(p[a], p[b]) for a, b in g.edges) for p in itertools.permutations(range(len(g)))) for g in graphs.networkx()]
+    counted = [
+        sum(
+            nx.is_isomorphic(g, g) and all(g.has_edge(p[a], p[b]) for a, b in g.edges)
+            for p in itertools.permutations(range(len(g)))
+        )
+        for g in graphs.networkx()
+    ]
     assert np.allclose(env.log_automorphisms(graphs), np.log(counted))
     # Labelled graphs have no automorphisms that count.
     assert (gfn.Ring(4, directed=False).log_automorphisms(gfn.Ring(4, directed=False).initial(2)) == 0).all()
@@ -128,7 +143,9 @@ def test_moves_have_names():
     first, attached, edge, exit_ = env.move_types
     moves = env.moves(env.initial(1))
     # The first node comes without an edge, and may have any class.
-    assert [name for name in moves.describe() if name.startswith(first)] == [f"{first}(0, 0, {k})" for k in range(3)] and exit_ == "exit"
+    assert [name for name in moves.describe() if name.startswith(first)] == [
+        f"{first}(0, 0, {k})" for k in range(3)
+    ] and exit_ == "exit"
     grown = env.step(env.initial(1), [moves[0].slot[0]]).states
     after = env.moves(grown)
     more = after[after.kind == env.move_types.index(attached)]
@@ -142,8 +159,17 @@ def test_moves_have_names():
 def test_moves_are_chosen_from_as_arrays_are():
     env = gfn.HyperGrid(2, 4)
     moves = env.moves(env.initial(3))
-    assert len(moves) == 9 and moves[2] == moves[[2]] and moves[-1] == moves[8:] and moves[moves.is_exit].slot.tolist() == [2, 2, 2]
-    assert moves.of(1).state.tolist() == [1, 1, 1] and moves != moves[:3] and "9 moves of 3 states" in repr(moves)
+    assert (
+        len(moves) == 9
+        and moves[2] == moves[[2]]
+        and moves[-1] == moves[8:]
+        and moves[moves.is_exit].slot.tolist() == [2, 2, 2]
+    )
+    assert (
+        moves.of(1).state.tolist() == [1, 1, 1]
+        and moves != moves[:3]
+        and "9 moves of 3 states" in repr(moves)
+    )
     drawn = np.array([moves.draw(np.random.default_rng(seed)).slot for seed in range(600)])
     # Each of three moves has frequency 1/3, within five standard deviations.
     for slot in range(3):
@@ -186,7 +212,11 @@ REFUSED = [
     (lambda: ring.moves(None), TypeError, "expected Graphs"),
     (lambda: ring.moves(grid.initial(2)), TypeError, "expected Graphs"),
     (lambda: ring.moves(gfn.Graphs.from_graph6(["A_"])), ValueError, "schema"),
-    (lambda: gfn.GraphBuilding(3).moves(gfn.GraphBuilding(5).initial(1) + gfn.Graphs.from_graph6(["D??"])), ValueError, "at most 3"),
+    (
+        lambda: gfn.GraphBuilding(3).moves(gfn.GraphBuilding(5).initial(1) + gfn.Graphs.from_graph6(["D??"])),
+        ValueError,
+        "at most 3",
+    ),
     (lambda: ring.moves(ring.initial(1), backward=1), TypeError, "True or False"),
     (lambda: ring.moves(ring.initial(1), backward=None), TypeError, "True or False"),
     (lambda: ring.masks(ring.initial(1), backward="no"), TypeError, "True or False"),
@@ -210,9 +240,17 @@ REFUSED = [
     (lambda: ring.step(ring.initial(2), [[0], [1]]), ValueError, "one move for each"),
     (lambda: ring.step(ring.initial(2), ring.moves(ring.initial(2))), ValueError, "in order"),
     (lambda: ring.step(ring.initial(2), ring.moves(ring.initial(2))[[14, 1]]), ValueError, "in order"),
-    (lambda: ring.backward_step(ring.initial(1), ring.moves(ring.initial(1))[:1]), ValueError, "backward=True"),
+    (
+        lambda: ring.backward_step(ring.initial(1), ring.moves(ring.initial(1))[:1]),
+        ValueError,
+        "backward=True",
+    ),
     (lambda: ring.backward_step(ring.initial(1), [0]), ValueError, "is not legal"),
-    (lambda: ring.step(ring.initial(1), ring.moves(ring.initial(1), backward=True)), ValueError, "backward=False"),
+    (
+        lambda: ring.step(ring.initial(1), ring.moves(ring.initial(1), backward=True)),
+        ValueError,
+        "backward=False",
+    ),
     (lambda: grid.step([[3, 0]], [0]), ValueError, "is not legal"),
     (lambda: grid.backward_step([[0, 1]], [0]), ValueError, "is not legal"),
     (lambda: ring.moves(ring.initial(1))[99], IndexError, "out of bounds"),
@@ -227,7 +265,11 @@ REFUSED = [
     (lambda: gfn.Box().initial(1), ValueError, "Sampler"),
     (lambda: gfn.Line().moves(np.zeros((1, 2))), ValueError, "Sampler"),
     (lambda: gfn.Diffusion(2).step(np.zeros((1, 2)), [0]), ValueError, "Sampler"),
-    (lambda: gfn.BayesianStructure(3).moves(np.ones((1, 3, 3), dtype=bool)), ValueError, "two different nodes"),
+    (
+        lambda: gfn.BayesianStructure(3).moves(np.ones((1, 3, 3), dtype=bool)),
+        ValueError,
+        "two different nodes",
+    ),
     (lambda: gfn.BayesianStructure(3).moves(np.zeros((1, 2, 2), dtype=bool)), ValueError, "shape"),
     (lambda: gfn.Molecules(3).moves(["not a molecule"]), ValueError, "not a molecule"),
     (lambda: gfn.Molecules(3).moves(["CCCCCC"]), ValueError, "at most 3"),
@@ -262,7 +304,9 @@ def test_what_rules_raise_is_raised_by_whoever_asked():
                 if not fails:
                     wrong.append("another's error")
 
-    threads = [threading.Thread(target=ask, args=pair) for pair in [(empty, False), (one, True), (empty, False)]]
+    threads = [
+        threading.Thread(target=ask, args=pair) for pair in [(empty, False), (one, True), (empty, False)]
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -49,7 +49,9 @@ def test_samples_are_judged_whoever_drew_them():
 
 def test_molecules_are_judged_as_smiles():
     env = gfn.Molecules(2, elements=["C", "O"], charges=False)
-    judged = gfn.judge(env, gfn.MoleculeReward("constant"), ["C", "O", "CO", "C=O", "CC", "C=C", "C#C", "OO"] * 50)
+    judged = gfn.judge(
+        env, gfn.MoleculeReward("constant"), ["C", "O", "CO", "C=O", "CC", "C=C", "C#C", "OO"] * 50
+    )
     assert judged.objects == 9 and judged.missing_states.smiles == ["O=O"]
 
 

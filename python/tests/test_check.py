@@ -24,7 +24,8 @@ def test_sound_environments_pass(env, states):
     seen = env.check(walks=200)
     assert seen.visited > 3
     if states is not None:
-        # Backward moves reach all states below the visited ones, which are all states of such a small environment.
+        # Backward moves reach all states below the visited ones, which are all states of such a small
+        # environment.
         assert seen.states == states
 
 
@@ -32,7 +33,9 @@ class SecondNeedsFirst(gfn.GraphRules):
     """Rules that allow the edge between nodes 1 and 2 only after the edge between nodes 0 and 1."""
 
     def restrict(self, graphs, moves):
-        first = np.array([[0, 1] in graph.edges.tolist() for graph in (graphs[k] for k in range(len(graphs)))])
+        first = np.array(
+            [[0, 1] in graph.edges.tolist() for graph in (graphs[k] for k in range(len(graphs)))]
+        )
         is_second = (moves.a == 1) & (moves.b == 2) & (moves.kind == moves.types.index("add_edge"))
         return ~is_second | first[moves.graph]
 
@@ -67,7 +70,13 @@ def test_what_cannot_be_checked_is_said():
     for env in (gfn.Box(), gfn.Line(), gfn.Diffusion(2)):
         with pytest.raises(ValueError, match="points"):
             env.check()
-    for walks, error in ((0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError), (2**70, ValueError)):
+    for walks, error in (
+        (0, ValueError),
+        (-1, ValueError),
+        (1.5, TypeError),
+        (True, TypeError),
+        (2**70, ValueError),
+    ):
         with pytest.raises(error, match="walks is"):
             gfn.Ring(3).check(walks)
     for seed, error in (("a", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)):

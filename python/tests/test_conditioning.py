@@ -21,7 +21,9 @@ def second(points):
 
 def learner(conditions=TWO, reward=(first, second), policy=gfn.Mlp((64, 64)), **changes):
     settings = dict(batch=64, adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 1500)))
-    return gfn.Trainer(gfn.HyperGrid(2, 3), list(reward), policy, conditions=conditions, **{**settings, **changes})
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 3), list(reward), policy, conditions=conditions, **{**settings, **changes}
+    )
 
 
 def test_one_policy_learns_all_temperatures_and_preferences():
@@ -33,20 +35,29 @@ def test_one_policy_learns_all_temperatures_and_preferences():
     for each in asked:
         exact = it.exact(condition=TWO.encode([each])[0])
         x, y = exact.states[:, 0], exact.states[:, 1]
-        expected = each.beta * np.log(each.preferences[0] * np.exp(0.7 * x) + each.preferences[1] * np.exp(0.7 * y))
+        expected = each.beta * np.log(
+            each.preferences[0] * np.exp(0.7 * x) + each.preferences[1] * np.exp(0.7 * y)
+        )
         assert exact.log_rewards == pytest.approx(expected)
         assert exact.tv < 0.06 < before, (each, exact.tv, before)
 
 
 def test_vectors_are_those_of_conditions():
-    marked = gfn.Conditioning(2, gfn.LogUniformTemperature(1, 64, bins=5), gfn.OneOf([[1, 3], [1, 0]], bins=4), gfn.Focus(gfn.Dirichlet(bins=3)))
+    marked = gfn.Conditioning(
+        2,
+        gfn.LogUniformTemperature(1, 64, bins=5),
+        gfn.OneOf([[1, 3], [1, 0]], bins=4),
+        gfn.Focus(gfn.Dirichlet(bins=3)),
+    )
     assert (TWO.width, marked.width) == (3, 5 + 2 * 4 + 2 * 3)
     for of in (TWO, marked):
         drawn = of.draw(20, seed=3)
         assert drawn.shape == (20, of.width) and drawn.dtype == torch.float64
         assert torch.equal(drawn, of.draw(20, seed=3)) and not torch.equal(drawn, of.draw(20, seed=4))
         assert torch.allclose(of.encode(of.decode(drawn)), drawn)
-        assert pickle.loads(pickle.dumps(of)) == of and torch.equal(pickle.loads(pickle.dumps(of)).draw(5), of.draw(5))
+        assert pickle.loads(pickle.dumps(of)) == of and torch.equal(
+            pickle.loads(pickle.dumps(of)).draw(5), of.draw(5)
+        )
     told = marked.decode(marked.draw(200))
     assert {tuple(each.preferences) for each in told} == {(0.25, 0.75), (1.0, 0.0)}
     assert all(1 <= each.beta <= 64 and np.hypot(*each.focus) == pytest.approx(1) for each in told)
@@ -57,7 +68,11 @@ def test_vectors_are_those_of_conditions():
 
 @pytest.mark.parametrize(
     "temperature, mean",
-    [(gfn.UniformTemperature(1, 3), 2.0), (gfn.LogUniformTemperature(1, 8), 7 / np.log(8)), (gfn.GammaTemperature(2.0, 0.5, 50.0), 1.0)],
+    [
+        (gfn.UniformTemperature(1, 3), 2.0),
+        (gfn.LogUniformTemperature(1, 8), 7 / np.log(8)),
+        (gfn.GammaTemperature(2.0, 0.5, 50.0), 1.0),
+    ],
 )
 def test_betas_are_of_their_distributions(temperature, mean):
     beta = gfn.Conditioning(1, temperature).draw(20_000)[:, 0]
@@ -91,7 +106,8 @@ def test_a_focus_in_hindsight_is_replayed():
     ).fit(5)
     again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
-    # The focus is the object's own direction, so that the reward is never that outside of the cone: losses are smaller.
+    # The focus is the object's own direction, so that the reward is never that outside of the cone: losses
+    # are smaller.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
 
 
@@ -106,8 +122,16 @@ def test_a_run_goes_on_bit_for_bit(tmp_path):
     "env, rewards, policy",
     [
         (gfn.GraphBuilding(3), [lambda g: g.n_edges, lambda g: g.n_nodes], gfn.GraphNet(embedding=8)),
-        (gfn.BayesianStructure(3), [lambda d: d.sum(axis=(1, 2)), lambda d: -d.sum(axis=(1, 2))], gfn.Mlp((8,))),
-        (gfn.DiscreteEbm(3), [gfn.IsingReward(np.ones((3, 3)) - np.eye(3)), lambda s: s[:, 0]], gfn.Mlp((8,))),
+        (
+            gfn.BayesianStructure(3),
+            [lambda d: d.sum(axis=(1, 2)), lambda d: -d.sum(axis=(1, 2))],
+            gfn.Mlp((8,)),
+        ),
+        (
+            gfn.DiscreteEbm(3),
+            [gfn.IsingReward(np.ones((3, 3)) - np.eye(3)), lambda s: s[:, 0]],
+            gfn.Mlp((8,)),
+        ),
         (gfn.Molecules(2), [gfn.MoleculeReward("rings"), gfn.MoleculeReward()], gfn.GraphNet(embedding=8)),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, gfn.Environment) else "",
@@ -117,16 +141,27 @@ def test_each_kind_of_states_has_them(env, rewards, policy):
     assert len(it.sample(5, conditions=TWO.draw(5))) == 5
 
 
-@pytest.mark.parametrize("policy", [gfn.Mlp((16,), logit_scale=(8,)), gfn.GraphNet(embedding=8, logit_scale=(8,)), gfn.EdgeMlp((8,), logit_scale=(8,))])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        gfn.Mlp((16,), logit_scale=(8,)),
+        gfn.GraphNet(embedding=8, logit_scale=(8,)),
+        gfn.EdgeMlp((8,), logit_scale=(8,)),
+    ],
+)
 def test_logits_are_scaled_by_the_condition(policy):
     graphs = not isinstance(policy, gfn.Mlp)
     env = gfn.Ring(3) if graphs else gfn.HyperGrid(2, 3)
     reward = (lambda g: 1.0 * g.n_edges) if graphs else first
-    it = gfn.Trainer(env, reward, policy, conditions=gfn.Conditioning(temperature=gfn.UniformTemperature(0.5, 2)), batch=8)
+    it = gfn.Trainer(
+        env, reward, policy, conditions=gfn.Conditioning(temperature=gfn.UniformTemperature(0.5, 2)), batch=8
+    )
     scale = {name: tensor.clone() for name, tensor in it.named_parameters() if "logit_scale" in name}
     assert scale
     it.fit(3)
-    assert any(not torch.equal(scale[name], tensor) for name, tensor in it.named_parameters() if name in scale)
+    assert any(
+        not torch.equal(scale[name], tensor) for name, tensor in it.named_parameters() if name in scale
+    )
 
 
 WRONG = [
@@ -134,17 +169,41 @@ WRONG = [
     (lambda: gfn.Conditioning("two"), TypeError, "n_rewards is 'two'"),
     (lambda: gfn.Conditioning(1, "hot"), TypeError, "temperature is 'hot'"),
     (lambda: gfn.Conditioning(1, -1.0), ValueError, "distribution of the temperature"),
-    (lambda: gfn.Conditioning(1, gfn.UniformTemperature(2, 2)), ValueError, "distribution of the temperature"),
-    (lambda: gfn.Conditioning(1, gfn.LogUniformTemperature(0, 2)), ValueError, "distribution of the temperature"),
+    (
+        lambda: gfn.Conditioning(1, gfn.UniformTemperature(2, 2)),
+        ValueError,
+        "distribution of the temperature",
+    ),
+    (
+        lambda: gfn.Conditioning(1, gfn.LogUniformTemperature(0, 2)),
+        ValueError,
+        "distribution of the temperature",
+    ),
     (lambda: gfn.UniformTemperature(1, INF), ValueError, "most is inf"),
-    (lambda: gfn.Conditioning(1, gfn.GammaTemperature(-1, 1, 2)), ValueError, "distribution of the temperature"),
-    (lambda: gfn.Conditioning(1, gfn.UniformTemperature(1, 2, bins=1)), ValueError, "thermometer's marks is 1"),
+    (
+        lambda: gfn.Conditioning(1, gfn.GammaTemperature(-1, 1, 2)),
+        ValueError,
+        "distribution of the temperature",
+    ),
+    (
+        lambda: gfn.Conditioning(1, gfn.UniformTemperature(1, 2, bins=1)),
+        ValueError,
+        "thermometer's marks is 1",
+    ),
     (lambda: gfn.Conditioning(2, preferences=[1.0]), ValueError, "preferences or directions"),
     (lambda: gfn.Conditioning(2, preferences=[0, 0]), ValueError, "preferences or directions"),
     (lambda: gfn.Conditioning(2, preferences=gfn.Dirichlet(0.0)), ValueError, "preferences or directions"),
     (lambda: gfn.Conditioning(2, preferences=gfn.OneOf([])), ValueError, "preferences or directions"),
-    (lambda: gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet(), cosine=1.0)), ValueError, "cosine of a focus is 1"),
-    (lambda: gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet(), limit=0.0)), ValueError, "factor on a focus' surface is 0"),
+    (
+        lambda: gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet(), cosine=1.0)),
+        ValueError,
+        "cosine of a focus is 1",
+    ),
+    (
+        lambda: gfn.Conditioning(2, focus=gfn.Focus(gfn.Dirichlet(), limit=0.0)),
+        ValueError,
+        "factor on a focus' surface is 0",
+    ),
     (lambda: gfn.Focus(gfn.Dirichlet(), outside=NAN), ValueError, "outside is nan"),
     (lambda: gfn.Conditioning(2, focus=[1, 1]), TypeError, r"focus is \[1, 1\]"),
     (lambda: TWO.draw(-1), ValueError, "n is -1"),
@@ -154,20 +213,48 @@ WRONG = [
     (lambda: TWO.encode([(1.0, [1.0, 1.0])]), TypeError, "expected Condition"),
     (lambda: TWO.decode([[1.0, 0.5]]), ValueError, "condition vectors has shape"),
     (lambda: TWO.decode([[9.0, 0.5, 0.5]]), ValueError, "a condition vector is one with 9"),
-    (lambda: learner().sample(1, conditions=[[9.0, 0.5, 0.5]]), ValueError, "a condition vector is one with 9"),
+    (
+        lambda: learner().sample(1, conditions=[[9.0, 0.5, 0.5]]),
+        ValueError,
+        "a condition vector is one with 9",
+    ),
     (lambda: learner().exact(condition=[1.0, 0.9, 0.9]), ValueError, "a condition vector is one with 0.9"),
-    (lambda: learner().evaluate(5, condition=[9.0, 0.5, 0.5]), ValueError, "a condition vector is one with 9"),
-    (lambda: learner().evaluate_on([[0, 0]], condition=[9.0, 0.5, 0.5]), ValueError, "a condition vector is one with 9"),
-    (lambda: learner(sources=[gfn.Data([[0, 0]], conditions=[[9.0, 0.5, 0.5]])]), ValueError, "a condition vector is one with 9"),
+    (
+        lambda: learner().evaluate(5, condition=[9.0, 0.5, 0.5]),
+        ValueError,
+        "a condition vector is one with 9",
+    ),
+    (
+        lambda: learner().evaluate_on([[0, 0]], condition=[9.0, 0.5, 0.5]),
+        ValueError,
+        "a condition vector is one with 9",
+    ),
+    (
+        lambda: learner(sources=[gfn.Data([[0, 0]], conditions=[[9.0, 0.5, 0.5]])]),
+        ValueError,
+        "a condition vector is one with 9",
+    ),
     (lambda: learner().sample(1), ValueError, "no conditions"),
     (lambda: learner(reward=(first,)), ValueError, "rewards to be conditioned is 1"),
     (lambda: learner(reward=(first, second, first)), ValueError, "rewards to be conditioned is 3"),
-    (lambda: learner(n_conditions=2), TypeError, "Trainer has no setting `n_conditions`: did you mean `conditions`"),
+    (
+        lambda: learner(n_conditions=2),
+        TypeError,
+        "Trainer has no setting `n_conditions`: did you mean `conditions`",
+    ),
     (lambda: learner(gfn.Conditioning(2)), ValueError, "nothing varies"),
     (lambda: learner(gfn.Conditioning), TypeError, "conditions is"),
-    (lambda: learner(policy=gfn.Uniform(), objective=gfn.LogPartitionVariance()).fit(1), ValueError, "condition|parameters"),
+    (
+        lambda: learner(policy=gfn.Uniform(), objective=gfn.LogPartitionVariance()).fit(1),
+        ValueError,
+        "condition|parameters",
+    ),
     (lambda: learner(conditions=None), ValueError, "rewards of a trainer is 2"),
-    (lambda: gfn.Trainer(gfn.HyperGrid(2, 3), first, gfn.Mlp((8,), logit_scale=(8,))), ValueError, "logit_scale"),
+    (
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), first, gfn.Mlp((8,), logit_scale=(8,))),
+        ValueError,
+        "logit_scale",
+    ),
 ]
 
 

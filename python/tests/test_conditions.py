@@ -22,7 +22,13 @@ def trainer(**changes):
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
     )
     settings.update(changes)
-    return gfn.Trainer(gfn.HyperGrid(2, 3), settings.pop("reward", tilted), gfn.Mlp((64, 64)), settings.pop("objective", None), **settings)
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 3),
+        settings.pop("reward", tilted),
+        gfn.Mlp((64, 64)),
+        settings.pop("objective", None),
+        **settings
+    )
 
 
 def test_one_policy_learns_a_family_of_rewards():

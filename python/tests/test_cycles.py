@@ -1,4 +1,5 @@
-"""Objects that refer to a trainer of which they are a part are garbage collected, as any cycle of Python is."""
+"""Objects that refer to a trainer of which they are a part are garbage collected, as any cycle of Python
+is."""
 
 import gc
 import weakref
@@ -93,7 +94,9 @@ def with_sources():
             gfn.Replay(10, after=0),
         ]
     )
-    holder.held = grid(holder.reward, objective=gfn.AugmentedTrajectoryBalance(0.1, novelty=holder.reward), **parts).fit(2)
+    holder.held = grid(
+        holder.reward, objective=gfn.AugmentedTrajectoryBalance(0.1, novelty=holder.reward), **parts
+    ).fit(2)
     return holder
 
 
@@ -189,7 +192,8 @@ def test_a_cycle_is_collected(make):
 
 @pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
 def test_what_is_in_use_is_not(make):
-    """The negative control: if a reference were reported twice, the collector would free an object that is still in use."""
+    """The negative control: if a reference were reported twice, the collector would free an object that is
+    still in use."""
     holder = make()
     held = holder.held
     kind = weakref.ref(holder)
@@ -197,7 +201,9 @@ def test_what_is_in_use_is_not(make):
     for _ in range(3):
         gc.collect()
     assert kind() is not None
-    trainers = [each for each in (held if isinstance(held, list) else [held]) if isinstance(each, gfn.Trainer)]
+    trainers = [
+        each for each in (held if isinstance(held, list) else [held]) if isinstance(each, gfn.Trainer)
+    ]
     for trainer in trainers:
         assert trainer.fit(2).steps_done == 4
     assert len(trainers) == (make is not rules_of_an_environment)

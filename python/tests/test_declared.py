@@ -33,14 +33,16 @@ def test_a_declared_environment_has_the_states_that_its_rules_allow():
     exact = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=16)).exact()
     graphs = exact.states
     degrees = [max((d for _, d in g.degree), default=0) for g in graphs.networkx()]
-    # The number of labelled graphs of four nodes with degrees of at most two: 1 + 6 + 15 (two edges) + 16 (three) + 3
-    # (four).
+    # The number of labelled graphs of four nodes with degrees of at most two: 1 + 6 + 15 (two edges) + 16
+    # (three) + 3 (four).
     assert exact.n_states == 41 and max(degrees) == 2
     ends = np.isfinite(exact.log_rewards)
     assert (ends == (graphs.n_edges != 1)).all()
     counts = np.bincount(graphs.n_edges)
     assert counts.tolist() == [1, 6, 15, 16, 3]
-    assert exact.log_z == pytest.approx(math.log(sum(c * math.exp(k) for k, c in enumerate(counts) if k != 1)))
+    assert exact.log_z == pytest.approx(
+        math.log(sum(c * math.exp(k) for k, c in enumerate(counts) if k != 1))
+    )
 
 
 def test_a_declared_environment_is_learned_exactly():
@@ -60,7 +62,10 @@ def test_a_declared_environment_is_its_twin_of_the_library():
     """The environment equals that of the ring without rules: the runs are equal bit for bit."""
     own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=3, labelled=True)
     runs = [
-        gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7).fit(10).history["loss"].tolist()
+        gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7)
+        .fit(10)
+        .history["loss"]
+        .tolist()
         for env in (gfn.Ring(3), own)
     ]
     assert runs[0] == runs[1]
@@ -69,14 +74,21 @@ def test_a_declared_environment_is_its_twin_of_the_library():
 def test_types_of_actions_and_scaffolds():
     start = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False)
     env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, start=start)
-    graphs = gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()).sample(200)
+    graphs = gfn.Trainer(
+        env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()
+    ).sample(200)
     assert graphs.n_nodes.min() >= 3 and graphs.n_nodes.max() == 5 and graphs.n_edges.max() > 4
     assert all(g.has_edge(0, 1) and g.has_edge(1, 2) for g in graphs.networkx())
     colours = gfn.GraphEnv([gfn.SetNodeAttribute()], 2, start=2, labelled=True, node_attributes=[3])
     exact = gfn.Trainer(colours, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact()
     assert exact.n_states == 16
-    edges = gfn.GraphEnv([gfn.AddEdge(), gfn.SetEdgeAttribute()], 2, start=2, labelled=True, edge_attributes=[2])
-    assert gfn.Trainer(edges, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact().n_states == 4
+    edges = gfn.GraphEnv(
+        [gfn.AddEdge(), gfn.SetEdgeAttribute()], 2, start=2, labelled=True, edge_attributes=[2]
+    )
+    assert (
+        gfn.Trainer(edges, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact().n_states
+        == 4
+    )
 
 
 def test_moves_say_what_they_are():
@@ -119,10 +131,12 @@ def test_mistakes_in_rules_are_raised(answer, kind, message, method):
         return answer(n) if broken["now"] else np.ones(n, dtype=bool)
 
     setattr(Broken, method, asked)
-    # The graphs are so many that each step meets new ones, and P_B is learned, so that the rules are called about
-    # backward moves, too.
+    # The graphs are so many that each step meets new ones, and P_B is learned, so that the rules are called
+    # about backward moves, too.
     env = gfn.GraphEnv([gfn.AddEdge()], 8, start=8, labelled=True, rules=Broken())
-    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(1)
+    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(
+        1
+    )
     broken["now"] = True
     with pytest.raises(kind, match=message):
         trainer.fit(1)
@@ -149,7 +163,9 @@ def test_rules_are_asked_once_about_each_graph():
 
     def run(rules):
         env = gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=rules)
-        return gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=16, seed=3).fit(20)
+        return gfn.Trainer(
+            env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=16, seed=3
+        ).fit(20)
 
     trainer = run(Counted())
     assert trainer.exact().n_states == 41
@@ -183,15 +199,27 @@ def test_answers_of_rules_that_failed_are_not_kept():
     assert trainer.exact().n_states == 1858
 
 
-@pytest.mark.parametrize("name, meant", [("canexit", "can_exit"), ("can_end", "can_exit"), ("Restrict", "restrict"), ("is_reachabel", "is_reachable")])
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("canexit", "can_exit"),
+        ("can_end", "can_exit"),
+        ("Restrict", "restrict"),
+        ("is_reachabel", "is_reachable"),
+    ],
+)
 def test_misspelt_methods_of_rules_are_refused(name, meant):
     wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
     with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
         gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=wrong())
     # Rules may have additional methods that the library doesn't know.
-    own = type("Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3})
+    own = type(
+        "Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3}
+    )
     assert gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=own()).max_nodes == 4
-    vectors = type("Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)})
+    vectors = type(
+        "Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)}
+    )
     with pytest.raises(TypeError, match="`can_exit`.*`can_end`"):
         gfn.VectorEnv(1, 2, [(0, 0, 1)], rules=vectors())
 
@@ -205,13 +233,21 @@ def test_moves_have_the_columns_that_their_docs_tell():
             return np.ones(len(moves), dtype=bool)
 
     types = [gfn.AddNode(attached=True), gfn.SetNodeAttribute()]
-    env = gfn.GraphEnv(types, 3, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Look())
+    env = gfn.GraphEnv(
+        types, 3, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Look()
+    )
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
     columns = {name: sorted(column for of, column in seen if of == name) for name, _ in seen}
-    # A first node has 2 classes; an attached node has 2 times the 3 classes of its edge; two attributes have 2 and 3
-    # values.
-    assert columns == {"add_first_node": [0, 1], "add_attached_node": list(range(6)), "set_node_attr": list(range(5))}
-    only = gfn.GraphEnv(types, 2, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Only())
+    # A first node has 2 classes; an attached node has 2 times the 3 classes of its edge; two attributes have
+    # 2 and 3 values.
+    assert columns == {
+        "add_first_node": [0, 1],
+        "add_attached_node": list(range(6)),
+        "set_node_attr": list(range(5)),
+    }
+    only = gfn.GraphEnv(
+        types, 2, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Only()
+    )
     graphs = gfn.Trainer(only, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
     two = graphs[graphs.n_nodes == 2]
     assert len(two) > 0 and set(two.node_classes.reshape(-1, 2)[:, 1]) == {1} and set(two.edge_classes) == {2}
@@ -249,7 +285,11 @@ def trajectory_balance(scores):
 
 def test_an_objective_of_one_s_own_is_the_library_s():
     def run(objective):
-        return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16).fit(20).history["loss"]
+        return (
+            gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16)
+            .fit(20)
+            .history["loss"]
+        )
 
     own, theirs = run(gfn.OwnObjective(trajectory_balance)), run(gfn.TrajectoryBalance())
     assert own == pytest.approx(theirs, rel=1e-4)
@@ -263,7 +303,11 @@ def test_an_objective_with_flows_is_the_library_s():
         return (scores.log_flow + scores.log_pf - scores.log_pb - following).square().mean()
 
     def run(objective):
-        return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16).fit(10).history["loss"]
+        return (
+            gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16)
+            .fit(10)
+            .history["loss"]
+        )
 
     own = run(gfn.OwnObjective(detailed_balance, log_z=False, flow=True))
     assert own == pytest.approx(run(gfn.DetailedBalance()), rel=1e-4)
@@ -283,7 +327,9 @@ def test_an_objective_with_flows_is_the_library_s():
     ],
 )
 def test_mistakes_in_objectives_are_raised(loss, kind, message):
-    trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.OwnObjective(loss), batch=4)
+    trainer = gfn.Trainer(
+        gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.OwnObjective(loss), batch=4
+    )
     with pytest.raises(kind, match=message):
         trainer.fit(1)
 
@@ -297,7 +343,10 @@ def test_what_is_declared_wrongly_is_refused():
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=3), TypeError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, start=4), ValueError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, start=10**9), ValueError),
-        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=gfn.Graphs.from_graph6(["B?"])), ValueError),
+        (
+            lambda: gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=gfn.Graphs.from_graph6(["B?"])),
+            ValueError,
+        ),
         (lambda: gfn.OwnObjective(3)._loss(), TypeError),
     ):
         with pytest.raises(kind):
@@ -371,7 +420,9 @@ def test_trainers_of_one_environment_raise_their_own():
     [
         dict(directed=True),
         dict(start=3),
-        dict(start=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)),
+        dict(
+            start=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)
+        ),
     ],
 )
 def test_graphs_that_moves_back_would_cut_are_refused(settings):
@@ -405,7 +456,11 @@ def test_a_run_goes_on_in_its_own_environment_alone(tmp_path):
     run.save(tmp_path / "run")
     first = run.sample(6).graph6()
     assert trainer(start=start(0, 1)).resume(tmp_path / "run").steps_done == 1
-    for other in (trainer(start=start(1, 2)), trainer(start=start(0, 1), rules=Thin()), trainer(gfn.RingReward(), start=start(0, 1))):
+    for other in (
+        trainer(start=start(1, 2)),
+        trainer(start=start(0, 1), rules=Thin()),
+        trainer(gfn.RingReward(), start=start(0, 1)),
+    ):
         with pytest.raises(ValueError):
             other.resume(tmp_path / "run")
     assert len(first) == 6

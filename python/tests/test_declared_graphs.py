@@ -45,7 +45,12 @@ def test_removing_edges_of_the_complete_graph_comes_to_all_graphs(n, count):
 
 def test_nodes_of_the_start_are_told_apart_or_not():
     edges = math.comb(4, 2)
-    for settings in (dict(), dict(scaffold="distinct"), dict(labelled=True), dict(labelled=True, scaffold="alike")):
+    for settings in (
+        dict(),
+        dict(scaffold="distinct"),
+        dict(labelled=True),
+        dict(labelled=True, scaffold="alike"),
+    ):
         assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 4, start=complete(4), **settings)).n_states == 2**edges
     # The default for equal nodes without edges is that they are alike.
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4)).n_states == 11
@@ -54,14 +59,21 @@ def test_nodes_of_the_start_are_told_apart_or_not():
 
 def test_what_was_never_there_is_not_put_back():
     """A path of three nodes has two edges to lose; the third pair of nodes never had an edge."""
-    assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states == 4
+    assert (
+        exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states
+        == 4
+    )
     path = gfn.Graphs.of([3], [[0, 1], [1, 2]], [0, 2], directed=False, edge_classes=[0, 1])
     env = gfn.GraphEnv([gfn.RemoveEdge()], 3, start=path, edge_classes=2)
     assert env.check() == (4, 4) and exact(env).n_states == 4
     both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=both, labelled=True)
     # The two instances both reach the graph without edges.
-    refused(lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1), ValueError, "no two instances lead to the same graph")
+    refused(
+        lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1),
+        ValueError,
+        "no two instances lead to the same graph",
+    )
 
 
 def test_graphs_that_are_taken_apart_are_learned():
@@ -83,7 +95,10 @@ def orbits(graphs, ring):
     for graph in graphs.networkx():
         nx.set_node_attributes(graph, {a: a < ring for a in graph}, "ring")
         graph.add_edges_from(graph.edges, tie=False)
-        if not any(nx.is_isomorphic(graph, other, node_match=lambda one, two: one["ring"] == two["ring"]) for other in classes):
+        if not any(
+            nx.is_isomorphic(graph, other, node_match=lambda one, two: one["ring"] == two["ring"])
+            for other in classes
+        ):
             classes.append(graph)
     return len(classes)
 
@@ -93,7 +108,9 @@ def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
     """No later edge joins nodes of the ring, so an isomorphism of rings is a symmetry of the start."""
 
     def env(scaffold):
-        return gfn.GraphEnv([gfn.AddNode(attached=True)], 6 + grown, start=graphs_of(nx.cycle_graph(6)), scaffold=scaffold)
+        return gfn.GraphEnv(
+            [gfn.AddNode(attached=True)], 6 + grown, start=graphs_of(nx.cycle_graph(6)), scaffold=scaffold
+        )
 
     apart, alike = exact(env("distinct")), exact(env("alike"))
     assert n_distinct in (None, apart.n_states)
@@ -108,7 +125,9 @@ def test_attributes_are_unset_and_nodes_removed():
     sizes = dict(node_attributes=[2], edge_attributes=[2], start=start, labelled=True)
     assert exact(gfn.GraphEnv([gfn.ClearNodeAttribute()], 2, **sizes)).n_states == 4
     assert exact(gfn.GraphEnv([gfn.ClearEdgeAttribute()], 2, **sizes)).n_states == 2
-    both = exact(gfn.GraphEnv([gfn.ClearNodeAttribute(), gfn.ClearEdgeAttribute(), gfn.RemoveEdge()], 2, **sizes))
+    both = exact(
+        gfn.GraphEnv([gfn.ClearNodeAttribute(), gfn.ClearEdgeAttribute(), gfn.RemoveEdge()], 2, **sizes)
+    )
     # An edge can be removed only if its attribute is unset.
     assert both.n_states == 4 * 3
     assert exact(gfn.GraphEnv([gfn.RemoveNode()], 3, start=3, labelled=True)).n_states == 4
@@ -131,7 +150,11 @@ SIZES = dict(max_nodes=3, start=2, node_attributes=[1], edge_attributes=[1])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_what_undoes_each_other_is_refused(pair, turned, labelled):
     pair = pair[::-1] if turned else pair
-    refused(lambda: gfn.GraphEnv([*pair, gfn.AddEdge()], labelled=labelled, **SIZES), ValueError, "walks come round")
+    refused(
+        lambda: gfn.GraphEnv([*pair, gfn.AddEdge()], labelled=labelled, **SIZES),
+        ValueError,
+        "walks come round",
+    )
 
 
 def test_rules_that_let_walks_come_round_are_refused():
@@ -144,7 +167,9 @@ def coloured(*classes):
     """Returns graphs without edges, whose nodes have these classes."""
     n = [len(each) for each in classes]
     none = np.zeros((0, 2), dtype=int)
-    return gfn.Graphs.of(n, none, np.zeros(len(n) + 1, dtype=int), directed=False, node_classes=np.concatenate(classes))
+    return gfn.Graphs.of(
+        n, none, np.zeros(len(n) + 1, dtype=int), directed=False, node_classes=np.concatenate(classes)
+    )
 
 
 def test_several_graphs_are_instances():
@@ -152,7 +177,9 @@ def test_several_graphs_are_instances():
     env = gfn.GraphEnv([gfn.AddEdge()], 3, start=starts, node_classes=2, labelled=True)
     assert env.check() == (3 * 8, 3 * 8)
     settings = dict(batch=64, adam=gfn.Adam(lr=5e-3, schedule=gfn.Linear(1, 0, 250)))
-    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), gfn.DetailedBalance(), **settings).fit(250)
+    trainer = gfn.Trainer(
+        env, count_edges, gfn.GraphNet(embedding=32), gfn.DetailedBalance(), **settings
+    ).fit(250)
     graphs = trainer.sample(9_000)
     kinds = graphs.node_classes.reshape(-1, 3).sum(axis=1)
     for kind in (0, 3, 2):
@@ -160,12 +187,19 @@ def test_several_graphs_are_instances():
         weights = np.array([math.comb(3, k) * math.exp(k) for k in range(4)])
         assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.1
     refused(trainer.exact, ValueError, "one start, which has one log Z: make an environment")
-    refused(lambda: gfn.Trainer(env, count_edges, NET).fit(1), (ValueError, RuntimeError), "log Z of each instance")
+    refused(
+        lambda: gfn.Trainer(env, count_edges, NET).fit(1),
+        (ValueError, RuntimeError),
+        "log Z of each instance",
+    )
 
 
 def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
     starts = coloured([0, 0, 0], [1, 1, 1])
-    envs = [gfn.GraphEnv([gfn.AddEdge()], 3, start=each, node_classes=2, labelled=True) for each in (starts, starts[:1])]
+    envs = [
+        gfn.GraphEnv([gfn.AddEdge()], 3, start=each, node_classes=2, labelled=True)
+        for each in (starts, starts[:1])
+    ]
     trainers = [
         gfn.Trainer(env, count_edges, NET, gfn.DetailedBalance(), adam=gfn.Adam(lr=5e-3), batch=32)
         for env in envs
@@ -196,7 +230,11 @@ def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
     ],
 )
 def test_what_is_declared_wrongly_is_refused(settings, kind, message):
-    refused(lambda: gfn.GraphEnv(**{**dict(actions=[gfn.AddEdge()], max_nodes=4, start=4), **settings}), kind, message)
+    refused(
+        lambda: gfn.GraphEnv(**{**dict(actions=[gfn.AddEdge()], max_nodes=4, start=4), **settings}),
+        kind,
+        message,
+    )
 
 
 def test_removals_have_settings_of_their_kind():
@@ -208,7 +246,11 @@ def test_removals_have_settings_of_their_kind():
 def test_starts_that_meet_are_refused(labelled):
     starts = gfn.Graphs.from_graph6(["B?", "BG"])
     env = gfn.GraphEnv([gfn.AddEdge()], 3, start=starts, labelled=labelled, scaffold="distinct")
-    refused(lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1), ValueError, "no two instances lead to the same graph")
+    refused(
+        lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1),
+        ValueError,
+        "no two instances lead to the same graph",
+    )
 
 
 class Acyclic(gfn.GraphRules):
@@ -234,15 +276,22 @@ def states_of(env):
 
 def test_molecules_under_rules_are_those_of_the_setting_that_says_so():
     sizes = dict(max_atoms=4, elements=["C", "O"], charges=False)
-    own, theirs = states_of(gfn.Molecules(**sizes, rules=Acyclic())), states_of(gfn.Molecules(**sizes, max_rings=0))
+    own, theirs = states_of(gfn.Molecules(**sizes, rules=Acyclic())), states_of(
+        gfn.Molecules(**sizes, max_rings=0)
+    )
     free = states_of(gfn.Molecules(**sizes))
     assert sorted(own.states.smiles) == sorted(theirs.states.smiles) and own.n_states < free.n_states
     assert own.log_z == pytest.approx(theirs.log_z)
     larger = states_of(gfn.Molecules(**sizes, rules=Larger()))
     ends = np.isfinite(larger.log_rewards)
-    assert ends.tolist() == [smiles not in ("", *SMALL) for smiles in larger.states.smiles] and larger.n_states == free.n_states
+    assert (
+        ends.tolist() == [smiles not in ("", *SMALL) for smiles in larger.states.smiles]
+        and larger.n_states == free.n_states
+    )
     # The correction for Kekule forms is the same with rules.
-    assert states_of(gfn.Molecules(6, elements=["C"], rules=gfn.GraphRules())).log_z == pytest.approx(states_of(gfn.Molecules(6, elements=["C"])).log_z)
+    assert states_of(gfn.Molecules(6, elements=["C"], rules=gfn.GraphRules())).log_z == pytest.approx(
+        states_of(gfn.Molecules(6, elements=["C"])).log_z
+    )
 
 
 def test_molecules_under_rules_are_looked_at_and_learned():
@@ -275,7 +324,9 @@ def test_fragments_under_rules(tmp_path):
     assert gfn.Fragments(2, rules=rules) == gfn.Fragments(2, rules=rules) != gfn.Fragments(2)
 
 
-@pytest.mark.parametrize("make", [lambda rules: gfn.Molecules(4, rules=rules), lambda rules: gfn.Fragments(2, rules=rules)])
+@pytest.mark.parametrize(
+    "make", [lambda rules: gfn.Molecules(4, rules=rules), lambda rules: gfn.Fragments(2, rules=rules)]
+)
 @pytest.mark.parametrize(
     "method, answer, kind, message",
     [
@@ -294,7 +345,9 @@ def test_mistakes_in_rules_of_molecules_are_raised(make, method, answer, kind, m
         gfn.Trainer(make(rules), flat, gfn.GraphNet(layers=1, embedding=8), batch=4).fit(1)
 
 
-@pytest.mark.parametrize("make", [lambda rules: gfn.Molecules(4, rules=rules), lambda rules: gfn.Fragments(2, rules=rules)])
+@pytest.mark.parametrize(
+    "make", [lambda rules: gfn.Molecules(4, rules=rules), lambda rules: gfn.Fragments(2, rules=rules)]
+)
 @pytest.mark.parametrize("rules", [3, "rules", gfn.GraphRules, gfn.EnvRules(), object()])
 def test_what_is_no_rules_of_molecules_is_refused(make, rules):
     refused(lambda: make(rules), TypeError, "rules is")
@@ -324,7 +377,13 @@ GRAPHS = [nx.cycle_graph(5), nx.gnp_random_graph(6, 0.5, seed=3), nx.star_graph(
         (gfn.IndependentSet, lambda graph: maximal(nx.complement(graph)), lambda graph, nodes: len(nodes)),
         (gfn.Clique, maximal, lambda graph, nodes: len(nodes)),
         (gfn.DominatingSet, dominating, lambda graph, nodes: -len(nodes)),
-        (gfn.Cut, lambda graph: {frozenset(s) for k in range(len(graph) + 1) for s in itertools.combinations(graph, k)}, cut_edges),
+        (
+            gfn.Cut,
+            lambda graph: {
+                frozenset(s) for k in range(len(graph) + 1) for s in itertools.combinations(graph, k)
+            },
+            cut_edges,
+        ),
     ],
 )
 def test_problems_have_the_solutions_that_there_are(graph, kind, solutions, size):
@@ -345,7 +404,9 @@ def test_one_policy_learns_several_graphs():
         env, gfn.SizeReward(2.0), net, gfn.DetailedBalance(), batch=32, adam=gfn.Adam(lr=3e-3)
     ).fit(150)
     graphs = trainer.sample(500)
-    sizes = np.array([(row[:, 0] == 1).sum() for row in np.split(graphs.node_attributes, graphs.node_ptr[1:-1])])
+    sizes = np.array(
+        [(row[:, 0] == 1).sum() for row in np.split(graphs.node_attributes, graphs.node_ptr[1:-1])]
+    )
     assert set(graphs.n_nodes.tolist()) == {5, 6} and (sizes[graphs.n_nodes == 5] == 2).all()
     refused(trainer.exact, ValueError, "one start")
 
@@ -368,7 +429,17 @@ def test_graphs_that_no_problem_reads_are_refused(kind, graphs, error, message):
     refused(lambda: kind(graphs), error, message)
 
 
-@pytest.mark.parametrize("beta, kind", [(0.0, ValueError), (-1.0, ValueError), (math.nan, ValueError), (math.inf, ValueError), ("1", TypeError), (None, TypeError)])
+@pytest.mark.parametrize(
+    "beta, kind",
+    [
+        (0.0, ValueError),
+        (-1.0, ValueError),
+        (math.nan, ValueError),
+        (math.inf, ValueError),
+        ("1", TypeError),
+        (None, TypeError),
+    ],
+)
 def test_sizes_are_rewarded_by_positive_numbers(beta, kind):
     refused(lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.SizeReward(beta), NET), kind, "beta")
 
@@ -376,8 +447,12 @@ def test_sizes_are_rewarded_by_positive_numbers(beta, kind):
 def test_rewards_and_environments_of_others_are_told_apart():
     for env in (gfn.GraphBuilding(3), gfn.Molecules(3)):
         refused(lambda env=env: gfn.Trainer(env, gfn.SizeReward(), NET), TypeError, "SizeReward")
-    refused(lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.SizeReward(), gfn.Mlp((8,))), TypeError, "SizeReward")
-    refused(lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.RingReward(), gfn.Mlp((8,))), TypeError, "Mlp")
+    refused(
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.SizeReward(), gfn.Mlp((8,))), TypeError, "SizeReward"
+    )
+    refused(
+        lambda: gfn.Trainer(gfn.Cut(graphs_of(GRAPHS[0])), gfn.RingReward(), gfn.Mlp((8,))), TypeError, "Mlp"
+    )
 
 
 def test_graphs_of_several_starts_know_theirs_wherever_they_go():

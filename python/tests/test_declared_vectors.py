@@ -130,7 +130,9 @@ def test_moves_back_that_lead_nowhere_are_found():
         gfn.VectorEnv(1, 3, moves, Never())
     # A value that no move leads to needs no rules.
     assert gfn.VectorEnv(1, 3, moves[:2]).check() == (2, 2)
-    assert gfn.VectorEnv(2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], start=[1, 2]).check() == (9, 9)
+    assert gfn.VectorEnv(
+        2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], start=[1, 2]
+    ).check() == (9, 9)
 
     class Told(Never):
         def is_reachable(self, states):
@@ -150,7 +152,11 @@ def test_moves_back_that_lead_nowhere_are_found():
 
 
 def test_environments_of_arrays_can_be_compared():
-    assert gfn.VectorEnv(2, 3, np.array(GRID)) == gfn.VectorEnv(2, 3, np.array(GRID)) != gfn.VectorEnv(2, 3, np.array(GRID[:3]))
+    assert (
+        gfn.VectorEnv(2, 3, np.array(GRID))
+        == gfn.VectorEnv(2, 3, np.array(GRID))
+        != gfn.VectorEnv(2, 3, np.array(GRID[:3]))
+    )
 
 
 def test_moves_lead_up_and_down():
@@ -163,13 +169,18 @@ def test_moves_lead_up_and_down():
     )
     exact = trainer.exact()
     assert exact.states[0].tolist() == [0, 2]
-    assert (exact.n_states, exact.log_z) == (9, pytest.approx(math.log(3 * sum(math.exp(k) for k in range(3)))))
+    assert (exact.n_states, exact.log_z) == (
+        9,
+        pytest.approx(math.log(3 * sum(math.exp(k) for k in range(3)))),
+    )
     assert trainer.fit(400).exact().tv < 0.03 < exact.tv
 
 
-# A cycle between 14 and 15, which one of 16,384 walks reaches; a move leads to the end from 15 and from all values
-# before 14.
-RARE = [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for value in range(14)] + [(0, 15, 14)]
+# A cycle between 14 and 15, which one of 16,384 walks reaches; a move leads to the end from 15 and from all
+# values before 14.
+RARE = (
+    [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for value in range(14)] + [(0, 15, 14)]
+)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +194,9 @@ RARE = [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for valu
     ],
 )
 def test_walks_that_come_round_are_refused(moves, values):
-    with pytest.raises(ValueError, match=r"no sequence of forward moves leads back.*(comes round to \[|on or behind a cycle)"):
+    with pytest.raises(
+        ValueError, match=r"no sequence of forward moves leads back.*(comes round to \[|on or behind a cycle)"
+    ):
         gfn.VectorEnv(1, values, moves)
 
 
@@ -205,10 +218,17 @@ def test_several_starts_are_told_apart_by_what_no_move_changes():
         weights = np.exp(np.arange(4)) * (np.arange(4) >= least)
         assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.06
     refused(trainer.exact, ValueError, "one start")
-    refused(lambda: gfn.Trainer(env, first, policy).fit(1), (ValueError, RuntimeError), "log Z of each instance")
-    refused(lambda: gfn.VectorEnv(2, 4, [(0, 0, 1)], start=[[0, 1], [2, 1]]), ValueError, "start 0 and start 1")
+    refused(
+        lambda: gfn.Trainer(env, first, policy).fit(1), (ValueError, RuntimeError), "log Z of each instance"
+    )
+    refused(
+        lambda: gfn.VectorEnv(2, 4, [(0, 0, 1)], start=[[0, 1], [2, 1]]), ValueError, "start 0 and start 1"
+    )
 
 
 def test_environments_are_equal_where_their_starts_are():
-    made = [gfn.VectorEnv(2, 3, GRID[:2], start=start) for start in (np.array([0, 0]), np.array([[0, 0]]), np.array([0, 1]))]
+    made = [
+        gfn.VectorEnv(2, 3, GRID[:2], start=start)
+        for start in (np.array([0, 0]), np.array([[0, 0]]), np.array([0, 1]))
+    ]
     assert made[0] == made[1] != made[2]

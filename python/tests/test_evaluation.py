@@ -40,7 +40,11 @@ def test_bounds_enclose_the_true_log_z(learned):
         objects = exact.states[rng.choice(len(exact.target), size=500, p=exact.target)]
         above = it.evaluate_on(objects, paths=4).upper_bound
         below = sampled.elbo
-        assert below.mean - 3 * below.standard_error - 1e-6 < exact.log_z < above.mean + 3 * above.standard_error + 1e-6
+        assert (
+            below.mean - 3 * below.standard_error - 1e-6
+            < exact.log_z
+            < above.mean + 3 * above.standard_error + 1e-6
+        )
         assert above.mean - below.mean < gap
     assert untrained().evaluate(4000).effective_samples < learned.evaluate(4000).effective_samples
 
@@ -56,11 +60,18 @@ def test_log_probabilities_are_those_of_the_exact_distribution(learned):
 
 
 def test_symmetric_objects_have_the_probability_of_their_class():
-    it = gfn.Trainer(gfn.GraphBuilding(3, min_nodes=3), lambda graphs: graphs.n_edges.astype(float), gfn.GraphNet(embedding=16), batch=16).fit(20)
+    it = gfn.Trainer(
+        gfn.GraphBuilding(3, min_nodes=3),
+        lambda graphs: graphs.n_edges.astype(float),
+        gfn.GraphNet(embedding=16),
+        batch=16,
+    ).fit(20)
     exact = it.exact()
     ends = [k for k in range(exact.n_states) if np.isfinite(exact.log_rewards[k])]
     for k in ends:
-        assert it.evaluate_on(exact.states[k], paths=400).log_probs[0] == pytest.approx(math.log(exact.probs[k]), abs=0.05)
+        assert it.evaluate_on(exact.states[k], paths=400).log_probs[0] == pytest.approx(
+            math.log(exact.probs[k]), abs=0.05
+        )
     sampled = it.evaluate(2000)
     assert sampled.interval[0] < exact.log_z < sampled.interval[1]
     # Isomorphic graphs are one object, for any labels.
@@ -72,7 +83,9 @@ def test_samples_are_shown_with_what_is_known_of_them(learned):
     sampled = learned.evaluate(300)
     assert sampled.states.shape == (300, 2) and len(sampled) == 300
     assert sampled.log_rewards == pytest.approx(gfn_log_reward(learned, sampled.states))
-    assert (sampled.lengths == sampled.states.sum(axis=1) + 1).all() and sampled.mean_len == pytest.approx(sampled.lengths.mean())
+    assert (sampled.lengths == sampled.states.sum(axis=1) + 1).all() and sampled.mean_len == pytest.approx(
+        sampled.lengths.mean()
+    )
     first = {tuple(point): k for k, point in reversed(list(enumerate(sampled.states.tolist())))}
     assert sampled.groups.tolist() == [first[tuple(point)] for point in sampled.states.tolist()]
     assert sampled.n_distinct == len(np.unique(sampled.states, axis=0))
@@ -81,7 +94,9 @@ def test_samples_are_shown_with_what_is_known_of_them(learned):
     assert sampled.log_z == pytest.approx(np.log(np.exp(sampled.log_weights).mean()))
     best = sampled.log_rewards.max()
     corners = sampled.states[np.isclose(sampled.log_rewards, best)]
-    assert sampled.modes(lambda points: np.isclose(gfn_log_reward(learned, points), best)) == len(np.unique(corners, axis=0))
+    assert sampled.modes(lambda points: np.isclose(gfn_log_reward(learned, points), best)) == len(
+        np.unique(corners, axis=0)
+    )
 
 
 def gfn_log_reward(it, points):
@@ -101,7 +116,11 @@ def test_the_best_objects_and_their_diversity(learned):
     assert top.diversity == pytest.approx(apart(sampled.states[order]).sum() / (7 * 6))
     # The distance of an object to itself isn't counted.
     assert sampled.top_k(2, lambda points: np.full((2, 2), 3.0)).diversity == 3.0
-    assert sampled.top_k(7).diversity is None and math.copysign(1, sampled.top_k(1, apart).diversity) == 1 and sampled.top_k(1, apart).diversity == 0
+    assert (
+        sampled.top_k(7).diversity is None
+        and math.copysign(1, sampled.top_k(1, apart).diversity) == 1
+        and sampled.top_k(1, apart).diversity == 0
+    )
 
 
 def test_estimates_under_conditions():
@@ -115,14 +134,19 @@ def test_estimates_under_conditions():
         exact, sampled = it.exact(condition=[c]), it.evaluate(2000, condition=[c])
         assert sampled.log_z == pytest.approx(exact.log_z, abs=0.1)
         tested = it.evaluate_on(exact.states, paths=100, condition=[c])
-        assert tested.log_probs == pytest.approx(np.log(exact.probs), abs=0.1) and tested.correlation.pearson > 0.9
+        assert (
+            tested.log_probs == pytest.approx(np.log(exact.probs), abs=0.1)
+            and tested.correlation.pearson > 0.9
+        )
     refused(lambda: it.evaluate(10), ValueError, "no conditions")
     refused(lambda: untrained().evaluate(10, condition=[0.0]), ValueError, "conditions for a trainer with 0")
 
 
 def test_an_upper_bound_has_the_error_of_its_mean():
     """The weight of an object with one path is log w = log R - log p."""
-    it = gfn.Trainer(gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True).fit(3)
+    it = gfn.Trainer(
+        gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True
+    ).fit(3)
     tested = it.evaluate_on([[0], [1], [3]], paths=1)
     weights = tested.log_rewards - tested.log_probs
     assert tested.upper_bound.mean == pytest.approx(weights.mean())
@@ -148,7 +172,9 @@ def test_continuous_objects_are_evaluated():
 
 
 def test_molecules_are_evaluated_by_their_smiles():
-    it = gfn.Trainer(gfn.Molecules(2, elements=["C", "O"]), gfn.MoleculeReward(), gfn.GraphNet(embedding=16), batch=16)
+    it = gfn.Trainer(
+        gfn.Molecules(2, elements=["C", "O"]), gfn.MoleculeReward(), gfn.GraphNet(embedding=16), batch=16
+    )
     exact = it.exact()
     ends = [k for k in range(exact.n_states) if np.isfinite(exact.log_rewards[k])]
     tested = it.evaluate_on([exact.states[k].smiles[0] for k in ends], paths=200)
@@ -158,7 +184,9 @@ def test_molecules_are_evaluated_by_their_smiles():
 
 
 def test_structures_are_read_as_they_are_shown():
-    it = gfn.Trainer(gfn.BayesianStructure(3), lambda dags: dags.sum(axis=(1, 2)).astype(float), gfn.Mlp((16,)), batch=16).fit(3)
+    it = gfn.Trainer(
+        gfn.BayesianStructure(3), lambda dags: dags.sum(axis=(1, 2)).astype(float), gfn.Mlp((16,)), batch=16
+    ).fit(3)
     exact = it.exact()
     assert it.evaluate_on(exact.states, paths=200).log_probs == pytest.approx(np.log(exact.probs), abs=0.2)
     ring = np.zeros((1, 3, 3), bool)
@@ -179,7 +207,10 @@ def test_a_signal_ends_an_evaluation():
     it = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), batch=8)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        for evaluate in (lambda: it.evaluate(2**24), lambda: it.evaluate_on(np.full((4096, 4), 31), paths=2**12)):
+        for evaluate in (
+            lambda: it.evaluate(2**24),
+            lambda: it.evaluate_on(np.full((4096, 4), 31), paths=2**12),
+        ):
             timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
             started = time.perf_counter()
@@ -200,7 +231,11 @@ WRONG = [
     (lambda it: it.evaluate(10).top_k(2**70), ValueError, "k is 1180591620717411303424"),
     (lambda it: it.evaluate(10).top_k(2.0), TypeError, "k is 2.0"),
     (lambda it: it.evaluate(10).top_k(11), ValueError, "number of best samples is 11 of 10"),
-    (lambda it: it.evaluate(10).top_k(3, lambda points: np.zeros((2, 2))), ValueError, r"`distance` gave an array of shape \[2, 2\]"),
+    (
+        lambda it: it.evaluate(10).top_k(3, lambda points: np.zeros((2, 2))),
+        ValueError,
+        r"`distance` gave an array of shape \[2, 2\]",
+    ),
     (lambda it: it.evaluate(10).top_k(3, lambda points: "far"), TypeError, "`distance` gave no numbers"),
     (lambda it: it.evaluate(10).top_k(3, lambda points: np.full((3, 3), np.nan)), ValueError, "finite"),
     (lambda it: it.evaluate(10).top_k(3, lambda points: 1 / 0), ZeroDivisionError, "division"),
@@ -218,7 +253,11 @@ WRONG = [
     (lambda it: it.evaluate_on([[1, 4]]), ValueError, "entry of objects is 4: expected 0 to 3"),
     (lambda it: it.evaluate_on([[1, -1]]), ValueError, "entry of objects is -1"),
     (lambda it: it.evaluate_on([[1], [1, 1]]), (TypeError, ValueError), "objects"),
-    (lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])), TypeError, "objects is a Graphs: expected an array of int64"),
+    (
+        lambda it: it.evaluate_on(gfn.Graphs.from_graph6(["C~"])),
+        TypeError,
+        "objects is a Graphs: expected an array of int64",
+    ),
 ]
 
 
@@ -240,7 +279,12 @@ REFUSED = "terminal state|no legal backward action|not legal|no such step|lie in
         (gfn.PrependAppendBitSequence(1, 3), gfn.Mlp((8,)), [1, 2, 1], [[0, 1, 1], [1, 1, 0]]),
         (gfn.DiscreteEbm(3), gfn.Mlp((8,)), [1, 2, 1], [[0, 1, 1]]),
         (gfn.PerfectBinaryTree(3), gfn.Mlp((8,)), [1, 2, 1], [[1, 2, 0], [0, 1, 1]]),
-        (gfn.PhyloTree(3), gfn.Mlp((8,)), [1, 1, 2, 2, 0], [[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [0, 2, 2, 1, 0]]),
+        (
+            gfn.PhyloTree(3),
+            gfn.Mlp((8,)),
+            [1, 1, 2, 2, 0],
+            [[1, 1, 1, 1, 1], [0, 0, 0, 0, 0], [0, 2, 2, 1, 0]],
+        ),
         (gfn.ToyDag(), gfn.Mlp((8,)), [3], [[0]]),
         (gfn.Box(), gfn.BoxNet((8,)), [0.3, 0.7], [[0.3, 1.7], [0.0, 0.0]]),
         (gfn.Line(3), gfn.LineNet((8,)), [0.3, 3.0], [[0.3, 1.0], [0.3, 2.5]]),
@@ -260,7 +304,15 @@ def test_what_is_no_finished_object_is_refused(env, policy, good, bad):
 def test_graphs_of_other_environments_are_refused():
     graphs = gfn.Trainer(gfn.GraphBuilding(3), zero, gfn.GraphNet(embedding=8), batch=4)
     for line in ("C~", "&B?_"):
-        refused(lambda: graphs.evaluate_on(gfn.Graphs.from_graph6([line])), ValueError, "graphs keep to the environment's schema")
+        refused(
+            lambda: graphs.evaluate_on(gfn.Graphs.from_graph6([line])),
+            ValueError,
+            "graphs keep to the environment's schema",
+        )
     refused(lambda: graphs.evaluate_on(["C~"]), TypeError, "objects is a list: expected Graphs")
     trees = gfn.Trainer(gfn.Fragments(2), zero, gfn.GraphNet(embedding=8), batch=4)
-    refused(lambda: trees.evaluate_on(gfn.Graphs.from_graph6(["A_"])), ValueError, "keep to the environment.s schema")
+    refused(
+        lambda: trees.evaluate_on(gfn.Graphs.from_graph6(["A_"])),
+        ValueError,
+        "keep to the environment.s schema",
+    )

@@ -1,7 +1,7 @@
 """Every setting of every class of settings changes something, or is refused: none is accepted and ignored.
 
-Each case is a class, a function that runs it, its settings, and another value for every setting. The outcome of a run is the parameters,
-losses and objects after two or more steps, or the message of a refusal.
+Each case is a class, a function that runs it, its settings, and another value for every setting. The outcome
+of a run is the parameters, losses and objects after two or more steps, or the message of a refusal.
 """
 
 import copy
@@ -30,7 +30,15 @@ class Differing:
 
 def told(states):
     if isinstance(states, gfn.Graphs):
-        names = ("n_nodes", "edges", "node_classes", "edge_classes", "node_attributes", "edge_attributes", "directed")
+        names = (
+            "n_nodes",
+            "edges",
+            "node_classes",
+            "edge_classes",
+            "node_attributes",
+            "edge_attributes",
+            "directed",
+        )
         return [np.asarray(getattr(states, name)).tolist() for name in names]
     return np.asarray(states).tolist()
 
@@ -42,16 +50,37 @@ def run(env, reward, policy, objective=None, steps=2, **settings):
     )
     trainer.fit(steps)
     width = trainer._n_conditions
-    conditions = np.full((4, width), 0.5) if width and not isinstance(settings["conditions"], gfn.Conditioning) else None
+    conditions = (
+        np.full((4, width), 0.5)
+        if width and not isinstance(settings["conditions"], gfn.Conditioning)
+        else None
+    )
     if width and conditions is None:
         conditions = settings["conditions"].draw(4, seed=0)
-    parameters = [(name, tuple(tensor.shape), tensor.double().sum().item()) for name, tensor in trainer.named_parameters()]
-    return parameters, trainer.history["loss"].tolist(), told(trainer.sample(4, conditions)), trainer.reward_calls
+    parameters = [
+        (name, tuple(tensor.shape), tensor.double().sum().item())
+        for name, tensor in trainer.named_parameters()
+    ]
+    return (
+        parameters,
+        trainer.history["loss"].tolist(),
+        told(trainer.sample(4, conditions)),
+        trainer.reward_calls,
+    )
 
 
-GRID, LABELLED, ALIKE = gfn.HyperGrid(2, 4), gfn.GraphBuilding(4, labelled=True, edge_classes=2), gfn.GraphBuilding(4)
+GRID, LABELLED, ALIKE = (
+    gfn.HyperGrid(2, 4),
+    gfn.GraphBuilding(4, labelled=True, edge_classes=2),
+    gfn.GraphBuilding(4),
+)
 SMALL = gfn.Mlp((8,))
-NETS = {"graphs": gfn.GraphNet(layers=1, embedding=8), "box": gfn.BoxNet((8,)), "line": gfn.LineNet((8,)), "diffusion": gfn.DiffusionNet()}
+NETS = {
+    "graphs": gfn.GraphNet(layers=1, embedding=8),
+    "box": gfn.BoxNet((8,)),
+    "line": gfn.LineNet((8,)),
+    "diffusion": gfn.DiffusionNet(),
+}
 
 
 def of_env(net=None):
@@ -74,7 +103,9 @@ def of_policy(env, reward=zero, **settings):
 def anew(env, **settings):
     """Returns a function that runs a policy with a new copy of its module, because a run trains the
     module."""
-    return lambda policy: of_policy(env, **settings)(dataclasses.replace(policy, module=copy.deepcopy(policy.module)))
+    return lambda policy: of_policy(env, **settings)(
+        dataclasses.replace(policy, module=copy.deepcopy(policy.module))
+    )
 
 
 UNIFORM_CONDITIONS = gfn.Conditions(lambda n, rng: rng.uniform(size=(n, 1)), 1)
@@ -185,7 +216,12 @@ POINTS = np.array([[1, 2], [3, 0], [2, 2]])
 FOUR = gfn.Graphs.of([2], [[0, 1]], [0, 1], directed=False)
 ALL_MOVES = [gfn.AddNode(), gfn.AddEdge(), gfn.SetNodeAttribute(), gfn.SetEdgeAttribute()]
 DATA = np.random.default_rng(0).normal(size=(30, 3)) @ np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]])
-VARIED = gfn.Conditioning(2, temperature=gfn.UniformTemperature(0.5, 2.0), preferences=gfn.Dirichlet(), focus=gfn.Focus(gfn.Dirichlet()))
+VARIED = gfn.Conditioning(
+    2,
+    temperature=gfn.UniformTemperature(0.5, 2.0),
+    preferences=gfn.Dirichlet(),
+    focus=gfn.Focus(gfn.Dirichlet()),
+)
 TWO = [lambda states: 0.3 * states[:, 0], lambda states: 0.3 * states[:, 1]]
 
 
@@ -215,7 +251,16 @@ CASES = [
         gfn.GraphBuilding,
         of_env("graphs"),
         dict(max_nodes=4),
-        dict(max_nodes=5, directed=True, max_edges=1, min_nodes=2, node_classes=2, edge_classes=2, node_attributes=(2,), edge_attributes=(2,))
+        dict(
+            max_nodes=5,
+            directed=True,
+            max_edges=1,
+            min_nodes=2,
+            node_classes=2,
+            edge_classes=2,
+            node_attributes=(2,),
+            edge_attributes=(2,),
+        )
         | dict(attached=True, labelled=True, corrects_symmetry=False),
     ),
     (
@@ -238,17 +283,37 @@ CASES = [
             rules=Thin(),
         ),
     ),
-    (gfn.Fragments, of_env("graphs"), dict(max_fragments=2), dict(max_fragments=3, library="FILE", rules=Single())),
+    (
+        gfn.Fragments,
+        of_env("graphs"),
+        dict(max_fragments=2),
+        dict(max_fragments=3, library="FILE", rules=Single()),
+    ),
     (gfn.HyperGrid, of_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),
     (gfn.BitSequence, of_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
     (gfn.PrependAppendBitSequence, of_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
-    (gfn.NonAutoregressiveBitSequence, of_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
+    (
+        gfn.NonAutoregressiveBitSequence,
+        of_env(),
+        dict(word_size=2, seq_size=4),
+        dict(word_size=1, seq_size=6),
+    ),
     (gfn.TokenSequence, of_env(), dict(n_tokens=3, length=3), dict(n_tokens=4, length=4, min_length=1)),
     (gfn.DiscreteEbm, of_env(), dict(n=4), dict(n=5)),
-    (gfn.SetAddition, of_env(), dict(n_items=5, max_items=3), dict(n_items=6, max_items=2, fixed_length=True)),
+    (
+        gfn.SetAddition,
+        of_env(),
+        dict(n_items=5, max_items=3),
+        dict(n_items=6, max_items=2, fixed_length=True),
+    ),
     (gfn.PerfectBinaryTree, of_env(), dict(depth=3), dict(depth=4)),
     (gfn.PhyloTree, of_env(), dict(n=4), dict(n=5)),
-    (gfn.BayesianStructure, of_env(), dict(nodes=3), dict(nodes=4, max_parents=1, forbidden=[(0, 1)], required=[(0, 1)])),
+    (
+        gfn.BayesianStructure,
+        of_env(),
+        dict(nodes=3),
+        dict(nodes=4, max_parents=1, forbidden=[(0, 1)], required=[(0, 1)]),
+    ),
     (gfn.Box, of_env("box"), dict(ndim=2), dict(ndim=1, delta=0.4, polar=True)),
     (gfn.Line, of_env("line"), dict(n_steps=3), dict(n_steps=4)),
     (
@@ -258,18 +323,47 @@ CASES = [
         dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5),
     ),
     (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="ornstein_uhlenbeck"), dict(rate=2.0)),
-    (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="variance_preserving"), dict(beta_min=0.02, beta_max=0.5)),
+    (
+        gfn.Diffusion,
+        of_env("diffusion"),
+        dict(dim=1, steps=4, process="variance_preserving"),
+        dict(beta_min=0.02, beta_max=0.5),
+    ),
     (
         gfn.GraphEnv,
         of_env("graphs"),
         dict(actions=ALL_MOVES, max_nodes=4, node_attributes=[1], edge_attributes=[1], labelled=True),
-        dict(actions=ALL_MOVES[:3], max_nodes=5, directed=True, node_classes=2, edge_classes=2, node_attributes=[2], edge_attributes=[2], start=1)
+        dict(
+            actions=ALL_MOVES[:3],
+            max_nodes=5,
+            directed=True,
+            node_classes=2,
+            edge_classes=2,
+            node_attributes=[2],
+            edge_attributes=[2],
+            start=1,
+        )
         | dict(labelled=False, rules=Thin()),
     ),
-    (gfn.GraphEnv, of_env("graphs"), dict(actions=[gfn.AddNode(), gfn.AddEdge()], max_nodes=4), dict(corrects_symmetry=False, start=FOUR)),
-    (gfn.GraphEnv, of_env("graphs"), dict(actions=[gfn.AddEdge()], max_nodes=4, start=4), dict(scaffold="distinct")),
+    (
+        gfn.GraphEnv,
+        of_env("graphs"),
+        dict(actions=[gfn.AddNode(), gfn.AddEdge()], max_nodes=4),
+        dict(corrects_symmetry=False, start=FOUR),
+    ),
+    (
+        gfn.GraphEnv,
+        of_env("graphs"),
+        dict(actions=[gfn.AddEdge()], max_nodes=4, start=4),
+        dict(scaffold="distinct"),
+    ),
     (gfn.VectorEnv, of_env(), dict(width=2, values=3, changes=UNIFORM), dict(start=[1, 0])),
-    (gfn.VectorEnv, of_env(), dict(width=2, values=3, changes=UNIFORM), dict(width=3, values=4, changes=UNIFORM[:3], rules=Low())),
+    (
+        gfn.VectorEnv,
+        of_env(),
+        dict(width=2, values=3, changes=UNIFORM),
+        dict(width=3, values=4, changes=UNIFORM[:3], rules=Low()),
+    ),
     (gfn.AddNode, lambda move: of_env("graphs")(gfn.GraphEnv([move], 4)), dict(), dict(attached=True)),
     (
         gfn.AddEdge,
@@ -298,7 +392,16 @@ CASES = [
         gfn.GraphNet,
         of_policy(LABELLED),
         dict(layers=1, embedding=8, conv="transformer", heads=2),
-        dict(layers=2, embedding=16, conv="gin", heads=4, identity=False, pair_walks=2, global_=False, backward="shared_torso")
+        dict(
+            layers=2,
+            embedding=16,
+            conv="gin",
+            heads=4,
+            identity=False,
+            pair_walks=2,
+            global_=False,
+            backward="shared_torso",
+        )
         | dict(initial_log_z=1.0, initial_exit_bias=1.0, logit_scale=(4,)),
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
@@ -316,13 +419,30 @@ CASES = [
     ),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
-    (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8, symmetry="unseen"), dict(symmetry="refined")),
-    (gfn.GraphNet, of_policy(LABELLED, **conditioned("graphs")), dict(layers=1, embedding=8), dict(logit_scale=(4,))),
+    (
+        gfn.GraphNet,
+        of_policy(ALIKE),
+        dict(layers=1, embedding=8, symmetry="unseen"),
+        dict(symmetry="refined"),
+    ),
+    (
+        gfn.GraphNet,
+        of_policy(LABELLED, **conditioned("graphs")),
+        dict(layers=1, embedding=8),
+        dict(logit_scale=(4,)),
+    ),
     (
         gfn.EdgeMlp,
         of_policy(gfn.Ring(3)),
         dict(hidden=(8,)),
-        dict(hidden=(8, 8), activation="tanh", layer_norm=True, backward="separate", initial_log_z=1.0, logit_scale=(4,)),
+        dict(
+            hidden=(8, 8),
+            activation="tanh",
+            layer_norm=True,
+            backward="separate",
+            initial_log_z=1.0,
+            logit_scale=(4,),
+        ),
     ),
     (
         gfn.GraphModule,
@@ -343,16 +463,38 @@ CASES = [
         gfn.Mlp,
         of_policy(GRID),
         dict(hidden=(8,)),
-        dict(hidden=(8, 8), activation="tanh", layer_norm=True, backward="separate", initial_log_z=1.0, heads=2, weight_noise=0.1, logit_scale=(4,)),
+        dict(
+            hidden=(8, 8),
+            activation="tanh",
+            layer_norm=True,
+            backward="separate",
+            initial_log_z=1.0,
+            heads=2,
+            weight_noise=0.1,
+            logit_scale=(4,),
+        ),
     ),
     (gfn.Mlp, of_policy(GRID, **conditioned("grid")), dict(hidden=(8,)), dict(logit_scale=(4,))),
     (
         gfn.VectorModule,
         anew(GRID),
         dict(module=Rows(2), width=8),
-        dict(module=Rows(2, 9), width=9, inputs="entries", backward="uniform", initial_log_z=1.0, heads=2, logit_scale=(4,)),
+        dict(
+            module=Rows(2, 9),
+            width=9,
+            inputs="entries",
+            backward="uniform",
+            initial_log_z=1.0,
+            heads=2,
+            logit_scale=(4,),
+        ),
     ),
-    (gfn.VectorModule, anew(GRID, **conditioned("grid")), dict(module=Rows(2), width=8), dict(logit_scale=(4,))),
+    (
+        gfn.VectorModule,
+        anew(GRID, **conditioned("grid")),
+        dict(module=Rows(2), width=8),
+        dict(logit_scale=(4,)),
+    ),
     (
         gfn.SequenceModule,
         anew(gfn.TokenSequence(3, 3)),
@@ -363,7 +505,15 @@ CASES = [
         gfn.DagModule,
         anew(gfn.BayesianStructure(3)),
         dict(module=Rows(3, shape=lambda x: (x, x.sum(1))), node_width=8, graph_width=8),
-        dict(module=Rows(3), node_width=9, graph_width=9, backward="shared_torso", initial_log_z=1.0, initial_exit_bias=1.0, logit_scale=(4,)),
+        dict(
+            module=Rows(3),
+            node_width=9,
+            graph_width=9,
+            backward="shared_torso",
+            initial_log_z=1.0,
+            initial_exit_bias=1.0,
+            logit_scale=(4,),
+        ),
     ),
     (
         gfn.SequenceNet,
@@ -371,7 +521,12 @@ CASES = [
         dict(width=8, layers=1, heads=2),
         dict(kind="gru", width=16, layers=2, heads=4, initial_log_z=1.0),
     ),
-    (gfn.SequenceNet, of_policy(gfn.TokenSequence(3, 3)), dict(kind="lstm", width=8, layers=1), dict(heads=2)),
+    (
+        gfn.SequenceNet,
+        of_policy(gfn.TokenSequence(3, 3)),
+        dict(kind="lstm", width=8, layers=1),
+        dict(heads=2),
+    ),
     (
         gfn.EdgeTransformer,
         of_policy(gfn.BayesianStructure(3)),
@@ -382,28 +537,83 @@ CASES = [
         gfn.BoxNet,
         of_policy(gfn.Box()),
         dict(hidden=(8,), components=2),
-        dict(hidden=(8, 8), activation="tanh", layer_norm=True, components=3, backward="separate", initial_log_z=1.0),
+        dict(
+            hidden=(8, 8),
+            activation="tanh",
+            layer_norm=True,
+            components=3,
+            backward="separate",
+            initial_log_z=1.0,
+        ),
     ),
     (
         gfn.LineNet,
         of_policy(gfn.Line(3)),
         dict(hidden=(8,)),
-        dict(hidden=(8, 8), activation="tanh", layer_norm=True, components=3, backward="separate", initial_log_z=1.0),
+        dict(
+            hidden=(8, 8),
+            activation="tanh",
+            layer_norm=True,
+            components=3,
+            backward="separate",
+            initial_log_z=1.0,
+        ),
     ),
     (
         gfn.DiffusionNet,
         of_policy(DIFFUSION, GAUSSIAN),
         dict(),
-        dict(langevin_clip=10.0, initial_log_z=1.0, network={"hidden": 16}, log_variance_range=1.0, backward_range=0.5),
+        dict(
+            langevin_clip=10.0,
+            initial_log_z=1.0,
+            network={"hidden": 16},
+            log_variance_range=1.0,
+            backward_range=0.5,
+        ),
     ),
     # Cases of objectives.
-    (gfn.TrajectoryBalance, of_objective(), dict(), dict(backward="maximum_entropy", regression="shifted_cosh")),
-    (gfn.LogPartitionVariance, of_objective(), dict(), dict(backward="trajectory_likelihood", regression="shifted_cosh")),
-    (gfn.RelativeTrajectoryBalance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0, regression="shifted_cosh")),
-    (gfn.RelativeLogPartitionVariance, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), beta=2.0, regression="shifted_cosh")),
-    (gfn.TrustPcl, of_objective(), dict(prior=gfn.Uniform()), dict(prior=trained(), alpha=2.0, regression="shifted_cosh")),
-    (gfn.DetailedBalance, of_objective(), dict(), dict(forward_looking=True, backward="maximum_entropy", regression="absolute")),
-    (gfn.ModifiedDetailedBalance, of_objective(steps=4), dict(), dict(target_network=2, regression="half_squared")),
+    (
+        gfn.TrajectoryBalance,
+        of_objective(),
+        dict(),
+        dict(backward="maximum_entropy", regression="shifted_cosh"),
+    ),
+    (
+        gfn.LogPartitionVariance,
+        of_objective(),
+        dict(),
+        dict(backward="trajectory_likelihood", regression="shifted_cosh"),
+    ),
+    (
+        gfn.RelativeTrajectoryBalance,
+        of_objective(),
+        dict(prior=gfn.Uniform()),
+        dict(prior=trained(), beta=2.0, regression="shifted_cosh"),
+    ),
+    (
+        gfn.RelativeLogPartitionVariance,
+        of_objective(),
+        dict(prior=gfn.Uniform()),
+        dict(prior=trained(), beta=2.0, regression="shifted_cosh"),
+    ),
+    (
+        gfn.TrustPcl,
+        of_objective(),
+        dict(prior=gfn.Uniform()),
+        dict(prior=trained(), alpha=2.0, regression="shifted_cosh"),
+    ),
+    (
+        gfn.DetailedBalance,
+        of_objective(),
+        dict(),
+        dict(forward_looking=True, backward="maximum_entropy", regression="absolute"),
+    ),
+    (
+        gfn.ModifiedDetailedBalance,
+        of_objective(steps=4),
+        dict(),
+        dict(target_network=2, regression="half_squared"),
+    ),
     (
         gfn.SubTrajectoryBalance,
         of_objective(),
@@ -435,26 +645,57 @@ CASES = [
         dict(edges=0.5),
         dict(edges=1.0, terminal=1.0, novelty=lambda states: np.ones(len(states)), regression="shifted_cosh"),
     ),
-    (gfn.PolicyGradient, of_objective(steps=3), dict(), dict(advantage="total", gae_lambda=0.2, regression="shifted_cosh")),
+    (
+        gfn.PolicyGradient,
+        of_objective(steps=3),
+        dict(),
+        dict(advantage="total", gae_lambda=0.2, regression="shifted_cosh"),
+    ),
     (gfn.FlowMatching, of_objective(), dict(), dict(regression="shifted_cosh")),
     (gfn.PolicyGradient, of_objective(), dict(advantage="total"), dict(gae_lambda=0.2)),
     (
         gfn.ProximalPolicy,
         of_objective(steps=3, adam=gfn.Adam(lr=0.1)),
         dict(clip=0.01),
-        dict(advantage="total", gae_lambda=0.2, clip=0.3, kl=1.0, value_weight=2.0, epochs=2, regression="shifted_cosh"),
+        dict(
+            advantage="total",
+            gae_lambda=0.2,
+            clip=0.3,
+            kl=1.0,
+            value_weight=2.0,
+            epochs=2,
+            regression="shifted_cosh",
+        ),
     ),
-    (gfn.OwnObjective, of_objective(), dict(function=loss_of), dict(function=lambda scores: 2.0 * loss_of(scores), log_z=False, flow=True)),
+    (
+        gfn.OwnObjective,
+        of_objective(),
+        dict(function=loss_of),
+        dict(function=lambda scores: 2.0 * loss_of(scores), log_z=False, flow=True),
+    ),
     # Cases of sources and other parts of a trainer.
     (
         gfn.Replay,
         beside_replay(),
         REPLAY,
-        dict(capacity=4, share=0.25, after=4, distinct=True, eviction="best_reward", draw="reward_prioritised", exponent=3.0)
+        dict(
+            capacity=4,
+            share=0.25,
+            after=4,
+            distinct=True,
+            eviction="best_reward",
+            draw="reward_prioritised",
+            exponent=3.0,
+        )
         | dict(path="policy_backward", rank_by="loss", k=0.5, diverse=1.0, norm="l1"),
     ),
     (gfn.Replay, beside_replay(), dict(draw="reward_prioritised", **REPLAY), dict(exponent=3.0)),
-    (gfn.Replay, beside_replay(), dict(draw="rank_prioritised", **REPLAY), dict(rank_by="loss", exponent=3.0)),
+    (
+        gfn.Replay,
+        beside_replay(),
+        dict(draw="rank_prioritised", **REPLAY),
+        dict(rank_by="loss", exponent=3.0),
+    ),
     (gfn.Replay, beside_replay(), dict(draw="weighted_ranks", **REPLAY), dict(k=5.0, rank_by="loss")),
     (gfn.Replay, beside_replay(), dict(diverse=1.2, **REPLAY), dict(norm="max")),
     (gfn.Replay, beside_replay(), dict(path="stored", **REPLAY), dict(objects_alone=True)),
@@ -474,15 +715,31 @@ CASES = [
         gfn.FreshSource,
         of_source(),
         dict(function=lambda wanted, rng: np.ones((wanted.max, 2), int)),
-        dict(function=lambda wanted, rng: gfn.FreshObjects(np.ones((wanted.max, 2), int), np.ones(wanted.max))),
+        dict(
+            function=lambda wanted, rng: gfn.FreshObjects(np.ones((wanted.max, 2), int), np.ones(wanted.max))
+        ),
     ),
-    (gfn.TransitionBatches, of_updates("transitions", objective=gfn.DetailedBalance()), dict(size=4), dict(size=6, updates=3)),
+    (
+        gfn.TransitionBatches,
+        of_updates("transitions", objective=gfn.DetailedBalance()),
+        dict(size=4),
+        dict(size=6, updates=3),
+    ),
     (gfn.LocalSearch, of_source(), dict(max_back=2), dict(max_back=3, rounds=2, acceptance="greedy")),
     (
         gfn.Teacher,
         of_source(steps=12, batch=32),
         dict(policy=SMALL, lr=0.3),
-        dict(policy=gfn.Mlp((16,)), share=0.25, under_sampled=0.0, alpha=3.0, epsilon=10.0, lr=1.0, log_z_lr=10.0, max_norm=1e-4),
+        dict(
+            policy=gfn.Mlp((16,)),
+            share=0.25,
+            under_sampled=0.0,
+            alpha=3.0,
+            epsilon=10.0,
+            lr=1.0,
+            log_z_lr=10.0,
+            max_norm=1e-4,
+        ),
     ),
     (
         gfn.Search,
@@ -498,7 +755,12 @@ CASES = [
     ),
     (
         gfn.Hindsight,
-        of_source(gfn.Replay(12, after=0), steps=6, conditions=UNIFORM_CONDITIONS, reward=lambda x, c: c.numpy()[:, 0] * x[:, 0]),
+        of_source(
+            gfn.Replay(12, after=0),
+            steps=6,
+            conditions=UNIFORM_CONDITIONS,
+            reward=lambda x, c: c.numpy()[:, 0] * x[:, 0],
+        ),
         dict(function=lambda objects, conditions, rng: conditions * 0.5),
         dict(function=lambda objects, conditions, rng: conditions * 0.1, share=1.0),
     ),
@@ -510,7 +772,8 @@ CASES = [
     ),
     (
         gfn.Average,
-        lambda average: run(GRID, Differing(), SMALL, steps=6, adam=gfn.Adam(lr=0.01, average=average)) and averaged(average),
+        lambda average: run(GRID, Differing(), SMALL, steps=6, adam=gfn.Adam(lr=0.01, average=average))
+        and averaged(average),
         dict(decay=0.5),
         dict(decay=0.9, sampling=True),
     ),
@@ -533,21 +796,57 @@ CASES = [
         gfn.Exploration,
         lambda exploration: run(GRID, Differing(), SMALL, steps=4, exploration=exploration),
         dict(),
-        dict(epsilon=1.0, temperature=3.0, exit_bias=2.0, noise=1.0, reward_exponent=gfn.Linear(0.1, 1, 10), max_steps=1),
+        dict(
+            epsilon=1.0,
+            temperature=3.0,
+            exit_bias=2.0,
+            noise=1.0,
+            reward_exponent=gfn.Linear(0.1, 1, 10),
+            max_steps=1,
+        ),
     ),
     # Cases of rewards.
     (gfn.RingReward, of_reward(gfn.Ring(3), "graphs"), dict(), dict(ring=10.0, floor=1e-3)),
     (gfn.TriangleReward, of_reward(gfn.Triangle(1), "graphs"), dict(), dict(triangle=10.0, floor=1e-2)),
     (gfn.ColoredGraphReward, of_reward(gfn.ColoredGraphs(4), "graphs"), dict(), dict(kind="even")),
-    (gfn.MoleculeReward, of_reward(gfn.Molecules(3), "graphs"), dict(floor=0.5), dict(score="drug_like", beta=2.0, floor=1e-3)),
-    (gfn.MoleculeScore, lambda score: told(score.log_scores(["CCO", "C1CC1"])), dict(factors=[]), dict(factors=[gfn.Factor("weight")])),
-    (gfn.Factor, lambda factor: told(gfn.MoleculeScore([factor]).log_scores(["CCO", "C1CC1"])), dict(property="weight"),
-     dict(property="heavy_atoms", shape="exponential", power=2.0)),
+    (
+        gfn.MoleculeReward,
+        of_reward(gfn.Molecules(3), "graphs"),
+        dict(floor=0.5),
+        dict(score="drug_like", beta=2.0, floor=1e-3),
+    ),
+    (
+        gfn.MoleculeScore,
+        lambda score: told(score.log_scores(["CCO", "C1CC1"])),
+        dict(factors=[]),
+        dict(factors=[gfn.Factor("weight")]),
+    ),
+    (
+        gfn.Factor,
+        lambda factor: told(gfn.MoleculeScore([factor]).log_scores(["CCO", "C1CC1"])),
+        dict(property="weight"),
+        dict(property="heavy_atoms", shape="exponential", power=2.0),
+    ),
     (gfn.SizeReward, of_reward(gfn.Cut(CYCLES[:1]), "graphs"), dict(), dict(beta=2.0)),
     (gfn.HyperGridReward, of_reward(GRID), dict(), dict(kind="cosine", preset="easy")),
-    (gfn.HammingReward, of_reward(gfn.BitSequence(2, 4)), dict(modes=["0011"]), dict(modes=["1111"], temperature=0.5)),
-    (gfn.IsingReward, of_reward(gfn.DiscreteEbm(2)), dict(couplings=[[0, 1], [1, 0]]), dict(couplings=[[0, 2], [2, 0]], alpha=0.5)),
-    (gfn.WeightReward, of_reward(gfn.SetAddition(3, 2)), dict(base=1.0, weights=[1, 2, 3]), dict(base=2.0, weights=[1, 2, 4])),
+    (
+        gfn.HammingReward,
+        of_reward(gfn.BitSequence(2, 4)),
+        dict(modes=["0011"]),
+        dict(modes=["1111"], temperature=0.5),
+    ),
+    (
+        gfn.IsingReward,
+        of_reward(gfn.DiscreteEbm(2)),
+        dict(couplings=[[0, 1], [1, 0]]),
+        dict(couplings=[[0, 2], [2, 0]], alpha=0.5),
+    ),
+    (
+        gfn.WeightReward,
+        of_reward(gfn.SetAddition(3, 2)),
+        dict(base=1.0, weights=[1, 2, 3]),
+        dict(base=2.0, weights=[1, 2, 4]),
+    ),
     (
         gfn.ParsimonyReward,
         of_reward(gfn.PhyloTree(4)),
@@ -560,14 +859,33 @@ CASES = [
         dict(alphabet="AB", path="TABLE", floor=0.1),
         dict(alphabet="BA", path="OTHER", floor=0.2, exponent=2.0),
     ),
-    (gfn.ToyReward, of_reward(gfn.ToyDag()), dict(rewards=[1, 2, 3, 4, 5, 6]), dict(rewards=[6, 5, 4, 3, 2, 1])),
-    (gfn.StructureReward, of_reward(gfn.BayesianStructure(3)), dict(data=DATA, standardise=False),
-     dict(data=DATA[:20], score="bic", standardise=True, alpha_mu=2.0, alpha_w=7.0, nu=[1.0, 0.0, 0.0])),
-    (gfn.StructureReward, of_reward(gfn.BayesianStructure(3)), dict(data=DATA, score="bde", bins=3), dict(bins=2)),
+    (
+        gfn.ToyReward,
+        of_reward(gfn.ToyDag()),
+        dict(rewards=[1, 2, 3, 4, 5, 6]),
+        dict(rewards=[6, 5, 4, 3, 2, 1]),
+    ),
+    (
+        gfn.StructureReward,
+        of_reward(gfn.BayesianStructure(3)),
+        dict(data=DATA, standardise=False),
+        dict(data=DATA[:20], score="bic", standardise=True, alpha_mu=2.0, alpha_w=7.0, nu=[1.0, 0.0, 0.0]),
+    ),
+    (
+        gfn.StructureReward,
+        of_reward(gfn.BayesianStructure(3)),
+        dict(data=DATA, score="bde", bins=3),
+        dict(bins=2),
+    ),
     (gfn.BoxReward, of_reward(gfn.Box(), "box"), dict(), dict(r0=0.2, r1=0.6, r2=3.0)),
     (gfn.LineReward, of_reward(gfn.Line(3), "line"), dict(modes=[(0.0, 1.0)]), dict(modes=[(1.0, 1.0)])),
     (gfn.GaussianTarget, of_reward(DIFFUSION, "diffusion"), dict(mean=[0.0]), dict(mean=[1.0], sd=0.5)),
-    (gfn.MixtureTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(name="forty_modes"), dict(name="nine_modes", seed=1)),
+    (
+        gfn.MixtureTarget,
+        of_reward(gfn.Diffusion(2, 4), "diffusion"),
+        dict(name="forty_modes"),
+        dict(name="nine_modes", seed=1),
+    ),
     (gfn.MixtureTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(), dict(seed=1)),
     (gfn.FunnelTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=3, sd=1.0)),
     (gfn.CoxTarget, of_reward(gfn.Diffusion(4, 4), "diffusion"), dict(side=2), dict(side=3, seed=1)),
@@ -575,12 +893,24 @@ CASES = [
     # Cases of conditions.
     (
         gfn.Conditions,
-        lambda conditions: run(GRID, lambda states, conditions: 0.1 * states[:, 0], SMALL, conditions=conditions),
+        lambda conditions: run(
+            GRID, lambda states, conditions: 0.1 * states[:, 0], SMALL, conditions=conditions
+        ),
         dict(function=lambda n, rng: rng.uniform(size=(n, 1)), width=1),
         dict(function=lambda n, rng: np.ones((n, 1)), width=2),
     ),
-    (gfn.UniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
-    (gfn.LogUniformTemperature, lambda law: drawn(gfn.Conditioning(temperature=law)), dict(least=1.0, most=2.0), dict(least=0.5, most=4.0, bins=4)),
+    (
+        gfn.UniformTemperature,
+        lambda law: drawn(gfn.Conditioning(temperature=law)),
+        dict(least=1.0, most=2.0),
+        dict(least=0.5, most=4.0, bins=4),
+    ),
+    (
+        gfn.LogUniformTemperature,
+        lambda law: drawn(gfn.Conditioning(temperature=law)),
+        dict(least=1.0, most=2.0),
+        dict(least=0.5, most=4.0, bins=4),
+    ),
     (
         gfn.GammaTemperature,
         lambda law: drawn(gfn.Conditioning(temperature=law)),
@@ -593,10 +923,20 @@ CASES = [
         dict(vectors=[[0.5, 0.5], [1, 0]]),
         dict(vectors=[[0.25, 0.75], [0, 1]], bins=4),
     ),
-    (gfn.Dirichlet, lambda law: drawn(gfn.Conditioning(2, preferences=law)), dict(), dict(concentration=3.0, bins=4)),
+    (
+        gfn.Dirichlet,
+        lambda law: drawn(gfn.Conditioning(2, preferences=law)),
+        dict(),
+        dict(concentration=3.0, bins=4),
+    ),
     (
         gfn.Focus,
-        lambda focus: run(GRID, TWO, SMALL, conditions=gfn.Conditioning(2, temperature=gfn.UniformTemperature(1, 2), focus=focus)),
+        lambda focus: run(
+            GRID,
+            TWO,
+            SMALL,
+            conditions=gfn.Conditioning(2, temperature=gfn.UniformTemperature(1, 2), focus=focus),
+        ),
         dict(directions=gfn.Dirichlet(), limit=0.5),
         dict(directions=gfn.Dirichlet(4.0), cosine=0.5, limit=0.01, outside=-10.0),
     ),
@@ -610,7 +950,12 @@ CASES = [
         gfn.Conditioning,
         lambda conditions: run(GRID, TWO, SMALL, conditions=conditions),
         dict(n_rewards=2, temperature=gfn.UniformTemperature(1, 2), preferences=[0.5, 0.5]),
-        dict(n_rewards=3, temperature=gfn.UniformTemperature(1, 8), preferences=[0.25, 0.75], focus=gfn.Focus([1, 1])),
+        dict(
+            n_rewards=3,
+            temperature=gfn.UniformTemperature(1, 8),
+            preferences=[0.25, 0.75],
+            focus=gfn.Focus([1, 1]),
+        ),
     ),
     # Cases of schedules.
     (gfn.Constant, of_temperature, dict(value=1.0), dict(value=3.0)),
@@ -625,14 +970,18 @@ ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
     ("CachedReward", "capacity"): "test_rewards.py has it: how many answers are kept",
-    **{("ExternalReward", name): "test_external.py has it: a program" for name in "command timeout beta floor".split()},
+    **{
+        ("ExternalReward", name): "test_external.py has it: a program"
+        for name in "command timeout beta floor".split()
+    },
     ("Adam", "chunk"): "scored in parts, a batch is the same but for rounding: a test below has it",
     **{("FreshObjects", name): "what a function gives" for name in ("objects", "log_rewards", "conditions")},
     **{("BatchRequest", name): "what a function is given" for name in ("min", "max", "allow_more")},
 }
 
 
-# The settings that are refused with the values used here, and the text of the refusal: any other error fails the test.
+# The settings that are refused with the values used here, and the text of the refusal: any other error fails
+# the test.
 REFUSED = {
     ("Adam", "transitions"): "whole trajectories",
     ("Env", "width"): "`initial` gave an array of int64 and shape (2,)",
@@ -700,7 +1049,9 @@ def averaged(average):
 
 
 def table(rewards):
-    return "sequence,reward\n" + "".join(f"{word},{reward}\n" for word, reward in zip(("AA", "AB", "BA"), rewards))
+    return "sequence,reward\n" + "".join(
+        f"{word},{reward}\n" for word, reward in zip(("AA", "AB", "BA"), rewards)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -719,7 +1070,12 @@ def named(case):
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_every_setting_changes_something_or_is_refused(case, files):
     kind, outcome, base, others = case
-    made = lambda values: kind(**{name: files.get(value, value) if isinstance(value, str) else value for name, value in values.items()})
+    made = lambda values: kind(
+        **{
+            name: files.get(value, value) if isinstance(value, str) else value
+            for name, value in values.items()
+        }
+    )
     expected = outcome(made(base))
     # The comparison is meaningful only if equal settings give equal outcomes.
     assert outcome(made(base)) == expected
@@ -737,7 +1093,9 @@ GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 
 
 def test_no_setting_is_left_out():
-    cases = [case if isinstance(case, tuple) and isinstance(case[0], type) else case.values[0] for case in CASES]
+    cases = [
+        case if isinstance(case, tuple) and isinstance(case[0], type) else case.values[0] for case in CASES
+    ]
     covered = {(case[0].__name__, name) for case in cases for name in case[3]} | set(ALONE)
     kinds = [
         kind

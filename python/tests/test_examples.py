@@ -48,7 +48,18 @@ def test_scripts_run(name, tmp_path):
 def test_pictures_of_molecules_are_drawn(tmp_path):
     picture = tmp_path / "best.svg"
     subprocess.run(
-        [sys.executable, EXAMPLES / "molecules_qed.py", "--steps", "5", "--samples", "20", "--picture", picture], check=True, timeout=120
+        [
+            sys.executable,
+            EXAMPLES / "molecules_qed.py",
+            "--steps",
+            "5",
+            "--samples",
+            "20",
+            "--picture",
+            picture,
+        ],
+        check=True,
+        timeout=120,
     )
     assert "<svg" in picture.read_text()
 
@@ -61,7 +72,9 @@ def executed(name, folder, monkeypatch, **changes):
     notebook = nbformat.read(EXAMPLES / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(not cell.outputs and cell.execution_count is None for cell in code), "outputs are stored: clear them"
+    assert all(
+        not cell.outputs and cell.execution_count is None for cell in code
+    ), "outputs are stored: clear them"
     for number, value in changes.items():
         assert any(f"{number} = " in cell.source for cell in code)
         for cell in code:
@@ -75,15 +88,32 @@ def executed(name, folder, monkeypatch, **changes):
 
 
 def test_there_are_six_notebooks_and_their_links_lead_somewhere():
-    assert NOTEBOOKS == ["first_graphs", "many_machines", "molecules", "molecules_from_csv", "own_environment_and_network", "structures"]
+    assert NOTEBOOKS == [
+        "first_graphs",
+        "many_machines",
+        "molecules",
+        "molecules_from_csv",
+        "own_environment_and_network",
+        "structures",
+    ]
     for name in NOTEBOOKS:
         path = EXAMPLES / "notebooks" / f"{name}.ipynb"
-        links = re.findall(r"\]\(([^)]+)\)", "".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"))
+        links = re.findall(
+            r"\]\(([^)]+)\)",
+            "".join(
+                cell.source
+                for cell in nbformat.read(path, as_version=4).cells
+                if cell.cell_type == "markdown"
+            ),
+        )
         assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
 
 
 # Only one notebook runs in every check, because all notebooks together take minutes.
-@pytest.mark.parametrize("name", [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS])
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS],
+)
 def test_notebooks_run_and_their_claims_hold(name, tmp_path, monkeypatch):
     code = executed(name, tmp_path, monkeypatch)
     kinds = {kind for cell in code for output in cell.outputs for kind in output.get("data", {})}

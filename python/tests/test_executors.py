@@ -141,7 +141,11 @@ def test_answers_that_come_in_another_order_are_those_of_their_objects(threads):
 
 @pytest.mark.parametrize("chunk", [1, 4, 16])
 def test_an_object_that_fails_is_named_and_costs_no_other(threads, chunk):
-    with pytest.raises(RuntimeError, match=r"object (3|6|9|12) of 16 failed with LookupError: three is not in the table.*\[\[(0, 3|1, 2|2, 1|3, 0)\]\]"):
+    with pytest.raises(
+        RuntimeError,
+        match=(r"object (3|6|9|12) of 16 failed with LookupError: three is not in the table.*\[\[(0, 3|1, "
+            r"2|2, 1|3, 0)\]\]"),
+    ):
         gfn.ParallelReward(fails_at_three, threads, chunk=chunk)(POINTS)
     lenient = gfn.ParallelReward(fails_at_three, threads, chunk=chunk, on_failure=-50.0)
     given = lenient(POINTS)
@@ -183,7 +187,9 @@ def test_an_object_is_asked_for_again_by_engines_that_keep_answers():
             return self.known[key]
 
     FAILED.clear()
-    assert gfn.ParallelReward(fails_once, Pure(), retries=1)(POINTS[:1]).tolist() == reward(POINTS[:1]).tolist()
+    assert (
+        gfn.ParallelReward(fails_once, Pure(), retries=1)(POINTS[:1]).tolist() == reward(POINTS[:1]).tolist()
+    )
 
 
 def test_what_takes_too_long_is_interrupted(processes):
@@ -212,7 +218,9 @@ def test_a_killed_worker_is_an_error_after_which_a_run_goes_on():
     broken = pool(1)
     parallel = gfn.ParallelReward(kills_its_worker, broken)
     trainer = grid(parallel)
-    with pytest.raises(RuntimeError, match=r"takes no work any more.*reward.executor = ProcessPoolExecutor\(\.\.\.\)"):
+    with pytest.raises(
+        RuntimeError, match=r"takes no work any more.*reward.executor = ProcessPoolExecutor\(\.\.\.\)"
+    ):
         trainer.fit(2)
     with pytest.raises(RuntimeError, match="takes no work any more"):
         trainer.fit(2)
@@ -259,15 +267,24 @@ def test_progress_of_a_slow_batch_is_shown_on_a_terminal_alone(threads, monkeypa
     assert "of 16 objects" in shown and shown.endswith("\r")
 
 
-@pytest.mark.parametrize("given", [np.ma.masked_array(np.zeros(16), np.arange(16) == 3), ["-1.5"] * 16, np.full(16, 1j)])
+@pytest.mark.parametrize(
+    "given", [np.ma.masked_array(np.zeros(16), np.arange(16) == 3), ["-1.5"] * 16, np.full(16, 1j)]
+)
 def test_what_a_reward_may_not_give_is_refused_from_a_worker_too(threads, given):
-    for it in (lambda points: given[: len(points)], gfn.ParallelReward(lambda points: given[: len(points)], threads, chunk=100)):
+    for it in (
+        lambda points: given[: len(points)],
+        gfn.ParallelReward(lambda points: given[: len(points)], threads, chunk=100),
+    ):
         with pytest.raises((TypeError, RuntimeError), match="expected"):
             grid(it).fit(1)
 
 
 def test_tensors_of_any_kind_are_log_rewards(threads):
-    half = gfn.ParallelReward(lambda points: torch.tensor(reward(points), dtype=torch.bfloat16, requires_grad=True), threads, chunk=16)
+    half = gfn.ParallelReward(
+        lambda points: torch.tensor(reward(points), dtype=torch.bfloat16, requires_grad=True),
+        threads,
+        chunk=16,
+    )
     assert half(POINTS) == pytest.approx(reward(POINTS), rel=1e-2)
 
 
@@ -276,15 +293,35 @@ def test_tensors_of_any_kind_are_log_rewards(threads):
     [
         (lambda it: gfn.ParallelReward(3, it), TypeError, "function is int"),
         (lambda it: gfn.ParallelReward(Partial, it), TypeError, "function is Partial"),
-        (lambda it: gfn.ParallelReward(reward, 8), TypeError, "executor is int: expected a concurrent.futures.Executor"),
-        (lambda it: gfn.ParallelReward(reward, ThreadPoolExecutor), TypeError, "executor is ThreadPoolExecutor"),
+        (
+            lambda it: gfn.ParallelReward(reward, 8),
+            TypeError,
+            "executor is int: expected a concurrent.futures.Executor",
+        ),
+        (
+            lambda it: gfn.ParallelReward(reward, ThreadPoolExecutor),
+            TypeError,
+            "executor is ThreadPoolExecutor",
+        ),
         (lambda it: gfn.ParallelReward(reward, it, chunk=0), ValueError, "chunk is 0"),
         (lambda it: gfn.ParallelReward(reward, it, chunk=1.5), TypeError, "chunk is 1.5"),
         (lambda it: gfn.ParallelReward(reward, it, retries=-1), ValueError, "retries is -1"),
-        (lambda it: gfn.ParallelReward(reward, it, timeout=0), ValueError, "timeout is 0: expected seconds above 0"),
+        (
+            lambda it: gfn.ParallelReward(reward, it, timeout=0),
+            ValueError,
+            "timeout is 0: expected seconds above 0",
+        ),
         (lambda it: gfn.ParallelReward(reward, it, timeout="1"), TypeError, "timeout is '1'"),
-        (lambda it: gfn.ParallelReward(reward, it, on_failure=float("-inf")), ValueError, "on_failure is -inf"),
-        (lambda it: gfn.ParallelReward(wide, it, chunk=4)(POINTS), RuntimeError, r"returned an array of shape \[1, 2\] for 1 states"),
+        (
+            lambda it: gfn.ParallelReward(reward, it, on_failure=float("-inf")),
+            ValueError,
+            "on_failure is -inf",
+        ),
+        (
+            lambda it: gfn.ParallelReward(wide, it, chunk=4)(POINTS),
+            RuntimeError,
+            r"returned an array of shape \[1, 2\] for 1 states",
+        ),
     ],
 )
 def test_what_is_refused(threads, make, kind, words):
@@ -309,7 +346,9 @@ def make_wider(seed):
 
 
 def make_graphs(seed, **changes):
-    return gfn.Trainer(gfn.GraphBuilding(3), of_graphs, gfn.GraphNet(embedding=8), batch=8, seed=seed, **changes)
+    return gfn.Trainer(
+        gfn.GraphBuilding(3), of_graphs, gfn.GraphNet(embedding=8), batch=8, seed=seed, **changes
+    )
 
 
 def of_betas(points, conditions):
@@ -327,11 +366,15 @@ def make_conditional(seed, **changes):
 
 def make_tempered(seed, **changes):
     conditioning = gfn.Conditioning(temperature=gfn.UniformTemperature(0.5, 2.0))
-    return gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((16,)), batch=8, conditions=conditioning, seed=seed, **changes)
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 4), reward, gfn.Mlp((16,)), batch=8, conditions=conditioning, seed=seed, **changes
+    )
 
 
 def make_library_s(seed, **changes):
-    return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((16,)), batch=8, seed=seed, **changes)
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 4), gfn.ConditionalGridReward(), gfn.Mlp((16,)), batch=8, seed=seed, **changes
+    )
 
 
 def make_failing(seed):
@@ -384,7 +427,10 @@ def test_actors_draw_under_the_conditions_of_the_trainer(processes):
         other = it.exact(condition=torch.tensor([2.5 - beta]))
         # The policy distinguishes the conditions.
         assert exact.tv < 0.05 < 0.5 * np.abs(exact.probs - other.target).sum()
-    assert learner(gfn.Actors(make_tempered, processes, tasks=2, batch=5), make_tempered).fit(10).steps_done == 10
+    assert (
+        learner(gfn.Actors(make_tempered, processes, tasks=2, batch=5), make_tempered).fit(10).steps_done
+        == 10
+    )
 
 
 def test_actors_draw_with_the_parameters_of_the_trainer(threads):
@@ -468,14 +514,19 @@ def test_calls_that_an_engine_loses_are_counted_and_in_a_row_an_error():
         actors = gfn.Actors(make, executor, tasks=1)
         assert learner(actors).fit(3).steps_done == 3 and actors.lost == 1
     with Losing(lambda call: True) as executor:
-        with pytest.raises(RuntimeError, match="5 calls of actors were lost in a row, the last with OSError: the machine has gone"):
+        with pytest.raises(
+            RuntimeError,
+            match="5 calls of actors were lost in a row, the last with OSError: the machine has gone",
+        ):
             learner(gfn.Actors(make, executor, tasks=2)).fit(1)
 
 
 def test_an_actor_that_fails_can_be_mended(threads):
     actors = gfn.Actors(make_wider, threads, tasks=2)
     it = learner(actors)
-    with pytest.raises(RuntimeError, match="an actor failed with ValueError: make gave a trainer with the parameters"):
+    with pytest.raises(
+        RuntimeError, match="an actor failed with ValueError: make gave a trainer with the parameters"
+    ):
         it.fit(1)
     actors.make = make
     assert it.fit(3).steps_done == 3 and actors.lost == 0
@@ -526,7 +577,9 @@ def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
     with pool(1) as broken:
         actors = gfn.Actors(make_that_dies, broken, tasks=1)
         it = learner(actors)
-        with pytest.raises(RuntimeError, match=r"takes no work any more.*actors.executor = ProcessPoolExecutor"):
+        with pytest.raises(
+            RuntimeError, match=r"takes no work any more.*actors.executor = ProcessPoolExecutor"
+        ):
             it.fit(1)
     actors.make, actors.executor = make, threads
     assert it.fit(2).steps_done == 2
@@ -541,9 +594,21 @@ def test_actors_whose_worker_was_killed_go_on_elsewhere(threads):
         (lambda it: gfn.Actors(make, it, tasks=1, batch=0), ValueError, "batch is 0"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_staleness=-1), ValueError, "max_staleness is -1"),
         (lambda it: gfn.Actors(make, it, tasks=1, max_reuse=0.5), ValueError, "max_reuse is 0.5"),
-        (lambda it: gfn.Actors(make, it, tasks=1)(gfn.BatchRequest(1, 1, False), None), RuntimeError, "no trainer"),
-        (lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2], ValueError, "another trainer"),
-        (lambda it: learner(gfn.Actors(make, it, tasks=1), make_library_s), ValueError, "can't draw conditions that the trainer draws"),
+        (
+            lambda it: gfn.Actors(make, it, tasks=1)(gfn.BatchRequest(1, 1, False), None),
+            RuntimeError,
+            "no trainer",
+        ),
+        (
+            lambda it: [learner(actors) for actors in [gfn.Actors(make, it, tasks=1)] * 2],
+            ValueError,
+            "another trainer",
+        ),
+        (
+            lambda it: learner(gfn.Actors(make, it, tasks=1), make_library_s),
+            ValueError,
+            "can't draw conditions that the trainer draws",
+        ),
     ],
 )
 def test_what_actors_refuse(threads, wrong, kind, words):
@@ -601,16 +666,22 @@ def test_some_calls_explore_more_than_others():
                 if values.shape == (5,):
                     # The policy exits immediately in almost all trajectories.
                     values[2] = 50.0
-        ask = lambda: actors(gfn.BatchRequest(200, 200, False), np.random.default_rng(0)).objects.lengths.mean()  # noqa: E731
+        ask = lambda: actors(
+            gfn.BatchRequest(200, 200, False), np.random.default_rng(0)
+        ).objects.lengths.mean()  # noqa: E731
         return [ask() for _ in range(calls)]
 
     assert lengths(0.0, 1) == [1.0] and lengths(1.0, 1)[0] > 2
     mixed = lengths([0.0, 1.0], 4)
-    assert mixed[0] == mixed[2] == 1.0 < 2 < min(mixed[1], mixed[3]) or mixed[1] == mixed[3] == 1.0 < 2 < min(mixed[0], mixed[2])
+    assert mixed[0] == mixed[2] == 1.0 < 2 < min(mixed[1], mixed[3]) or mixed[1] == mixed[3] == 1.0 < 2 < min(
+        mixed[0], mixed[2]
+    )
 
 
 def test_an_actor_of_another_environment_is_an_error_that_can_be_mended():
-    actors = gfn.Actors(lambda seed: gfn.Trainer(gfn.HyperGrid(2, 9), gfn.HyperGridReward(), gfn.Mlp((8,))), Here(), tasks=1)
+    actors = gfn.Actors(
+        lambda seed: gfn.Trainer(gfn.HyperGrid(2, 9), gfn.HyperGridReward(), gfn.Mlp((8,))), Here(), tasks=1
+    )
     trainer = make(0, sources=[gfn.FreshSource(actors)])
     with pytest.raises(RuntimeError, match="make gave a trainer with the parameters"):
         trainer.fit(1)

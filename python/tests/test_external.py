@@ -19,17 +19,23 @@ def program(tmp_path, body):
     """Returns the command of a program that runs `body` for each input line."""
     path = tmp_path / "scorer.py"
     lines = "\n    ".join(body.splitlines())
-    path.write_text(f"import sys, time\nfor line in sys.stdin:\n    line = line.strip()\n    {lines}\n    sys.stdout.flush()\n")
+    path.write_text(
+        f"import sys, time\nfor line in sys.stdin:\n    line = line.strip()\n    {lines}\n    "
+        f"sys.stdout.flush()\n"
+    )
     return [sys.executable, str(path)]
 
 
 def test_a_program_is_the_same_reward_as_the_library_s():
-    """The program writes the share of atoms that aren't carbon with six or more digits: runs and targets are equal up to rounding."""
+    """The program writes the share of atoms that aren't carbon with six or more digits: runs and targets are
+    equal up to rounding."""
     ours = trainer(gfn.MoleculeReward(beta=2.0), seed=3).fit(10)
     program = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=2.0), seed=3).fit(10)
     assert np.allclose(program.history["loss"], ours.history["loss"], rtol=1e-6)
     ours, program = ours.exact(), program.exact()
-    assert np.allclose(program.log_rewards, ours.log_rewards, atol=1e-9) and program.tv == pytest.approx(ours.tv, abs=1e-6)
+    assert np.allclose(program.log_rewards, ours.log_rewards, atol=1e-9) and program.tv == pytest.approx(
+        ours.tv, abs=1e-6
+    )
     # The negative control: a reward with another power differs.
     other = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=1.0)).exact()
     assert not np.allclose(other.log_rewards, ours.log_rewards, atol=0.01)
@@ -67,8 +73,16 @@ def test_programs_that_fail(tmp_path, body, settings, message):
         (lambda: trainer(gfn.ExternalReward([])), ValueError, "command"),
         (lambda: trainer(gfn.ExternalReward(["true"], timeout=0.0)), ValueError, "timeout|patience"),
         (lambda: trainer(gfn.ExternalReward(["true"], timeout=-1.0)), ValueError, "timeout"),
-        (lambda: trainer(gfn.ExternalReward(["no such program"])).fit(1), (OSError, RuntimeError, ValueError), "no such program"),
-        (lambda: gfn.Trainer(gfn.Ring(3), gfn.ExternalReward(["true"]), gfn.GraphNet()), TypeError, "molecules"),
+        (
+            lambda: trainer(gfn.ExternalReward(["no such program"])).fit(1),
+            (OSError, RuntimeError, ValueError),
+            "no such program",
+        ),
+        (
+            lambda: gfn.Trainer(gfn.Ring(3), gfn.ExternalReward(["true"]), gfn.GraphNet()),
+            TypeError,
+            "molecules",
+        ),
     ],
 )
 def test_bad_programs_are_refused(make, error, message):

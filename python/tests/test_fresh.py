@@ -12,7 +12,9 @@ GRID = gfn.HyperGrid(2, 4)
 
 def learner(reward=gfn.HyperGridReward(), **changes):
     settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
-    return gfn.Trainer(GRID, reward, settings.pop("policy", gfn.Mlp((64, 64))), settings.pop("objective", None), **settings)
+    return gfn.Trainer(
+        GRID, reward, settings.pop("policy", gfn.Mlp((64, 64))), settings.pop("objective", None), **settings
+    )
 
 
 def at_random(wanted, rng):
@@ -120,7 +122,13 @@ def test_fresh_objects_have_conditions():
     ids=lambda parts: next(iter(parts)),
 )
 def test_objects_that_are_not_finished_are_refused(parts):
-    it = gfn.Trainer(gfn.SetAddition(4, 2, fixed_length=True), lambda sets: np.zeros(len(sets)), gfn.Mlp((8,)), batch=4, **parts)
+    it = gfn.Trainer(
+        gfn.SetAddition(4, 2, fixed_length=True),
+        lambda sets: np.zeros(len(sets)),
+        gfn.Mlp((8,)),
+        batch=4,
+        **parts,
+    )
     refused(lambda: it.fit(3), ValueError, "terminal state")
 
 
@@ -152,7 +160,9 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
     learner(far, sources=[replay, found], exploration=gfn.Exploration(epsilon=1.0), batch=256).fit(4)
     assert len(drawn) == 3 and all((points == 3).all() for points in drawn)
     losses = [loss for _, loss in seen]
-    assert {type(loss) for loss in losses} == {float, type(None)} and min(loss for loss in losses if loss is not None) >= 0
+    assert {type(loss) for loss in losses} == {float, type(None)} and min(
+        loss for loss in losses if loss is not None
+    ) >= 0
     assert {log_reward for log_reward, _ in seen} == {0.0, 1.0}
     # The negative control: uniform draws find other objects, too.
     others = []

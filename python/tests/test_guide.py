@@ -1,4 +1,5 @@
-"""Runs the Python blocks of the guide and of the package's README, except those marked as another library's."""
+"""Runs the Python blocks of the guide and of the package's README, except those marked as another
+library's."""
 
 import re
 from pathlib import Path
@@ -38,7 +39,10 @@ def test_what_is_not_run_is_marked_as_torchgfn_s():
 
 
 def test_torchgfn_s_scripts_run():
-    pytest.importorskip("gfn.gflownet", reason="torchgfn isn't installed: pip install torchgfn==2.4.1 for its side of the guide")
+    pytest.importorskip(
+        "gfn.gflownet",
+        reason="torchgfn isn't installed: pip install torchgfn==2.4.1 for its side of the guide",
+    )
     # The blocks share names: the second block defines the imports and the loop that the later ones use.
     shared = {"__name__": "guide"}
     n_shortened = 0

@@ -22,14 +22,19 @@ def imported_beside(version, folder):
     return done.stderr
 
 
-@pytest.mark.parametrize("version", [f"{MAJOR}.{MINOR - 1}.1", f"{MAJOR}.{MINOR + 1}.0+cpu", f"{MAJOR}.{10 * MINOR}.0", f"{MAJOR + 1}.0.0"])
+@pytest.mark.parametrize(
+    "version",
+    [f"{MAJOR}.{MINOR - 1}.1", f"{MAJOR}.{MINOR + 1}.0+cpu", f"{MAJOR}.{10 * MINOR}.0", f"{MAJOR + 1}.0.0"],
+)
 def test_another_torch_is_an_import_error_that_names_what_is_needed(version, tmp_path):
     said = imported_beside(version, tmp_path)
     assert "ImportError" in said.splitlines()[-1], said
     assert version in said and f"pip install 'torch=={LINKED}.*'" in said and "no release" not in said
 
 
-@pytest.mark.parametrize("version", [f"{LINKED}.0a0+git1c9a5b5", f"{LINKED}.0.dev20260101+cpu", f"{LINKED}.0rc1"])
+@pytest.mark.parametrize(
+    "version", [f"{LINKED}.0a0+git1c9a5b5", f"{LINKED}.0.dev20260101+cpu", f"{LINKED}.0rc1"]
+)
 def test_what_comes_before_a_release_of_torch_is_refused(version, tmp_path):
     said = imported_beside(version, tmp_path)
     assert "ImportError" in said.splitlines()[-1], said
@@ -48,10 +53,15 @@ def test_the_extension_says_what_it_is_linked_to():
 
 
 def test_the_import_takes_less_than_a_third_of_a_second_beyond_torch_s():
-    # Processor time depends little on other programs; torch, numpy and the modules that torch imports are loaded
-    # before.
-    code = "import time, torch, numpy; began = time.process_time(); import gfn_rs; print(time.process_time() - began)"
-    taken = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) for _ in range(5)]
+    # Processor time depends little on other programs; torch, numpy and the modules that torch imports are
+    # loaded before.
+    code = ("import time, torch, numpy; began = time.process_time(); import gfn_rs; "
+            "print(time.process_time() "
+        "- began)")
+    taken = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(5)
+    ]
     assert statistics.median(taken) < 0.3, taken
 
 

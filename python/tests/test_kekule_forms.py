@@ -1,4 +1,5 @@
-"""Molecules with several Kekule forms are several states: with any reward, each molecule gets its share once."""
+"""Molecules with several Kekule forms are several states: with any reward, each molecule gets its share
+once."""
 
 import collections
 import math
@@ -7,8 +8,8 @@ import gfn_rs as gfn
 import numpy as np
 import pytest
 
-# The molecules include rings of six atoms: two elements on a hexagon give 13 molecules, and 16 states with alternating
-# bonds.
+# The molecules include rings of six atoms: two elements on a hexagon give 13 molecules, and 16 states with
+# alternating bonds.
 SIX = gfn.Molecules(6, elements=["N", "P"], charges=False, max_rings=1, max_bond_order=2, max_ring_size=6)
 TWO_FORMS, ONE_FORM = ["Cc1ccccc1C", "Cc1ccccc1O"], ["CCc1ccccc1", "CCO"]
 
@@ -36,7 +37,10 @@ def test_each_molecule_has_an_equal_share_of_a_function_s_reward(exact):
     assert max(shares.values()) == pytest.approx(min(shares.values()), rel=1e-9)
     assert exact.log_z == pytest.approx(math.log(len(shares)))
     # The initial state has no atoms, so it counts as an object but is no molecule.
-    assert exact.n_objects == len(shares) + 1 and len(np.unique(exact.groups)) == exact.n_objects < exact.n_states
+    assert (
+        exact.n_objects == len(shares) + 1
+        and len(np.unique(exact.groups)) == exact.n_objects < exact.n_states
+    )
 
 
 def test_distances_between_molecules_take_their_states_together(exact):
@@ -49,12 +53,24 @@ def test_distances_between_molecules_take_their_states_together(exact):
     assert grid.of_objects.tv == grid.tv and grid.n_objects == grid.n_states
 
 
-@pytest.mark.parametrize("reward", [gfn.CachedReward(zeros), gfn.MoleculeReward("constant"), gfn.CachedReward(gfn.MoleculeReward("constant"))])
+@pytest.mark.parametrize(
+    "reward",
+    [
+        gfn.CachedReward(zeros),
+        gfn.MoleculeReward("constant"),
+        gfn.CachedReward(gfn.MoleculeReward("constant")),
+    ],
+)
 def test_functions_are_rewards_like_the_library_s(exact, reward):
     # The target probability of a molecule would differ if its reward were divided twice, or not at all.
     other = of(SIX, reward).exact()
-    assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(exact.target)
-    tested = [of(gfn.Molecules(8), it).evaluate_on(TWO_FORMS + ONE_FORM, paths=1).log_rewards for it in (reward, zeros)]
+    assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(
+        exact.target
+    )
+    tested = [
+        of(gfn.Molecules(8), it).evaluate_on(TWO_FORMS + ONE_FORM, paths=1).log_rewards
+        for it in (reward, zeros)
+    ]
     assert tested[0] == pytest.approx(tested[1]) and tested[1] == pytest.approx(0.0)
 
 
@@ -67,7 +83,11 @@ def test_log_probabilities_are_of_the_molecule(exact):
     # The estimate for each Kekule form of a molecule is the estimate for the molecule.
     other = np.array([np.flatnonzero(exact.groups == first)[-1] for first in several])
     assert (other != several).all()
-    assert np.allclose(of(SIX, zeros).evaluate_on(exact.states[other], paths=300).log_probs, np.log(probs[several]), atol=0.25)
+    assert np.allclose(
+        of(SIX, zeros).evaluate_on(exact.states[other], paths=300).log_probs,
+        np.log(probs[several]),
+        atol=0.25,
+    )
     counted = []
     it = of(gfn.Molecules(8), lambda molecules: counted.append(len(molecules)) or zeros(molecules))
     it.evaluate_on(TWO_FORMS, paths=3)

@@ -16,7 +16,10 @@ LIMIT = 20 * 2**20
 class Heap(ctypes.Structure):
     """The structure `struct mallinfo2` of glibc."""
 
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+    ]
 
 
 LIBC = ctypes.CDLL("libc.so.6")
@@ -24,7 +27,8 @@ LIBC.mallinfo2.restype = Heap
 
 
 def grown(work, times, warm_up):
-    """Returns the bytes that `times` calls kept, after a warm-up: of the heap or of the whole process, whichever grew more."""
+    """Returns the bytes that `times` calls kept, after a warm-up: of the heap or of the whole process,
+    whichever grew more."""
     for _ in range(warm_up):
         work()
     before = held()
@@ -36,8 +40,9 @@ def grown(work, times, warm_up):
 def held():
     """Returns the bytes in use on the heap, and the bytes of the process.
 
-    The process alone isn't enough: a leak hides in the holes that earlier tests have left on the heap. The heap alone isn't enough
-    either: some memory isn't on it. Free memory of the heap is returned to the system first.
+    The process alone isn't enough: a leak hides in the holes that earlier tests have left on the heap. The
+    heap alone isn't enough either: some memory isn't on it. Free memory of the heap is returned to the system
+    first.
     """
     gc.collect()
     LIBC.malloc_trim(0)
@@ -94,7 +99,15 @@ def test_history_is_all_that_a_run_keeps():
 
 def looks(it):
     graphs = it.sample(3)
-    return (graphs.edges, graphs.edge_index, graphs.node_classes, graphs.node_attributes, graphs.node_ptr, graphs[1:], graphs[0].n_edges)
+    return (
+        graphs.edges,
+        graphs.edge_index,
+        graphs.node_classes,
+        graphs.node_attributes,
+        graphs.node_ptr,
+        graphs[1:],
+        graphs[0].n_edges,
+    )
 
 
 def fails(it, error):
@@ -118,7 +131,11 @@ def beside_all(prior=None):
         ],
         adam=gfn.Adam(average=gfn.Average()),
     )
-    objective = gfn.AugmentedTrajectoryBalance(0.1, novelty=zero) if prior is None else gfn.RelativeTrajectoryBalance(prior)
+    objective = (
+        gfn.AugmentedTrajectoryBalance(0.1, novelty=zero)
+        if prior is None
+        else gfn.RelativeTrajectoryBalance(prior)
+    )
     return gfn.Trainer(gfn.HyperGrid(1, 2), zero, gfn.Mlp((4,)), objective, batch=8, **parts)
 
 
@@ -135,7 +152,9 @@ MADE = {
     "trainers of networks": (lambda: small(policy=gfn.Mlp((4,)).build(gfn.HyperGrid(1, 2))).fit(1), 300),
     "refused trainers": (lambda: pytest.raises(ValueError, small, batch=0), 2_000),
     "graphs": (
-        lambda: gfn.Graphs.of(np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False).edge_index,
+        lambda: gfn.Graphs.of(
+            np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False
+        ).edge_index,
         10_000,
     ),
     "graphs of graph6": (lambda: gfn.Graphs.from_graph6(["C~", "Bw"]).graph6(), 10_000),
@@ -153,7 +172,14 @@ def own_step(it):
     scores = it.score(batch)
     it.loss(scores).backward()
     it.advance(batch, scores)
-    return batch.states, batch.moves, batch.terminal, batch[:2] + batch[2:], batch.to_transitions()[0].states, it.buffer
+    return (
+        batch.states,
+        batch.moves,
+        batch.terminal,
+        batch[:2] + batch[2:],
+        batch.to_transitions()[0].states,
+        it.buffer,
+    )
 
 
 def walked(env):
@@ -177,19 +203,43 @@ USED = {
     "walks by hand": (lambda: gfn.GraphBuilding(3), walked, 1_000),
     "trajectories": (lambda: gfn.GraphNet(embedding=4).build(gfn.GraphBuilding(3), flow=True), drawn, 300),
     "batches that are refused": (small, lambda it: pytest.raises(TypeError, it.score, 3), 1_000),
-    "arrays of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), looks, 1_000),
-    "networkx": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3).networkx(), 500),
-    "pictures": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3)._repr_svg_(), 300),
+    "arrays of graphs": (
+        lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)),
+        looks,
+        1_000,
+    ),
+    "networkx": (
+        lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)),
+        lambda it: it.sample(3).networkx(),
+        500,
+    ),
+    "pictures": (
+        lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)),
+        lambda it: it.sample(3)._repr_svg_(),
+        300,
+    ),
     "exact": (small, lambda it: it.exact().states, 1_000),
-    "exact of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.exact().states, 200),
+    "exact of graphs": (
+        lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)),
+        lambda it: it.exact().states,
+        200,
+    ),
     "losses": (small, lambda it: it.loss().backward(), 1_000),
     "estimates": (small, lambda it: it.evaluate(20).top_k(3).states, 1_000),
     "given objects": (small, lambda it: it.evaluate_on([[0], [1]]).correlation, 1_000),
     "sources": (beside_all, lambda it: it._session.advance(1), 1_000),
     "parameters": (small, lambda it: list(it.named_parameters()), 2_000),
     "exceptions of rewards": (lambda: small(reward=broken), lambda it: fails(it, KeyError), 2_000),
-    "rewards of the wrong length": (lambda: small(reward=lambda states: [0.0]), lambda it: fails(it, ValueError), 1_000),
-    "rewards that are tensors": (lambda: small(reward=lambda states: torch.zeros(len(states))), lambda it: it.sample_with_rewards(3), 1_000),
+    "rewards of the wrong length": (
+        lambda: small(reward=lambda states: [0.0]),
+        lambda it: fails(it, ValueError),
+        1_000,
+    ),
+    "rewards that are tensors": (
+        lambda: small(reward=lambda states: torch.zeros(len(states))),
+        lambda it: it.sample_with_rewards(3),
+        1_000,
+    ),
 }
 
 

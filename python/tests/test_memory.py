@@ -33,7 +33,9 @@ USES = {
     "sample_with_rewards": lambda it, path: it.sample_with_rewards(1),
     "exact": lambda it, path: it.exact(),
     "evaluate": lambda it, path: it.evaluate(10),
-    "evaluate_on": lambda it, path: it.evaluate_on(gfn.Graphs.of(np.array([3]), np.zeros((0, 2), dtype=np.int64), np.array([0, 0]), directed=True)),
+    "evaluate_on": lambda it, path: it.evaluate_on(
+        gfn.Graphs.of(np.array([3]), np.zeros((0, 2), dtype=np.int64), np.array([0, 0]), directed=True)
+    ),
     "loss": lambda it, path: it.loss(),
     "prefill": lambda it, path: it.prefill(1),
     "save": lambda it, path: it.save(path / "one"),
@@ -52,7 +54,9 @@ def test_a_parameter_without_memory_is_named(use, tmp_path):
     name, tensor = list(it.named_parameters())[-1]
     before = tensor.detach().clone()
     take(tensor)
-    refused(lambda: USES[use](it, tmp_path), ValueError, f"`{name}` of shape .* storage that was made shorter")
+    refused(
+        lambda: USES[use](it, tmp_path), ValueError, f"`{name}` of shape .* storage that was made shorter"
+    )
     # The trainer works again after the memory is restored, because the missing memory was never read.
     take(tensor, before.nbytes)
     with torch.no_grad():
@@ -71,7 +75,11 @@ def test_one_that_is_only_shorter_is_named_too():
 
 def test_memory_that_goes_in_the_middle_of_a_run_ends_it():
     it = trainer(reward=zero)
-    refused(lambda: it.fit(6, every=2, callback=lambda it, record: take(next(it.parameters()))), ValueError, "made shorter")
+    refused(
+        lambda: it.fit(6, every=2, callback=lambda it, record: take(next(it.parameters()))),
+        ValueError,
+        "made shorter",
+    )
     assert it.steps_done == 2 and len(it.history["loss"]) == 2
 
 
@@ -93,7 +101,11 @@ def test_tensors_that_are_given_are_looked_at():
         take(broken)
         return broken
 
-    refused(lambda: trainer(objective=gfn.OwnObjective(loss)).fit(1), (TypeError, ValueError), "lost its memory|expected its loss")
+    refused(
+        lambda: trainer(objective=gfn.OwnObjective(loss)).fit(1),
+        (TypeError, ValueError),
+        "lost its memory|expected its loss",
+    )
 
     class Broken(Messages):
         def forward(self, batch):

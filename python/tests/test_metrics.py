@@ -44,7 +44,10 @@ def test_fronts_and_what_they_dominate():
     assert gfn.pareto_front(objectives).tolist() == [0, 1, 3]
     # The hypervolume is 3 by 1 below the first point, plus 2 by 1 below the second; the last point lies on
     # the edge.
-    assert gfn.hypervolume(objectives, [0, 0]) == 3.0 + 2.0 and gfn.hypervolume(objectives, [0, -1]) == 3.0 + 2.0 + 3.0
+    assert (
+        gfn.hypervolume(objectives, [0, 0]) == 3.0 + 2.0
+        and gfn.hypervolume(objectives, [0, -1]) == 3.0 + 2.0 + 3.0
+    )
 
 
 WRONG = [
@@ -55,7 +58,11 @@ WRONG = [
     (lambda: gfn.wasserstein2("ab", "cd"), TypeError, "a is an array of"),
     (lambda: gfn.wasserstein2(np.zeros((30_000, 1)), np.zeros((30_000, 1))), ValueError, "at most 20000"),
     (lambda: gfn.maximum_mean_discrepancy([[0.0]], [[0.0], [1.0]]), ValueError, "points to be compared"),
-    (lambda: gfn.maximum_mean_discrepancy(np.zeros((0, 2)), np.zeros((2, 2))), ValueError, r"a has shape \[0, 2\]"),
+    (
+        lambda: gfn.maximum_mean_discrepancy(np.zeros((0, 2)), np.zeros((2, 2))),
+        ValueError,
+        r"a has shape \[0, 2\]",
+    ),
     (lambda: gfn.noise_floor([0.5, 0.6], 10), ValueError, "sums to 1.1"),
     (lambda: gfn.noise_floor([0.5, 0.5], 0), ValueError, "n is 0"),
     (lambda: gfn.noise_floor([0.5, 0.5], 10, rounds=0), ValueError, "rounds is 0"),

@@ -12,7 +12,10 @@ class Messages(torch.nn.Module):
     def __init__(self, width=64, classes=2):
         super().__init__()
         self.color = torch.nn.Embedding(classes, width)
-        layers = (torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)) for _ in range(2))
+        layers = (
+            torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))
+            for _ in range(2)
+        )
         self.layers = torch.nn.ModuleList(layers)
 
     def forward(self, batch):
@@ -72,7 +75,9 @@ class Half(Messages):
         return nodes, nodes.new_zeros(batch.n_graphs, nodes.shape[1]).index_add(0, batch.batch, nodes)
 
 
-@pytest.mark.parametrize("kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)])
+@pytest.mark.parametrize(
+    "kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)]
+)
 def test_layers_may_compute_in_half_precision(kind, scale):
     """Each row is rounded in the same way in every batch, so a trainer's checks see no difference."""
     torch.manual_seed(0)
@@ -93,7 +98,9 @@ def test_layers_of_pytorch_geometric_work_unchanged():
         def __init__(self, width=64):
             super().__init__()
             self.node, self.edge = torch.nn.Embedding(2, width), torch.nn.Embedding(1, width)
-            mlp = lambda: torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))  # noqa: E731
+            mlp = lambda: torch.nn.Sequential(
+                torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)
+            )  # noqa: E731
             self.layers = torch.nn.ModuleList(nn.GINEConv(mlp()) for _ in range(2))
 
         def forward(self, batch):
@@ -170,13 +177,18 @@ class Normed(Messages):
         return self.norm(nodes), graphs
 
 
-@pytest.mark.parametrize("layer", [torch.nn.BatchNorm1d(64), torch.nn.BatchNorm1d(64, track_running_stats=False), torch.nn.Dropout(0.5)])
+@pytest.mark.parametrize(
+    "layer",
+    [torch.nn.BatchNorm1d(64), torch.nn.BatchNorm1d(64, track_running_stats=False), torch.nn.Dropout(0.5)],
+)
 def test_states_that_depend_on_others_or_on_chance_are_refused(layer):
     with pytest.raises(ValueError, match="judges each state by itself|equivariant"):
         module_trainer(Normed(layer)).fit(1)
 
 
-@pytest.mark.parametrize("layer", [torch.nn.BatchNorm1d(64).eval(), torch.nn.LayerNorm(64), torch.nn.Dropout(0.5).eval()])
+@pytest.mark.parametrize(
+    "layer", [torch.nn.BatchNorm1d(64).eval(), torch.nn.LayerNorm(64), torch.nn.Dropout(0.5).eval()]
+)
 def test_layers_that_do_not_are_taken(layer, tmp_path):
     trainer = module_trainer(Normed(layer)).fit(2)
     trainer.save(tmp_path / "run")
@@ -268,13 +280,28 @@ def added(module):
     module.more = torch.nn.Parameter(torch.zeros(3))
 
 
-@pytest.mark.parametrize("change, message", [(assigned, "another tensor"), (replaced, "another tensor"), (reparametrized, "is gone"), (added, "`more` is new")])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (assigned, "another tensor"),
+        (replaced, "another tensor"),
+        (reparametrized, "is gone"),
+        (added, "`more` is new"),
+    ],
+)
 def test_a_module_with_other_parameters_is_refused(change, message, tmp_path):
     """A trainer would neither train nor save the other parameters."""
     module = Messages()
     it = module_trainer(module).fit(1)
     change(module)
-    for use in (lambda: it.fit(1), it.step, lambda: it.sample(1), it.exact, it.loss, lambda: it.save(tmp_path / "it")):
+    for use in (
+        lambda: it.fit(1),
+        it.step,
+        lambda: it.sample(1),
+        it.exact,
+        it.loss,
+        lambda: it.save(tmp_path / "it"),
+    ):
         with pytest.raises(ValueError, match=message):
             use()
     assert it.steps_done == 1
@@ -317,7 +344,13 @@ def test_a_module_that_learns_nothing_is_told_of():
 def test_what_is_frozen_on_purpose_is_not_told_of():
     frozen = Messages().requires_grad_(False)
     module_trainer(frozen).fit(1)
-    gfn.Trainer(gfn.HyperGrid(2, 3), lambda states: np.zeros(len(states)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=4).fit(1)
+    gfn.Trainer(
+        gfn.HyperGrid(2, 3),
+        lambda states: np.zeros(len(states)),
+        gfn.Uniform(),
+        gfn.LogPartitionVariance(),
+        batch=4,
+    ).fit(1)
 
 
 def test_not_a_number_of_an_untrained_module_is_said():
@@ -332,14 +365,19 @@ def test_not_a_number_of_an_untrained_module_is_said():
 
 def test_symmetry_that_is_unseen_is_unseen():
     def made(symmetry, policy=lambda **changes: gfn.GraphNet(embedding=8, **changes)):
-        it = gfn.Trainer(gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8)
+        it = gfn.Trainer(
+            gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8
+        )
         return it.fit(2).history["loss"][-1], it.n_parameters
 
     assert made("auto") == made("seen")
     loss, n_parameters = made("unseen")
     assert loss != made("auto")[0] and n_parameters < made("auto")[1]
     # The description in checkpoints is unchanged for the setting's old value.
-    assert "symmetry" not in gfn.GraphNet(symmetry="unseen")._described() and "symmetry" in gfn.GraphNet()._described()
+    assert (
+        "symmetry" not in gfn.GraphNet(symmetry="unseen")._described()
+        and "symmetry" in gfn.GraphNet()._described()
+    )
 
     def module(symmetry):
         torch.manual_seed(0)

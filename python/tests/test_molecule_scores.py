@@ -1,4 +1,5 @@
-"""Scores of molecules by their properties compared with RDKit, and the best molecules as tables, files and pictures."""
+"""Scores of molecules by their properties compared with RDKit, and the best molecules as tables, files and
+pictures."""
 
 import sys
 import warnings
@@ -8,14 +9,25 @@ import numpy as np
 import pytest
 from refusals import refused
 
-SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C)C(=O)N2C", "CCO", "c1ccc2ccccc2c1", "OCC1OC(O)C(O)C(O)C1O"]
+SMILES = [
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "CN1C=NC2=C1C(=O)N(C)C(=O)N2C",
+    "CCO",
+    "c1ccc2ccccc2c1",
+    "OCC1OC(O)C(O)C(O)C1O",
+]
 
 
 def test_properties_are_those_of_rdkit():
     from rdkit import Chem
     from rdkit.Chem import QED, Crippen, Descriptors, rdMolDescriptors
 
-    theirs = {"qed": QED.qed, "log_p": Crippen.MolLogP, "weight": Descriptors.MolWt, "polar_surface": rdMolDescriptors.CalcTPSA}
+    theirs = {
+        "qed": QED.qed,
+        "log_p": Crippen.MolLogP,
+        "weight": Descriptors.MolWt,
+        "polar_surface": rdMolDescriptors.CalcTPSA,
+    }
     score = gfn.MoleculeScore([gfn.Factor(name) for name in theirs])
     rows = [Chem.MolFromSmiles(text) for text in SMILES]
     found = score.properties(SMILES)
@@ -27,11 +39,16 @@ def test_properties_are_those_of_rdkit():
 
 
 def test_a_product_of_powers():
-    alerts = gfn.Factor({"substructures": {"smarts": ["[OX2H]", "[CX3]=O"]}}, {"limit": {"most": 1, "otherwise": 0.5}})
+    alerts = gfn.Factor(
+        {"substructures": {"smarts": ["[OX2H]", "[CX3]=O"]}}, {"limit": {"most": 1, "otherwise": 0.5}}
+    )
     score = gfn.MoleculeScore([gfn.Factor("heavy_atoms", power=2.0), alerts])
     assert np.allclose(score.log_scores(["CCO", "OC=O"]), [2 * np.log(3), 2 * np.log(3) + np.log(0.5)])
     twice = gfn.MoleculeScore([alerts, alerts]).properties(["OC=O"])
-    assert {name: values.tolist() for name, values in twice.items()} == {"substructures": [2.0], "substructures_2": [2.0]}
+    assert {name: values.tolist() for name, values in twice.items()} == {
+        "substructures": [2.0],
+        "substructures_2": [2.0],
+    }
 
 
 def test_a_trainer_is_rewarded_by_it():
@@ -41,7 +58,9 @@ def test_a_trainer_is_rewarded_by_it():
     molecules, log_rewards = trainer.sample_with_rewards(20)
     assert np.allclose(log_rewards, 4 * score.log_scores(molecules))
     named = gfn.Trainer(env, gfn.MoleculeReward("rings"), gfn.Uniform(), batch=8).sample_with_rewards(20)
-    assert np.array_equal(named[1], gfn.MoleculeScore([gfn.Factor("rings", "exponential")]).log_scores(named[0]))
+    assert np.array_equal(
+        named[1], gfn.MoleculeScore([gfn.Factor("rings", "exponential")]).log_scores(named[0])
+    )
 
 
 def test_what_makes_no_score_is_refused(tmp_path):
@@ -61,8 +80,13 @@ def test_what_makes_no_score_is_refused(tmp_path):
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is newer")
 def test_a_score_is_read_from_a_file(tmp_path):
     path = tmp_path / "score.toml"
-    path.write_text('[[factors]]\nproperty = "qed"\npower = 2.0\n\n[[factors]]\nproperty = { similarity = { to = "CCO" } }\n')
-    assert gfn.MoleculeScore.read(path) == gfn.MoleculeScore([gfn.Factor("qed", power=2.0), gfn.Factor({"similarity": {"to": "CCO"}})])
+    path.write_text(
+        '[[factors]]\nproperty = "qed"\npower = 2.0\n\n[[factors]]\nproperty = { similarity = { to = "CCO" } '
+        '}\n'
+    )
+    assert gfn.MoleculeScore.read(path) == gfn.MoleculeScore(
+        [gfn.Factor("qed", power=2.0), gfn.Factor({"similarity": {"to": "CCO"}})]
+    )
     path.write_text("factor = 1")
     refused(lambda: gfn.MoleculeScore.read(path), ValueError, "factors")
 
@@ -85,7 +109,9 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
     from rdkit import Chem
 
     read = list(Chem.SDMolSupplier(str(tmp_path / "out" / "molecules.sdf")))
-    assert [Chem.MolToSmiles(molecule) for molecule in read] == [Chem.CanonSmiles(text) for text in ranking.smiles]
+    assert [Chem.MolToSmiles(molecule) for molecule in read] == [
+        Chem.CanonSmiles(text) for text in ranking.smiles
+    ]
     assert [float(molecule.GetProp("qed")) for molecule in read] == ranking.columns["qed"].tolist()
     assert ranking.sdf() == (tmp_path / "out" / "molecules.sdf").read_text()
     html = ranking._repr_html_()

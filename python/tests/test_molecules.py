@@ -17,7 +17,9 @@ def trainer(env=ENV, **more):
 def test_all_states_have_smiles_the_start_an_empty_one():
     exact = trainer(gfn.Molecules(2, elements=["C", "O"], charges=False)).exact()
     assert exact.states.smiles[0] == "" and exact.states.rdkit()[0] is None
-    assert all(exact.states.smiles[1:]) and all(molecule.GetNumAtoms() for molecule in exact.states.rdkit()[1:])
+    assert all(exact.states.smiles[1:]) and all(
+        molecule.GetNumAtoms() for molecule in exact.states.rdkit()[1:]
+    )
     assert exact.states._repr_svg_().startswith("<svg")
     start = trainer(gfn.Fragments(1)).exact().states
     assert start.smiles[0] == "" and start.rdkit()[0] is None
@@ -31,7 +33,11 @@ def test_a_bad_row_is_named_with_its_text_and_why():
         ValueError,
         r"5 of 505 rows of objects .*row 500, .OB\(O\)C.: .*atom B of charge 0: the elements are C, N, O",
     )
-    refused(lambda: it.evaluate_on(rows), ValueError, r"row 501, .*atom Cl of charge 1: that charge .*; row 502, .*; and 2 rows more")
+    refused(
+        lambda: it.evaluate_on(rows),
+        ValueError,
+        r"row 501, .*atom Cl of charge 1: that charge .*; row 502, .*; and 2 rows more",
+    )
     refused(lambda: it.evaluate_on(rows[-1:]), ValueError, "of 10 heavy atoms: at most 9")
     small = gfn.Molecules(9, max_rings=0, max_bond_order=2)
     assert "of 1 rings: at most 0 are built" in small.refusals(["C1CC1"])[0]
@@ -45,7 +51,9 @@ def test_rows_can_be_looked_at_before():
     mask, reasons = ENV.accepts(rows), ENV.refusals(rows)
     assert mask.dtype == bool and mask.tolist() == [True, False, True, False, True]
     assert sorted(reasons) == [1, 3] and "B" in reasons[1]
-    assert trainer().evaluate_on([row for row, fits in zip(rows, mask) if fits], paths=1).log_probs.shape == (3,)
+    assert trainer().evaluate_on([row for row, fits in zip(rows, mask) if fits], paths=1).log_probs.shape == (
+        3,
+    )
     refused(lambda: gfn.HyperGrid(2, 3)._env.refusals(["C"]), TypeError, "no molecules")
     for wrong in ("CCO", 3, [3], [b"C"]):
         refused(lambda: ENV.accepts(wrong), TypeError, "expected Graphs, or a list of SMILES")
@@ -62,7 +70,10 @@ def test_molecules_of_rdkit_are_read():
 
 def test_lost_stereochemistry_is_said(tmp_path):
     it = trainer()
-    with pytest.warns(UserWarning, match=r"row 1 of objects, .C\[C@H\]\(N\)O.: it and 1 others lost marks of stereochemistry"):
+    with pytest.warns(
+        UserWarning,
+        match=r"row 1 of objects, .C\[C@H\]\(N\)O.: it and 1 others lost marks of stereochemistry",
+    ):
         it.evaluate_on(["CCO", "C[C@H](N)O", "C/C=C/C"], paths=1)
     with pytest.warns(UserWarning, match="stereochemistry"):
         trainer(sources=[gfn.Data(["C[C@H](N)O"])])
@@ -91,7 +102,9 @@ def test_pictures_show_molecules():
     # Ammonia is drawn by its formula; no node has a circle.
     assert ">NH₃<" in picture and "<circle" not in picture
     assert "mine" in states.svg(captions=["start", "mine"])
-    benzene = gfn.Trainer(gfn.Fragments(1), gfn.MoleculeReward("constant"), gfn.Uniform(), batch=4).exact().states
+    benzene = (
+        gfn.Trainer(gfn.Fragments(1), gfn.MoleculeReward("constant"), gfn.Uniform(), batch=4).exact().states
+    )
     assert ">c1ccccc1<" in benzene.svg() and benzene._repr_svg_().startswith("<svg")
 
 
@@ -100,8 +113,8 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     marked = gfn.Molecules(8, scaffold="c1cc([*:1])ccc1[*:2]", **settings)
     numbered = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], **settings)
     apart = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], told_apart=True, **settings)
-    # The scaffold gets no atom, one atom, or two atoms at one place (by a single or a double bond, and never three) or
-    # at two places.
+    # The scaffold gets no atom, one atom, or two atoms at one place (by a single or a double bond, and never
+    # three) or at two places.
     exact = [trainer(env).exact() for env in (marked, numbered, apart)]
     smiles = [sorted(it.states.smiles) for it in exact]
     assert smiles[0] == smiles[1] and len(smiles[2]) > len(smiles[0]) == len(set(smiles[0]))
@@ -110,7 +123,11 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     refused(lambda: gfn.Molecules(8, scaffold="c1ccccc1"), ValueError, "has no stem")
     refused(lambda: gfn.Molecules(6, scaffold="c1ccccc1*"), ValueError, "of 6 atoms, where 6 may be")
     refused(lambda: gfn.Molecules(8, attachments=[0]), ValueError, "none without a scaffold")
-    refused(lambda: marked._env.refusals(["C"])[0] and trainer(marked).evaluate_on(["C"]), ValueError, "without a scaffold")
+    refused(
+        lambda: marked._env.refusals(["C"])[0] and trainer(marked).evaluate_on(["C"]),
+        ValueError,
+        "without a scaffold",
+    )
 
 
 # Tests of stereoisomers.
@@ -133,24 +150,44 @@ def test_with_stereo_each_object_is_one_stereoisomer_and_all_of_rdkit_s_are_ther
         rows = np.flatnonzero(np.isfinite(exact.log_rewards))
         return [canonical(smiles) for smiles in exact.states[rows].smiles], exact.target[rows]
 
-    (flat, _), (marked, target) = finished(gfn.Molecules(**SMALL)), finished(gfn.Molecules(**SMALL, stereo=True))
-    isomers = [Chem.MolToSmiles(isomer) for smiles in flat for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(smiles))]
+    (flat, _), (marked, target) = finished(gfn.Molecules(**SMALL)), finished(
+        gfn.Molecules(**SMALL, stereo=True)
+    )
+    isomers = [
+        Chem.MolToSmiles(isomer)
+        for smiles in flat
+        for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(smiles))
+    ]
     assert sorted(marked) == sorted(set(isomers)) and len(marked) > len(flat)
-    assert {canonical(f"F/C=C{bond}F") for bond in "/\\"} | {canonical(f"C[C{sign}H](O)F") for sign in ("@", "@@")} <= set(marked)
+    assert {canonical(f"F/C=C{bond}F") for bond in "/\\"} | {
+        canonical(f"C[C{sign}H](O)F") for sign in ("@", "@@")
+    } <= set(marked)
     assert target == pytest.approx(np.full(len(marked), 1 / len(marked)))
     assert not any(mark in smiles for smiles in flat for mark in "@/\\")
 
 
 def test_smiles_keep_their_marks_where_states_have_some():
     env = gfn.Molecules(9, stereo=True)
-    rows = ["C[C@H](N)O", "C[C@@H](N)O alanine's alcohol", "N[C@@H](C)O", "C/C=C/C", "CC(N)O", "C[C@H](C)O", "FC=CF"]
+    rows = [
+        "C[C@H](N)O",
+        "C[C@@H](N)O alanine's alcohol",
+        "N[C@@H](C)O",
+        "C/C=C/C",
+        "CC(N)O",
+        "C[C@H](C)O",
+        "FC=CF",
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert env.accepts(rows).tolist() == [True] * 4 + [False, True, False]
         one, other, same = env.keys(rows[:3])
         tested = trainer(env).evaluate_on(rows[:4], paths=3)
     assert one == same != other and np.isfinite(tested.log_probs).all()
-    refused(lambda: trainer(env).evaluate_on(rows), ValueError, "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected one of them")
+    refused(
+        lambda: trainer(env).evaluate_on(rows),
+        ValueError,
+        "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected one of them",
+    )
     # Molecules are unchanged after they are written as SMILES and read again.
     graphs = trainer(env, seed=3).sample(200)
     assert sum("@" in smiles for smiles in graphs.smiles) > 50
@@ -167,9 +204,17 @@ def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(
     it.save(tmp_path / "run")
     graphs = it.exact().states
     again, read = pickle.loads(pickle.dumps((env, graphs)))
-    assert again == env != gfn.Molecules(**SMALL) and read == graphs and read.smiles == graphs.smiles and any("@" in smiles for smiles in read.smiles)
+    assert (
+        again == env != gfn.Molecules(**SMALL)
+        and read == graphs
+        and read.smiles == graphs.smiles
+        and any("@" in smiles for smiles in read.smiles)
+    )
     assert gfn.load(tmp_path / "run").env == env
-    assert make(env).resume(tmp_path / "run").sample(20).smiles == make(again).resume(tmp_path / "run").sample(20).smiles
+    assert (
+        make(env).resume(tmp_path / "run").sample(20).smiles
+        == make(again).resume(tmp_path / "run").sample(20).smiles
+    )
     refused(lambda: make(gfn.Molecules(**SMALL)).resume(tmp_path / "run"), ValueError, "description|run")
     # Descriptions are equal to those before the setting existed.
     assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
@@ -196,10 +241,16 @@ def test_fragments_of_data_are_a_library(tmp_path):
     reasons = gfn.Fragments(2, env.library).refusals([*smiles, "C1"])
     assert sorted(reasons) == [1, 3, 4] and env.accepts(smiles).tolist() == [True, True, True, False]
     assert "of which no tree of at most 2 fragments was found" in reasons[1] and "no tree" in reasons[3]
-    with pytest.warns(UserWarning, match="row 1 of molecules, .C.C@H..O.c1ccccc1.: it lost marks of stereochemistry"):
+    with pytest.warns(
+        UserWarning, match="row 1 of molecules, .C.C@H..O.c1ccccc1.: it lost marks of stereochemistry"
+    ):
         gfn.Fragments.from_data(["Cc1ccccc1", "C[C@H](O)c1ccccc1"], 3)
     refused(lambda: gfn.Fragments.from_data(["CCO"], 3), ValueError, "a library of fragments is 0")
-    refused(lambda: gfn.Fragments.from_data(["CCO", "C1"], 3), ValueError, "1 of 2 rows of molecules .*read_molecules.*: row 1, .C1.")
+    refused(
+        lambda: gfn.Fragments.from_data(["CCO", "C1"], 3),
+        ValueError,
+        "1 of 2 rows of molecules .*read_molecules.*: row 1, .C1.",
+    )
     refused(lambda: gfn.Fragments.from_data("CCO", 3), TypeError, "a list of SMILES")
     refused(lambda: gfn.Fragments.from_data(smiles, 3, n=0), ValueError, "n is 0")
     refused(lambda: gfn.Fragments(3, ["C 0", 1]), TypeError, "library")
@@ -221,15 +272,32 @@ def test_a_molecule_is_all_its_trees():
     states = trainer(env).exact().states
     assert sum(canonical(text) == canonical("CCCN") for text in states.smiles if text) == 2
     assert len(trainer(env).evaluate_on(graphs, paths=2)) == 5
-    refused(lambda: env.trees(["CCF"]), ValueError, "row 0, .CCF.: a molecule is .*, which is no tree of these fragments")
-    refused(lambda: trainer(env).evaluate_on(smiles), ValueError, "expected Graphs of fragments, which `trees` of the environment gives")
+    refused(
+        lambda: env.trees(["CCF"]),
+        ValueError,
+        "row 0, .CCF.: a molecule is .*, which is no tree of these fragments",
+    )
+    refused(
+        lambda: trainer(env).evaluate_on(smiles),
+        ValueError,
+        "expected Graphs of fragments, which `trees` of the environment gives",
+    )
 
 
 def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     """Molecules count equally, for any number of trees; fine-tuning then gives prior times reward."""
     import copy
 
-    env, smiles = gfn.Fragments(3, PIECES), ["CCCN", "CCCN", "Cc1ccc(C)cc1", "NCN", "CCO", "c1ccccc1-c1ccccc1", "OCc1ccccc1", "NC"]
+    env, smiles = gfn.Fragments(3, PIECES), [
+        "CCCN",
+        "CCCN",
+        "Cc1ccc(C)cc1",
+        "NCN",
+        "CCO",
+        "c1ccccc1-c1ccccc1",
+        "OCc1ccccc1",
+        "NC",
+    ]
     polar = gfn.MoleculeScore([gfn.Factor("heteroatom_share", "exponential", 3.0)])
     settings = dict(batch=64, adam=gfn.Adam(lr=5e-3, schedule=gfn.Linear(1, 0, 200)))
     net = gfn.GraphNet(layers=2, embedding=32, backward="uniform")
@@ -269,7 +337,9 @@ def shares(it, smiles):
 
 def test_conditions_of_molecules_that_are_several_trees_go_with_them():
     env = gfn.Fragments(3, PIECES)
-    reward = lambda graphs, conditions: conditions[:, 0].double().numpy() * np.array(["N" in smiles for smiles in graphs.smiles])
+    reward = lambda graphs, conditions: conditions[:, 0].double().numpy() * np.array(
+        ["N" in smiles for smiles in graphs.smiles]
+    )
     conditions = lambda n, rng: rng.uniform(size=(n, 1))
     of_rows = np.array([[0.25], [0.75]])
     it = gfn.Trainer(
@@ -285,11 +355,16 @@ def test_conditions_of_molecules_that_are_several_trees_go_with_them():
 
 def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     path = tmp_path / "data.csv"
-    path.write_text("smiles,name\nCCO,ethanol\n[Na+].CC(=O)[O-],a salt\n\nC[C@H](N)O,x\nC1CC,open\n[Pt],metal\n")
+    path.write_text(
+        "smiles,name\nCCO,ethanol\n[Na+].CC(=O)[O-],a salt\n\nC[C@H](N)O,x\nC1CC,open\n[Pt],metal\n"
+    )
     smiles, report = gfn.read_molecules(path)
-    assert [canonical(text) for text in smiles] == [canonical(text) for text in ("CCO", "CC(=O)O", "C[C@H](N)O")]
+    assert [canonical(text) for text in smiles] == [
+        canonical(text) for text in ("CCO", "CC(=O)O", "C[C@H](N)O")
+    ]
     assert report.startswith(
-        "3 lines (0 of them without some of their stereochemistry, 1 without smaller parts, 1 neutralised), 2 skipped; 1 with an element"
+        "3 lines (0 of them without some of their stereochemistry, 1 without smaller parts, 1 neutralised), "
+        "2 skipped; 1 with an element"
     )
     assert 'line 1, "smiles"' not in report and 'line 6, "C1CC"' in report
     assert gfn.read_molecules(str(path)) == (smiles, report)
@@ -299,15 +374,25 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     (tmp_path / "data.sdf").write_text(ranking.sdf())
     # Stereochemistry of SD files isn't read, and the report says so.
     of_sd = gfn.read_molecules(tmp_path / "data.sdf")
-    assert sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"] and "(1 of them without some of their stereochemistry)" in of_sd.report
+    assert (
+        sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"]
+        and "(1 of them without some of their stereochemistry)" in of_sd.report
+    )
     refused(lambda: gfn.read_molecules(tmp_path / "nowhere.csv"), FileNotFoundError, "nowhere|No such file")
-    refused(lambda: gfn.read_molecules(path, cleanup="no"), TypeError, "cleanup is 'no': expected True or False")
+    refused(
+        lambda: gfn.read_molecules(path, cleanup="no"), TypeError, "cleanup is 'no': expected True or False"
+    )
     refused(lambda: gfn.read_molecules([1.0]), TypeError, "a float in row 0")
 
 
 ZINC = 'smiles,logP\n"CC(C)(C)c1ccccc1\n",5.05\n"CCO\n",3.11\n'
 CHEMBL = '"Molecule ChEMBL ID";"Name";"Smiles"\n"CHEMBL1";"";"CC(C)(C)c1ccccc1"\n"CHEMBL2";"a;b";"CCO"\n'
-TABLES = [ZINC, CHEMBL, ",smiles,y\n0,CC(C)(C)c1ccccc1,1\n1,CCO,2\n", "id\tcanonical_smiles\n1\tCC(C)(C)c1ccccc1\n2\tCCO\n"]
+TABLES = [
+    ZINC,
+    CHEMBL,
+    ",smiles,y\n0,CC(C)(C)c1ccccc1,1\n1,CCO,2\n",
+    "id\tcanonical_smiles\n1\tCC(C)(C)c1ccccc1\n2\tCCO\n",
+]
 
 
 @pytest.mark.parametrize("text", TABLES)
@@ -331,12 +416,20 @@ def test_a_column_is_chosen_by_name_and_nothing_read_is_an_error(tmp_path):
         ValueError,
         "table.csv: none of its 2 lines or records is read as a molecule; line 1, .id.: .*named by `column`",
     )
-    refused(lambda: gfn.read_molecules(path, column="smiles"), ValueError, "it has no column .smiles.: line 1 is .id;structure;product")
+    refused(
+        lambda: gfn.read_molecules(path, column="smiles"),
+        ValueError,
+        "it has no column .smiles.: line 1 is .id;structure;product",
+    )
     refused(lambda: gfn.read_molecules(path, column=1), TypeError, "column is 1")
     for nothing in ([], ["[Pt]"], ["smiles"]):
         refused(lambda: gfn.read_molecules(nothing), ValueError, "molecule")
     (tmp_path / "book.xlsx").write_bytes(b"PK\x03\x04CCO")
-    refused(lambda: gfn.read_molecules(tmp_path / "book.xlsx"), ValueError, "it is a zip archive, such as a workbook .*unpack it")
+    refused(
+        lambda: gfn.read_molecules(tmp_path / "book.xlsx"),
+        ValueError,
+        "it is a zip archive, such as a workbook .*unpack it",
+    )
 
 
 def test_spellings_of_other_programs_are_read_and_compared():

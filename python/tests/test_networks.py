@@ -23,7 +23,11 @@ POLICIES = [
     (gfn.TokenSequence(2, 3), gfn.SequenceNet(width=16, layers=1)),
     (gfn.ToyDag(), gfn.Uniform()),
 ]
-POINTS = [(gfn.Box(), gfn.BoxNet((16,))), (gfn.Line(), gfn.LineNet((16,))), (gfn.Diffusion(2, 5), gfn.DiffusionNet())]
+POINTS = [
+    (gfn.Box(), gfn.BoxNet((16,))),
+    (gfn.Line(), gfn.LineNet((16,))),
+    (gfn.Diffusion(2, 5), gfn.DiffusionNet()),
+]
 
 
 def of_classes(pair):
@@ -48,7 +52,8 @@ def drawn(request):
 
 
 def test_what_a_network_says_is_the_exact_distribution(built):
-    """Probabilities that are propagated along moves, state by state in Python, equal those of the exact evaluation."""
+    """Probabilities that are propagated along moves, state by state in Python, equal those of the exact
+    evaluation."""
     env, network = built
     states = listed(env)
     keys = env.keys(states)
@@ -56,7 +61,11 @@ def test_what_a_network_says_is_the_exact_distribution(built):
     with torch.no_grad():
         out = network(states)
     moves, probs = out.moves, out.log_pf.exp().double().numpy()
-    assert np.allclose(np.bincount(moves.state, probs, len(keys)), (np.bincount(moves.state, minlength=len(keys)) > 0).astype(float), atol=1e-5)
+    assert np.allclose(
+        np.bincount(moves.state, probs, len(keys)),
+        (np.bincount(moves.state, minlength=len(keys)) > 0).astype(float),
+        atol=1e-5,
+    )
     inner = np.flatnonzero(~moves.is_exit)
     children = env.step(states[moves.state[inner]], moves.slot[inner]).states
     to = np.array([place[key] for key in env.keys(children)])
@@ -67,7 +76,9 @@ def test_what_a_network_says_is_the_exact_distribution(built):
     has_move = np.zeros(len(keys), dtype=bool)
     has_move[moves.state] = True
     for _ in range(40):
-        ends += np.bincount(moves.state[ended], (reach[moves.state] * probs)[ended], len(keys)) + np.where(has_move, 0.0, reach)
+        ends += np.bincount(moves.state[ended], (reach[moves.state] * probs)[ended], len(keys)) + np.where(
+            has_move, 0.0, reach
+        )
         reach = np.bincount(to, reach[moves.state[inner]] * probs[inner], len(keys))
     exact = gfn.Trainer(env, zero, copy.deepcopy(network), gfn.LogPartitionVariance(), batch=2).exact()
     said = dict(zip(env.keys(exact.states), exact.probs))
@@ -92,7 +103,12 @@ def test_gradients_are_those_of_differences():
 
     def total():
         out = network(states)
-        return (out.log_pf.exp() * torch.arange(len(out.log_pf))).sum() + out.log_pb.sum() + out.log_flow.sum() + out.log_z.sum()
+        return (
+            (out.log_pf.exp() * torch.arange(len(out.log_pf))).sum()
+            + out.log_pb.sum()
+            + out.log_flow.sum()
+            + out.log_z.sum()
+        )
 
     total().backward()
     checked = 0
@@ -113,7 +129,9 @@ def test_gradients_are_those_of_differences():
 def test_a_network_is_a_module_of_torch(tmp_path):
     env = gfn.Ring(3)
     network = gfn.GraphNet(embedding=16).build(env, seed=3)
-    assert isinstance(network, torch.nn.Module) and all(isinstance(p, torch.nn.Parameter) for p in network.parameters())
+    assert isinstance(network, torch.nn.Module) and all(
+        isinstance(p, torch.nn.Parameter) for p in network.parameters()
+    )
     states = env.initial(2)
     seen = []
     handle = network.register_forward_hook(lambda module, given, out: seen.append(len(out.log_pf)))
@@ -131,13 +149,17 @@ def test_a_network_is_a_module_of_torch(tmp_path):
             next(again.parameters()).zero_()
         assert torch.equal(network(states).log_pf, said)
     double = copy.deepcopy(network).double()
-    assert double(states).log_pf.dtype == torch.float64 and torch.allclose(double(states).log_pf.float(), said, atol=1e-6)
+    assert double(states).log_pf.dtype == torch.float64 and torch.allclose(
+        double(states).log_pf.float(), said, atol=1e-6
+    )
     assert network.to("cpu") is network and network.float() is network
     walks = gfn.Sampler(env, network).sample(2).with_log_rewards([0.0, 0.0])
     assert network.score(walks).log_z.requires_grad
     with torch.no_grad():
         assert not network(states).log_pf.requires_grad
-        assert not any(tensor.requires_grad for tensor in (network.score(walks).log_pf, network.score(walks).log_z))
+        assert not any(
+            tensor.requires_grad for tensor in (network.score(walks).log_pf, network.score(walks).log_z)
+        )
     frozen = copy.deepcopy(network).requires_grad_(False)
     assert not frozen(states).log_pf.requires_grad
     assert len(repr(network)) > 100
@@ -156,7 +178,9 @@ def test_conditions_are_told(tmp_path):
     a, b = network(env.initial(2), np.zeros((2, 2))), network(env.initial(2), np.ones((2, 2)))
     assert not torch.equal(a.log_pf, b.log_pf) and a.log_z.shape == (2,)
     drawn = gfn.Sampler(env, network).sample(5, conditions=np.full((5, 2), 0.5), seed=0)
-    assert drawn.conditions.tolist() == [[0.5, 0.5]] * 5 and pickle.loads(pickle.dumps(drawn)).conditions.shape == (5, 2)
+    assert drawn.conditions.tolist() == [[0.5, 0.5]] * 5 and pickle.loads(
+        pickle.dumps(drawn)
+    ).conditions.shape == (5, 2)
 
 
 def test_a_module_of_ones_own_is_the_network_s():
@@ -173,27 +197,47 @@ def test_a_module_of_ones_own_is_the_network_s():
     network = gfn.GraphModule(module, 8, 8).build(env)
     assert network.module is module and module.layer.weight in set(network.parameters())
     names = [name for name, _ in network.named_parameters()]
-    assert "module.layer.weight" in names and len(names) == len(set(names)) == len({id(p) for p in network.parameters()})
+    assert "module.layer.weight" in names and len(names) == len(set(names)) == len(
+        {id(p) for p in network.parameters()}
+    )
     network(env.initial(2)).log_pf.sum().backward()
     again = copy.deepcopy(network)
-    assert again.module is not module and torch.equal(again(env.initial(1)).log_pf, network(env.initial(1)).log_pf)
+    assert again.module is not module and torch.equal(
+        again(env.initial(1)).log_pf, network(env.initial(1)).log_pf
+    )
 
 
 def test_trajectories_are_what_they_say(drawn):
     env, network, all_of_them = drawn
     n, transitions = len(all_of_them), len(all_of_them.trajectory)
-    assert n == 24 and all_of_them.lengths.sum() == transitions == len(all_of_them.states) == len(all_of_them.log_pf) == len(all_of_them.actions)
+    assert n == 24 and all_of_them.lengths.sum() == transitions == len(all_of_them.states) == len(
+        all_of_them.log_pf
+    ) == len(all_of_them.actions)
     assert len(all_of_them.terminal) == n and all_of_them.log_rewards is None and all_of_them.n_fresh == 0
     last = all_of_them.to_transitions()
-    assert last.is_last.sum() == n and (last.is_exit <= last.is_last).all() and np.isnan(last.log_rewards).all()
+    assert (
+        last.is_last.sum() == n and (last.is_exit <= last.is_last).all() and np.isnan(last.log_rewards).all()
+    )
     rewarded = all_of_them.with_log_rewards(np.arange(n)).to_transitions()
     assert rewarded.log_rewards[rewarded.is_last].tolist() == list(range(n))
     some = last[np.flatnonzero(last.trajectory == 3)]
-    assert len(some) == all_of_them.lengths[3] and len(some.states) == len(some.next_states) == len(some.actions) == len(some)
-    assert len(all_of_them[[3, 3]]) == 2 and len(all_of_them[2:5] + all_of_them[0]) == 4 and len(all_of_them + all_of_them) == 48
-    assert torch.equal(all_of_them[3].log_pf, all_of_them.log_pf[all_of_them.offsets[3] : all_of_them.offsets[4]])
+    assert len(some) == all_of_them.lengths[3] and len(some.states) == len(some.next_states) == len(
+        some.actions
+    ) == len(some)
+    assert (
+        len(all_of_them[[3, 3]]) == 2
+        and len(all_of_them[2:5] + all_of_them[0]) == 4
+        and len(all_of_them + all_of_them) == 48
+    )
+    assert torch.equal(
+        all_of_them[3].log_pf, all_of_them.log_pf[all_of_them.offsets[3] : all_of_them.offsets[4]]
+    )
     again = pickle.loads(pickle.dumps(all_of_them.with_log_rewards(np.ones(n))))
-    assert torch.equal(again.log_pf, all_of_them.log_pf) and torch.equal(again.actions, all_of_them.actions) and (again.log_rewards == 1).all()
+    assert (
+        torch.equal(again.log_pf, all_of_them.log_pf)
+        and torch.equal(again.actions, all_of_them.actions)
+        and (again.log_rewards == 1).all()
+    )
     same = gfn.Sampler(env, network).sample(24, seed=0)
     assert torch.equal(same.actions, all_of_them.actions) and "24 of" in repr(same)
     scores = network.score(all_of_them.with_log_rewards(np.zeros(n)))
@@ -207,7 +251,9 @@ def test_log_pf_of_trajectories_is_that_of_their_moves(env, settings):
     network = settings.build(env, seed=2)
     drawn = gfn.Sampler(env, network, epsilon=0.5).sample(16)
     out = network(drawn.states)
-    place = {(int(state), int(slot)): k for k, (state, slot) in enumerate(zip(out.moves.state, out.moves.slot))}
+    place = {
+        (int(state), int(slot)): k for k, (state, slot) in enumerate(zip(out.moves.state, out.moves.slot))
+    }
     rows = [place[(k, int(slot))] for k, slot in enumerate(drawn.actions)]
     assert torch.allclose(out.log_pf[rows].detach(), drawn.log_pf, atol=1e-5)
     # A step from each state with the drawn move leads to the next state of the trajectory.
@@ -215,7 +261,10 @@ def test_log_pf_of_trajectories_is_that_of_their_moves(env, settings):
     assert env.keys(step.states) == env.keys(drawn.next_states) and np.array_equal(step.exit, drawn.is_exit)
     inner = np.flatnonzero(~drawn.is_exit)
     back = network(drawn.next_states[inner])
-    place = {(int(state), int(slot)): k for k, (state, slot) in enumerate(zip(back.backward_moves.state, back.backward_moves.slot))}
+    place = {
+        (int(state), int(slot)): k
+        for k, (state, slot) in enumerate(zip(back.backward_moves.state, back.backward_moves.slot))
+    }
     rows = [place[(k, int(slot))] for k, slot in enumerate(drawn.reverse[inner])]
     assert torch.allclose(back.log_pb[rows].detach(), drawn.log_pb[torch.from_numpy(inner)], atol=1e-5)
     assert (drawn.log_pb[torch.from_numpy(np.flatnonzero(drawn.is_exit))] == 0).all()
@@ -230,13 +279,19 @@ def test_trajectories_back_lead_to_their_objects(drawn):
     else:
         assert env.keys(back.terminal) == env.keys(forwards.terminal)
         again = pickle.loads(pickle.dumps(back))
-        assert env.keys(again.terminal) == env.keys(back.terminal) and torch.allclose(again.log_pf, back.log_pf)
+        assert env.keys(again.terminal) == env.keys(back.terminal) and torch.allclose(
+            again.log_pf, back.log_pf
+        )
 
 
 def test_moves_from_anywhere_are_checked():
     env = gfn.HyperGrid(2, 3)
     walk = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4], log_rewards=[1.0, 2.0])
-    assert walk.terminal.tolist() == [[1, 1], [0, 0]] and walk.lengths.tolist() == [3, 1] and walk.log_rewards.tolist() == [1.0, 2.0]
+    assert (
+        walk.terminal.tolist() == [[1, 1], [0, 0]]
+        and walk.lengths.tolist() == [3, 1]
+        and walk.log_rewards.tolist() == [1.0, 2.0]
+    )
     with pytest.raises(ValueError, match="no policy has scored"):
         walk.log_pf
     with pytest.raises(ValueError, match="is not legal"):
@@ -260,7 +315,10 @@ def test_exploration_and_greed():
     assert all(abs((first == slot).mean() - 1 / 3) < 5 * np.sqrt(2 / 9 / 6000) for slot in range(3))
     long = gfn.Sampler(env, network, exit_bias=-50.0).sample(10)
     assert (long.lengths == 9).all()
-    hot, cold = (np.mean(gfn.Sampler(env, network, temperature=t).sample(200, seed=0).log_pf.numpy()) for t in (5.0, 0.2))
+    hot, cold = (
+        np.mean(gfn.Sampler(env, network, temperature=t).sample(200, seed=0).log_pf.numpy())
+        for t in (5.0, 0.2)
+    )
     assert hot < cold
 
 
@@ -277,7 +335,9 @@ def test_a_trainer_goes_on_with_a_network():
         batch=32,
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 800)),
     )
-    assert trainer.network is network and {id(p) for p in trainer.parameters()} == {id(p) for p in network.parameters()}
+    assert trainer.network is network and {id(p) for p in trainer.parameters()} == {
+        id(p) for p in network.parameters()
+    }
     assert optimizer.param_groups[0]["params"][0] is next(iter(network.parameters()))
     assert trainer.fit(800).exact().tv < 0.05
     assert sum(torch.equal(a, b) for a, b in zip(before, network.parameters())) <= 1
@@ -297,7 +357,15 @@ def test_settings_that_are_refused_leave_the_network_as_it_was():
         (lambda: gfn.Trainer(env, zero, network, gfn.DetailedBalance()), "flow=True"),
         (lambda: gfn.Trainer(env, zero, network, double=True), "double"),
         (lambda: gfn.Trainer(env, zero, network, adam=gfn.Adam(lr=-1.0)), "lr"),
-        (lambda: gfn.Trainer(env, lambda s, c: zero(s), network, conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)), "n_conditions"),
+        (
+            lambda: gfn.Trainer(
+                env,
+                lambda s, c: zero(s),
+                network,
+                conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
+            ),
+            "n_conditions",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             call()
@@ -328,15 +396,24 @@ def own_loop(trainer, steps):
     "settings",
     [
         dict(),
-        dict(sources=[gfn.Replay(200, draw="loss_prioritised", after=2)], exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0.0, 20))),
+        dict(
+            sources=[gfn.Replay(200, draw="loss_prioritised", after=2)],
+            exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0.0, 20)),
+        ),
         dict(sources=[gfn.Replay(200, after=2), gfn.LocalSearch(2)]),
         dict(sources=[gfn.Teacher(gfn.Mlp((8,)))]),
         dict(adam=gfn.Adam(average=gfn.Average(decay=0.9))),
-        dict(sources=[gfn.Data([[0, 0], [3, 3]], share=0.25)], exploration=gfn.Exploration(exit_bias=gfn.Linear(-2.0, 0.0, 20))),
+        dict(
+            sources=[gfn.Data([[0, 0], [3, 3]], share=0.25)],
+            exploration=gfn.Exploration(exit_bias=gfn.Linear(-2.0, 0.0, 20)),
+        ),
         dict(sources=[gfn.Source(lambda n, rng: rng.integers(0, 4, (n, 2)))]),
         dict(objective=gfn.ModifiedDetailedBalance(target_network=5)),
         dict(objective=gfn.AugmentedTrajectoryBalance(0.1)),
-        dict(objective=gfn.TrajectoryBalance(backward="maximum_entropy"), exploration=gfn.Exploration(epsilon=None)),
+        dict(
+            objective=gfn.TrajectoryBalance(backward="maximum_entropy"),
+            exploration=gfn.Exploration(epsilon=None),
+        ),
         dict(objective=gfn.MaximumLikelihood(), sources=[gfn.Data([[0, 0], [3, 3]], share=1.0)]),
         dict(policy=gfn.Mlp((16,), weight_noise=0.5)),
         dict(policy=gfn.Mlp((16,), heads=3), sources=[gfn.Thompson(0.5)]),
@@ -346,9 +423,15 @@ def own_loop(trainer, steps):
 def test_an_own_loop_is_fit_step_by_step(settings):
     """A custom loop with the same optimizer and all parts of a batch has the losses of `fit`."""
     policy = settings.pop("policy", gfn.Mlp((16,)))
-    make = lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, double=True, batch=16, seed=5, **settings)  # noqa: E731
+    make = lambda: gfn.Trainer(
+        gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, double=True, batch=16, seed=5, **settings
+    )  # noqa: E731
     fitted, own = make().fit(12), own_loop(make(), 12)
-    assert own.steps_done == 12 and own.reward_calls == fitted.reward_calls and own.replay_len == fitted.replay_len
+    assert (
+        own.steps_done == 12
+        and own.reward_calls == fitted.reward_calls
+        and own.replay_len == fitted.replay_len
+    )
     for name in ("loss", "log_z", "mean_len", "grad_norm"):
         assert np.allclose(own.history[name], fitted.history[name], rtol=1e-6, atol=1e-9), name
     assert (own.history["seconds"] > 0).all()
@@ -366,7 +449,9 @@ def test_several_updates_on_a_batch_compare_with_the_first():
         double=True,
     )  # noqa: E731
     fitted, own = make().fit(3), make()
-    optimizer = torch.optim.Adam([{"params": [p for name, p in own.named_parameters() if name != "log_z"]}], lr=1e-3)
+    optimizer = torch.optim.Adam(
+        [{"params": [p for name, p in own.named_parameters() if name != "log_z"]}], lr=1e-3
+    )
     for _ in range(3):
         batch = own.batch()
         for epoch in range(3):
@@ -421,7 +506,9 @@ def test_a_network_learns_without_a_trainer():
     env = gfn.GraphBuilding(4, attached=True)
     network = gfn.GraphNet(embedding=32).build(env, seed=0)
     weights = [p for name, p in network.named_parameters() if name != "log_z"]
-    optimizer = torch.optim.Adam([{"params": weights}, {"params": [network.get_parameter("log_z")], "lr": 0.1}], lr=3e-3)
+    optimizer = torch.optim.Adam(
+        [{"params": weights}, {"params": [network.get_parameter("log_z")], "lr": 0.1}], lr=3e-3
+    )
     sampler = gfn.Sampler(env, network, epsilon=0.1)
     reward = lambda graphs: graphs.n_edges.astype(float)  # noqa: E731
     for _ in range(300):
@@ -454,8 +541,15 @@ def test_a_buffer_can_be_looked_into_and_filled():
     walks = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4])
     assert trainer.remember(walks) == 2 and trainer.reward_calls == 2
     held = trainer.buffer
-    assert held.objects.tolist() == [[1, 1], [0, 0]] and held.log_rewards.tolist() == trainer.rewarded(walks).log_rewards.tolist()
-    assert trainer.remember(walks.with_log_rewards([5.0, 6.0])) == 2 and trainer.buffer.log_rewards[-1] == 6.0 and trainer.reward_calls == 2
+    assert (
+        held.objects.tolist() == [[1, 1], [0, 0]]
+        and held.log_rewards.tolist() == trainer.rewarded(walks).log_rewards.tolist()
+    )
+    assert (
+        trainer.remember(walks.with_log_rewards([5.0, 6.0])) == 2
+        and trainer.buffer.log_rewards[-1] == 6.0
+        and trainer.reward_calls == 2
+    )
     trainer.fit(2)
     assert trainer.replay_len == len(trainer.buffer.objects) > 4
     assert gfn.Trainer(env, zero, gfn.Mlp((8,))).buffer is None
@@ -466,7 +560,10 @@ def test_a_buffer_can_be_looked_into_and_filled():
 def test_a_checkpoint_is_loaded_without_the_program_that_trained(tmp_path):
     cases = [(env, settings) for env, settings in POLICIES + POINTS if not isinstance(settings, gfn.Uniform)]
     start = gfn.Graphs.from_networkx([nx.cycle_graph(3)])
-    cases += [(gfn.GraphEnv([gfn.AddNode(attached=True)], 5, start=start), gfn.GraphNet(embedding=8)), (gfn.Fragments(2), gfn.GraphNet(embedding=8))]
+    cases += [
+        (gfn.GraphEnv([gfn.AddNode(attached=True)], 5, start=start), gfn.GraphNet(embedding=8)),
+        (gfn.Fragments(2), gfn.GraphNet(embedding=8)),
+    ]
     for k, (env, settings) in enumerate(cases):
         trainer = gfn.Trainer(env, zero, settings, batch=4).fit(2)
         trainer.save(tmp_path / f"{k}")
@@ -556,8 +653,16 @@ REFUSED = [
     (lambda: gfn.BoxNet((8,)).build(gfn.Box())(np.zeros((1, 2))), ValueError, "Sampler"),
     (lambda: network.score(3), TypeError, "expected Trajectories"),
     (lambda: network.score(walks), ValueError, "with_log_rewards"),
-    (lambda: network.score(gfn.Trajectories.of(gfn.HyperGrid(2, 5), [2], [0, 1], log_rewards=[0.0])), ValueError, "another environment"),
-    (lambda: network.score(gfn.Sampler(ring, graphs).sample(2).with_log_rewards([0.0, 0.0])), ValueError, "another environment"),
+    (
+        lambda: network.score(gfn.Trajectories.of(gfn.HyperGrid(2, 5), [2], [0, 1], log_rewards=[0.0])),
+        ValueError,
+        "another environment",
+    ),
+    (
+        lambda: network.score(gfn.Sampler(ring, graphs).sample(2).with_log_rewards([0.0, 0.0])),
+        ValueError,
+        "another environment",
+    ),
     (lambda: network.half(), TypeError, "expected torch.float32 or torch.float64"),
     (lambda: copy.deepcopy(network).bfloat16(), TypeError, "bfloat16"),
     (lambda: copy.deepcopy(network).load_state_dict({}), RuntimeError, "Missing key"),
@@ -591,8 +696,16 @@ REFUSED = [
     (lambda: sampler.sample(2, instances=[0, 1]), IndexError, ""),
     (lambda: sampler.sample(2, instances=[0, -1]), ValueError, "instances"),
     (lambda: gfn.Sampler(env, conditional).sample(2), ValueError, "no conditions"),
-    (lambda: gfn.Sampler(env, conditional).sample(2, conditions=np.zeros((3, 2))), ValueError, "expected \\[2, 2\\]"),
-    (lambda: gfn.Sampler(env, conditional).sample(1, conditions=np.zeros((1, 2)), instances=[0]), ValueError, "instances"),
+    (
+        lambda: gfn.Sampler(env, conditional).sample(2, conditions=np.zeros((3, 2))),
+        ValueError,
+        "expected \\[2, 2\\]",
+    ),
+    (
+        lambda: gfn.Sampler(env, conditional).sample(1, conditions=np.zeros((1, 2)), instances=[0]),
+        ValueError,
+        "instances",
+    ),
     (lambda: sampler.backward([[0, 9]]), ValueError, "expected 0 to 3"),
     (lambda: sampler.backward("ab"), TypeError, ""),
     (lambda: sampler.backward(3), TypeError, ""),
@@ -614,9 +727,17 @@ REFUSED = [
     (lambda: gfn.Trajectories.of(env, [-1], [0, 1]), ValueError, "not legal|no such slot"),
     (lambda: gfn.Trajectories.of(env, [2], [0, 1], instance=1), IndexError, ""),
     (lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards=[1.0, 2.0]), ValueError, "log_rewards"),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards=[np.nan]), (ValueError, FloatingPointError), ""),
+    (
+        lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards=[np.nan]),
+        (ValueError, FloatingPointError),
+        "",
+    ),
     (lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards="a"), (TypeError, ValueError), ""),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 1], conditions=[[1.0], [2.0]]), ValueError, "expected \\[1, 1\\]"),
+    (
+        lambda: gfn.Trajectories.of(env, [2], [0, 1], conditions=[[1.0], [2.0]]),
+        ValueError,
+        "expected \\[1, 1\\]",
+    ),
     (lambda: gfn.Trajectories.of(gfn.Box(), [0, 1], [0, 2]), (ValueError, TypeError), ""),
     (lambda: walks[5], IndexError, "out of bounds"),
     (lambda: walks["a"], TypeError, "trajectories"),
@@ -624,7 +745,11 @@ REFUSED = [
     (lambda: walks[[True]], IndexError, "oolean"),
     (lambda: walks + 3, TypeError, ""),
     (lambda: walks + gfn.Sampler(ring, graphs).sample(1), ValueError, "another environment"),
-    (lambda: walks + gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1]), ValueError, "another environment"),
+    (
+        lambda: walks + gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1]),
+        ValueError,
+        "another environment",
+    ),
     (lambda: walks.log_pf, ValueError, "scored"),
     (lambda: walks.log_pb, ValueError, "scored"),
     (lambda: walks.with_log_rewards([1.0]), ValueError, "one number for each"),
@@ -636,7 +761,13 @@ REFUSED = [
     (lambda: trainer().score(gfn.Sampler(ring, graphs).sample(1)), ValueError, "another environment"),
     (lambda: trainer().loss(3), TypeError, "score"),
     (lambda: trainer().remember(3), TypeError, "expected Trajectories"),
-    (lambda: trainer(sources=[gfn.Replay(10)]).remember(gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1])), ValueError, "another environment"),
+    (
+        lambda: trainer(sources=[gfn.Replay(10)]).remember(
+            gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1])
+        ),
+        ValueError,
+        "another environment",
+    ),
     (lambda: trainer().rewarded([1]), TypeError, "expected Trajectories"),
     (lambda: trainer(adam=gfn.Adam(chunk=10)).batch(), ValueError, "chunk"),
     (lambda: trainer(adam=gfn.Adam(chunk=10)).score(walks), ValueError, "chunk"),
@@ -644,7 +775,11 @@ REFUSED = [
     (lambda: advanced(lambda it, batch, scores: it.advance(3, scores)), TypeError, "expected Trajectories"),
     (lambda: advanced(lambda it, batch, scores: it.advance(walks, scores)), ValueError, "own scores"),
     (lambda: advanced(lambda it, batch, scores: it.advance(batch[:2], scores)), ValueError, "own scores"),
-    (lambda: advanced(lambda it, batch, scores: it.advance(batch, it.score(batch))), ValueError, "nobody knows the loss"),
+    (
+        lambda: advanced(lambda it, batch, scores: it.advance(batch, it.score(batch))),
+        ValueError,
+        "nobody knows the loss",
+    ),
     (lambda: advanced(lambda it, batch, scores: it.advance(batch, scores, "a")), ValueError, ""),
     (lambda: gfn.Trainer(env, zero, network.state_dict()), TypeError, "policy"),
     (lambda: setattr(trainer(), "network", 3), AttributeError, ""),
@@ -658,7 +793,12 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
     with pytest.raises(kind, match=says or None) as caught:
         call()
     text = str(caught.value)
-    assert isinstance(caught.value, Exception) and "::" not in text and "`with_" not in text and "broke off" not in text, text
+    assert (
+        isinstance(caught.value, Exception)
+        and "::" not in text
+        and "`with_" not in text
+        and "broke off" not in text
+    ), text
     # Refusals change nothing: the sampler and the network still work.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
 
@@ -689,7 +829,11 @@ def test_scores_without_gradients_outlive_an_update():
     with torch.no_grad():
         for parameter in it.parameters():
             parameter.add_(1.0)
-    assert not scores.log_z.requires_grad and not it.loss(scores).requires_grad and float(it.loss(scores)) == before
+    assert (
+        not scores.log_z.requires_grad
+        and not it.loss(scores).requires_grad
+        and float(it.loss(scores)) == before
+    )
     assert not out.log_z.requires_grad and float(out.log_z) != float(it.network(env.initial(1)).log_z)
     assert it.fit(1).steps_done == 1
 
@@ -697,7 +841,13 @@ def test_scores_without_gradients_outlive_an_update():
 def test_losses_are_those_of_the_draw_that_was_advanced():
     """Objects without a known loss keep the priority of new objects."""
     losses = lambda order: _drawn_after(order)  # noqa: E731
-    assert losses(["first"]) == losses([]) != losses(["second"]) == losses(["first", "second"]) == losses(["second", "second"])
+    assert (
+        losses(["first"])
+        == losses([])
+        != losses(["second"])
+        == losses(["first", "second"])
+        == losses(["second", "second"])
+    )
 
 
 def _drawn_after(order):
@@ -728,7 +878,10 @@ def test_a_network_stays_where_no_trainer_is_made_of_it():
     with torch.no_grad():
         for parameter in broken.parameters():
             parameter.zero_()
-    assert broken(env.initial(1)).log_pf.isfinite().all() and gfn.Trainer(env, zero, broken).fit(1).steps_done == 1
+    assert (
+        broken(env.initial(1)).log_pf.isfinite().all()
+        and gfn.Trainer(env, zero, broken).fit(1).steps_done == 1
+    )
 
 
 def test_conditions_and_environments_of_what_is_remembered_are_looked_at():
@@ -742,7 +895,9 @@ def test_conditions_and_environments_of_what_is_remembered_are_looked_at():
     assert told.remember(drawn) == 3 and told.fit(3).steps_done == 3
     with pytest.raises(ValueError, match="conditions"):
         trainer(sources=[gfn.Replay(10)]).remember(drawn)
-    one, other = (gfn.VectorEnv(2, 3, changes) for changes in ([[0, 0, 1], [1, 0, 1]], [[0, 0, 1], [1, 0, 2]]))
+    one, other = (
+        gfn.VectorEnv(2, 3, changes) for changes in ([[0, 0, 1], [1, 0, 1]], [[0, 0, 1], [1, 0, 2]])
+    )
     with pytest.raises(ValueError, match="another environment"):
         gfn.Trainer(one, zero, gfn.Mlp((8,)), sources=[gfn.Replay(10)]).remember(
             gfn.Sampler(other, gfn.Mlp((8,)).build(other)).sample(2)
@@ -757,30 +912,46 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
         it.score(batch[:2])
 
 
-@pytest.mark.parametrize("name", ["_end", "_find_spec", "set_threads", "load", "Trainer", "Network", "Moves", "Environment", "nothing"])
+@pytest.mark.parametrize(
+    "name",
+    ["_end", "_find_spec", "set_threads", "load", "Trainer", "Network", "Moves", "Environment", "nothing"],
+)
 def test_a_checkpoint_can_not_have_anything_called(name):
     """`_restore_settings` reads the classes that a file names; the file itself has a checksum."""
     with pytest.raises(ValueError, match="no class of settings"):
         loading._restore_settings({"class": name, "values": {}})
-    assert loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env and len(sampler.sample(1)) == 1
+    assert (
+        loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env
+        and len(sampler.sample(1)) == 1
+    )
 
 
 def test_what_is_frozen_stays_frozen():
     frozen = gfn.Mlp((8,)).build(env)
     names = sorted((name for name, _ in frozen.named_parameters()), reverse=True)
     frozen.get_parameter(names[0]).requires_grad_(False)
-    for other in (copy.deepcopy(frozen), pickle.loads(pickle.dumps(frozen)), copy.copy(frozen), copy.deepcopy(frozen).double()):
+    for other in (
+        copy.deepcopy(frozen),
+        pickle.loads(pickle.dumps(frozen)),
+        copy.copy(frozen),
+        copy.deepcopy(frozen).double(),
+    ):
         assert all(p.requires_grad == (name != names[0]) for name, p in other.named_parameters())
     held = frozen.get_parameter(names[0]).clone()
     it = gfn.Trainer(env, gfn.HyperGridReward(), frozen, batch=8).fit(2)
-    assert torch.equal(frozen.get_parameter(names[0]), held) and sorted((name for name, _ in frozen.named_parameters()), reverse=True) == names
+    assert (
+        torch.equal(frozen.get_parameter(names[0]), held)
+        and sorted((name for name, _ in frozen.named_parameters()), reverse=True) == names
+    )
     frozen.requires_grad_(True)
     assert all(p.requires_grad for p in it.network.parameters())
 
 
 def test_tensors_in_the_place_of_the_library_s_are_refused():
     changed = gfn.Mlp((8,)).build(env)
-    changed.load_state_dict({name: value.clone() for name, value in changed.state_dict().items()}, assign=True)
+    changed.load_state_dict(
+        {name: value.clone() for name, value in changed.state_dict().items()}, assign=True
+    )
     with pytest.raises(ValueError, match="another tensor now"):
         changed(env.initial(1))
     with pytest.raises(ValueError, match="another tensor now"):
@@ -814,7 +985,9 @@ def test_values_alone_are_loaded_with_what_the_network_was_built_with(tmp_path):
     torch.save(told.state_dict(), tmp_path / "values.pt")
     again = gfn.load(tmp_path / "values.pt", env=env, policy=gfn.Mlp((8,)), flow=True, n_conditions=2)
     at = (env.initial(1), np.ones((1, 2)))
-    assert torch.equal(again(*at).log_pf, told(*at).log_pf) and torch.equal(again(*at).log_flow, told(*at).log_flow)
+    assert torch.equal(again(*at).log_pf, told(*at).log_pf) and torch.equal(
+        again(*at).log_flow, told(*at).log_flow
+    )
     with pytest.raises(RuntimeError, match="size mismatch|Missing|Unexpected"):
         gfn.load(tmp_path / "values.pt", env=env, policy=gfn.Mlp((8,)))
     with pytest.raises(ValueError, match="no flow"):

@@ -18,7 +18,9 @@ def slope(points):
 
 def learner(reward, objective=None, **changes):
     settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
-    return gfn.Trainer(settings.pop("env", GRID), reward, settings.pop("policy", gfn.Mlp((64, 64))), objective, **settings)
+    return gfn.Trainer(
+        settings.pop("env", GRID), reward, settings.pop("policy", gfn.Mlp((64, 64))), objective, **settings
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +50,16 @@ def test_a_posterior_is_learned_from_a_prior_and_a_reward(prior, make, beta):
     assert exact.tv < 0.05 < 4 * 0.05 < start.tv
     # The negative control: the learned distribution is neither the prior nor the reward.
     alone = np.exp(beta * slope(exact.states))
-    assert np.abs(exact.probs - alone / alone.sum()).sum() / 2 > 0.1 and np.abs(exact.probs - before.probs).sum() / 2 > 0.1
+    assert (
+        np.abs(exact.probs - alone / alone.sum()).sum() / 2 > 0.1
+        and np.abs(exact.probs - before.probs).sum() / 2 > 0.1
+    )
     assert (prior.exact().probs == before.probs).all()
     estimate = posterior.evaluate(4000)
-    assert estimate.interval[0] - 0.02 < exact.log_z < estimate.interval[1] + 0.02 and estimate.elbo.mean < exact.log_z + 0.02
+    assert (
+        estimate.interval[0] - 0.02 < exact.log_z < estimate.interval[1] + 0.02
+        and estimate.elbo.mean < exact.log_z + 0.02
+    )
 
 
 def test_a_prior_is_the_policy_as_it_was():
@@ -86,7 +94,9 @@ def test_modules_of_priors_are_not_trained():
 
     first = module_trainer(Messages()).fit(5)
     kept = [tensor.clone() for tensor in first.parameters()]
-    posterior = gfn.Trainer(first.env, first.reward, first.policy, gfn.RelativeTrajectoryBalance(first), batch=16)
+    posterior = gfn.Trainer(
+        first.env, first.reward, first.policy, gfn.RelativeTrajectoryBalance(first), batch=16
+    )
     target = posterior.exact().target
     posterior.fit(5)
     # The posterior trains the prior's module itself; the frozen prior is a copy.
@@ -99,7 +109,9 @@ def test_priors_go_with_continuous_environments():
     settings = dict(batch=128, adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)))
     first = gfn.Trainer(gfn.Line(3), gfn.LineReward([(1.0, 0.5)]), gfn.LineNet(), **settings).fit(400)
     tilted = lambda states: 2.0 * states[:, 0]
-    posterior = gfn.Trainer(gfn.Line(3), tilted, gfn.LineNet(), gfn.RelativeTrajectoryBalance(first), **settings).fit(400)
+    posterior = gfn.Trainer(
+        gfn.Line(3), tilted, gfn.LineNet(), gfn.RelativeTrajectoryBalance(first), **settings
+    ).fit(400)
     assert first.sample(4000)[:, 0].mean() == pytest.approx(1.0, abs=0.1)
     positions = posterior.sample(4000)[:, 0]
     assert positions.mean() == pytest.approx(1.5, abs=0.1) and positions.std() == pytest.approx(0.5, abs=0.1)
@@ -112,7 +124,10 @@ def test_a_checkpoint_goes_on_beside_the_prior_that_it_had(prior, tmp_path):
     make = lambda other: learner(slope, gfn.RelativeTrajectoryBalance(other), batch=8)
     whole = make(prior).fit(8)
     make(prior).fit(4).save(tmp_path / "half")
-    assert make(prior).resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    assert (
+        make(prior).resume(tmp_path / "half").fit(4).history["loss"].tolist()
+        == whole.history["loss"].tolist()[4:]
+    )
     other = learner(gfn.HyperGridReward(), seed=1).fit(1)
     with pytest.raises(ValueError):
         make(other).resume(tmp_path / "half")
@@ -148,7 +163,11 @@ def test_given_objects_are_learned_from_beside_fresh_ones():
 
 
 @pytest.mark.parametrize("augmented", [gfn.AugmentedTrajectoryBalance, gfn.AugmentedDetailedBalance])
-@pytest.mark.parametrize("novelty", [gfn.RandomDistillation((32,), 16), lambda points: np.ones(len(points))], ids=["learned", "given"])
+@pytest.mark.parametrize(
+    "novelty",
+    [gfn.RandomDistillation((32,), 16), lambda points: np.ones(len(points))],
+    ids=["learned", "given"],
+)
 def test_intrinsic_rewards_fade(augmented, novelty):
     coefficient = gfn.Linear(0.5, 0.0, 200)
     it = learner(gfn.HyperGridReward(), augmented(coefficient, coefficient, novelty))
@@ -165,63 +184,148 @@ def test_intrinsic_rewards_change_the_target_while_they_are_there():
 
 
 def test_a_target_network_leads_to_the_same_distribution():
-    plain, target = (learner(gfn.HyperGridReward(), gfn.ModifiedDetailedBalance(every)).fit(500) for every in (None, 20))
+    plain, target = (
+        learner(gfn.HyperGridReward(), gfn.ModifiedDetailedBalance(every)).fit(500) for every in (None, 20)
+    )
     assert target.exact().tv < 0.06
     assert plain.history["loss"].tolist() != target.history["loss"].tolist()
 
 
 @pytest.mark.parametrize("backward", ["trajectory_likelihood", "maximum_entropy"])
 @pytest.mark.parametrize(
-    "objective", [gfn.TrajectoryBalance, gfn.LogPartitionVariance, gfn.DetailedBalance, gfn.SubTrajectoryBalance]
+    "objective",
+    [gfn.TrajectoryBalance, gfn.LogPartitionVariance, gfn.DetailedBalance, gfn.SubTrajectoryBalance],
 )
 def test_backward_policies_have_objectives_of_their_own(objective, backward):
-    it = learner(gfn.HyperGridReward(), objective(backward=backward), policy=gfn.Mlp((64, 64), backward="separate"))
+    it = learner(
+        gfn.HyperGridReward(), objective(backward=backward), policy=gfn.Mlp((64, 64), backward="separate")
+    )
     assert it.fit(500).exact().tv < 0.08
 
 
 WRONG = [
     (lambda prior: gfn.RelativeTrajectoryBalance(), TypeError, "prior"),
     (lambda prior: gfn.RelativeTrajectoryBalance(None), TypeError, "prior is NoneType: expected a trainer"),
-    (lambda prior: gfn.RelativeTrajectoryBalance(gfn.Trainer), TypeError, "prior is Trainer: expected a trainer"),
+    (
+        lambda prior: gfn.RelativeTrajectoryBalance(gfn.Trainer),
+        TypeError,
+        "prior is Trainer: expected a trainer",
+    ),
     (lambda prior: gfn.RelativeTrajectoryBalance(gfn.Mlp()), TypeError, "prior is Mlp"),
     (lambda prior: gfn.RelativeTrajectoryBalance(prior, beta="1"), TypeError, "beta is '1'"),
-    (lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior, beta=0.0)), ValueError, "beta is 0"),
-    (lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior, beta=NAN)), ValueError, "beta is nan"),
+    (
+        lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior, beta=0.0)),
+        ValueError,
+        "beta is 0",
+    ),
+    (
+        lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior, beta=NAN)),
+        ValueError,
+        "beta is nan",
+    ),
     (lambda prior: trainer(GRID, objective=gfn.TrustPcl(prior, alpha=-1.0)), ValueError, "alpha is -1"),
-    (lambda prior: trainer(GRID, objective=gfn.RelativeLogPartitionVariance(prior), batch=1), ValueError, "batch"),
-    (lambda prior: trainer(objective=gfn.RelativeTrajectoryBalance(prior)), ValueError, "prior is a trainer of HyperGrid"),
-    (lambda prior: graph_trainer(objective=gfn.RelativeTrajectoryBalance(prior)), ValueError, "prior is a trainer of HyperGrid"),
+    (
+        lambda prior: trainer(GRID, objective=gfn.RelativeLogPartitionVariance(prior), batch=1),
+        ValueError,
+        "batch",
+    ),
+    (
+        lambda prior: trainer(objective=gfn.RelativeTrajectoryBalance(prior)),
+        ValueError,
+        "prior is a trainer of HyperGrid",
+    ),
+    (
+        lambda prior: graph_trainer(objective=gfn.RelativeTrajectoryBalance(prior)),
+        ValueError,
+        "prior is a trainer of HyperGrid",
+    ),
     (
         lambda prior: trainer(
-            GRID, lambda points, conditions: np.zeros(len(points)), objective=gfn.RelativeTrajectoryBalance(prior),
+            GRID,
+            lambda points, conditions: np.zeros(len(points)),
+            objective=gfn.RelativeTrajectoryBalance(prior),
             conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
         ),
         ValueError,
         "prior has 0 numbers of conditions: expected 1",
     ),
     (
-        lambda prior: trainer(gfn.Line(), policy=gfn.LineNet((8,)), objective=gfn.RelativeTrajectoryBalance(gfn.Uniform())),
+        lambda prior: trainer(
+            gfn.Line(), policy=gfn.LineNet((8,)), objective=gfn.RelativeTrajectoryBalance(gfn.Uniform())
+        ),
         TypeError,
         "Uniform isn't one for the line",
     ),
     (
-        lambda prior: trainer(GRID, objective=gfn.RelativeTrajectoryBalance(prior), sources=[gfn.Teacher(gfn.Mlp((8,)))]).fit(1),
+        lambda prior: trainer(
+            GRID, objective=gfn.RelativeTrajectoryBalance(prior), sources=[gfn.Teacher(gfn.Mlp((8,)))]
+        ).fit(1),
         ValueError,
         "adaptive teacher",
     ),
-    (lambda prior: trainer(objective=gfn.MaximumLikelihood()).fit(1), ValueError, "with_data|aren't the policy's own"),
-    (lambda prior: trainer(objective=gfn.MaximumLikelihood(), sources=[gfn.Data(np.zeros((1, 2), int))]).fit(1), ValueError, "policy's own"),
+    (
+        lambda prior: trainer(objective=gfn.MaximumLikelihood()).fit(1),
+        ValueError,
+        "with_data|aren't the policy's own",
+    ),
+    (
+        lambda prior: trainer(
+            objective=gfn.MaximumLikelihood(), sources=[gfn.Data(np.zeros((1, 2), int))]
+        ).fit(1),
+        ValueError,
+        "policy's own",
+    ),
     (lambda prior: gfn.AugmentedTrajectoryBalance(), TypeError, "edges"),
     (lambda prior: gfn.AugmentedTrajectoryBalance("1"), TypeError, "edges is '1'"),
-    (lambda prior: gfn.AugmentedTrajectoryBalance(1.0, novelty=3), TypeError, "novelty is int: expected RandomDistillation"),
-    (lambda prior: gfn.AugmentedTrajectoryBalance(1.0, novelty=gfn.RandomDistillation), TypeError, "novelty is RandomDistillation"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(-1.0)), ValueError, "coefficient of intrinsic rewards is -1"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=gfn.RandomDistillation((0,)))), ValueError, "at least 1"),
-    (lambda prior: graph_trainer(objective=gfn.AugmentedTrajectoryBalance(1.0)), ValueError, "function of states"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: -np.ones(len(s)))).fit(1), FloatingPointError, "novelty"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: [1.0])).fit(1), ValueError, "novelty gave 1"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: "new")).fit(1), TypeError, "novelty gave a str"),
-    (lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: 1 / 0)).fit(1), ZeroDivisionError, "division"),
+    (
+        lambda prior: gfn.AugmentedTrajectoryBalance(1.0, novelty=3),
+        TypeError,
+        "novelty is int: expected RandomDistillation",
+    ),
+    (
+        lambda prior: gfn.AugmentedTrajectoryBalance(1.0, novelty=gfn.RandomDistillation),
+        TypeError,
+        "novelty is RandomDistillation",
+    ),
+    (
+        lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(-1.0)),
+        ValueError,
+        "coefficient of intrinsic rewards is -1",
+    ),
+    (
+        lambda prior: trainer(
+            objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=gfn.RandomDistillation((0,)))
+        ),
+        ValueError,
+        "at least 1",
+    ),
+    (
+        lambda prior: graph_trainer(objective=gfn.AugmentedTrajectoryBalance(1.0)),
+        ValueError,
+        "function of states",
+    ),
+    (
+        lambda prior: trainer(
+            objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: -np.ones(len(s)))
+        ).fit(1),
+        FloatingPointError,
+        "novelty",
+    ),
+    (
+        lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: [1.0])).fit(1),
+        ValueError,
+        "novelty gave 1",
+    ),
+    (
+        lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: "new")).fit(1),
+        TypeError,
+        "novelty gave a str",
+    ),
+    (
+        lambda prior: trainer(objective=gfn.AugmentedTrajectoryBalance(1.0, novelty=lambda s: 1 / 0)).fit(1),
+        ZeroDivisionError,
+        "division",
+    ),
     (lambda prior: trainer(objective=gfn.ModifiedDetailedBalance(0)), ValueError, "between copies is 0"),
     (lambda prior: gfn.ModifiedDetailedBalance("20"), TypeError, "target_network is '20'"),
     (lambda prior: gfn.LogPartitionVariance("tlm"), ValueError, "backward is 'tlm'"),
@@ -241,7 +345,11 @@ def test_environments_of_priors_are_compared():
     make = lambda rules: gfn.VectorEnv(2, 3, [(k, v, v + 1) for k in range(2) for v in range(2)], rules=rules)
     first = trainer(make(rules))
     assert trainer(make(rules), objective=gfn.RelativeTrajectoryBalance(first)).fit(1).steps_done == 1
-    refused(lambda: trainer(make(Even()), objective=gfn.RelativeTrajectoryBalance(first)), ValueError, "same environment")
+    refused(
+        lambda: trainer(make(Even()), objective=gfn.RelativeTrajectoryBalance(first)),
+        ValueError,
+        "same environment",
+    )
 
 
 def test_a_loss_is_of_the_batch_that_a_step_would_have():
@@ -257,4 +365,8 @@ def test_a_loss_is_of_the_batch_that_a_step_would_have():
 def test_priors_that_follow_a_target_are_refused():
     env, target = gfn.Diffusion(2, 8), gfn.GaussianTarget([0.0, 0.0])
     led = gfn.Trainer(env, target, gfn.DiffusionNet(langevin_clip=9.0), batch=4)
-    refused(lambda: gfn.Trainer(env, target, gfn.DiffusionNet(), gfn.RelativeTrajectoryBalance(led)), ValueError, "led by the gradient")
+    refused(
+        lambda: gfn.Trainer(env, target, gfn.DiffusionNet(), gfn.RelativeTrajectoryBalance(led)),
+        ValueError,
+        "led by the gradient",
+    )

@@ -10,7 +10,14 @@ from test_modules import Messages, module_trainer
 
 def grid(**parts):
     parts = {"objective": None, **parts}
-    return gfn.Trainer(gfn.HyperGrid(2, 4), lambda states: np.zeros(len(states)), gfn.Mlp((4,)), parts.pop("objective"), batch=8, **parts)
+    return gfn.Trainer(
+        gfn.HyperGrid(2, 4),
+        lambda states: np.zeros(len(states)),
+        gfn.Mlp((4,)),
+        parts.pop("objective"),
+        batch=8,
+        **parts,
+    )
 
 
 @pytest.mark.parametrize("n_nodes", [np.full(10**6, 65_535), np.full(100, 65_535), np.full(2**25, 1)])

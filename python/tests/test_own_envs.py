@@ -57,14 +57,19 @@ class Insertions(gfn.EnvRules):
         return (~there[:, :, None] & places[:, None, :]).reshape(len(states), n * n)
 
     def step(self, states, moves):
-        rows = [np.insert(row, move % self.n, move // self.n + 1)[: self.n] for row, move in zip(states, moves, strict=True)]
+        rows = [
+            np.insert(row, move % self.n, move // self.n + 1)[: self.n]
+            for row, move in zip(states, moves, strict=True)
+        ]
         return np.array(rows, dtype=np.uint8).reshape(-1, self.n)
 
     def backward_masks(self, states):
         return states > 0
 
     def backward_step(self, states, moves):
-        return np.array([np.append(np.delete(row, move), 0) for row, move in zip(states, moves, strict=True)]).reshape(-1, self.n)
+        return np.array(
+            [np.append(np.delete(row, move), 0) for row, move in zip(states, moves, strict=True)]
+        ).reshape(-1, self.n)
 
     def reverse(self, states, moves):
         return moves % self.n
@@ -81,7 +86,10 @@ def test_a_grid_by_hand_is_the_library_s():
     own = gfn.Env(Grid(2, 8), width=2, values=8, n_moves=2)
     reward, settings = gfn.HyperGridReward(), dict(batch=16, adam=gfn.Adam(lr=3e-3), seed=4)
     theirs = gfn.Trainer(gfn.HyperGrid(2, 8), reward, gfn.Mlp((64, 64)), **settings)
-    log_rewards = {tuple(row): log for row, log in zip(theirs.exact().states.tolist(), theirs.exact().log_rewards, strict=True)}
+    log_rewards = {
+        tuple(row): log
+        for row, log in zip(theirs.exact().states.tolist(), theirs.exact().log_rewards, strict=True)
+    }
 
     def same(states):
         return np.array([log_rewards[tuple(row)] for row in states.tolist()])
@@ -157,7 +165,17 @@ def of_batch(answer):
 
 SHAPES = {"initial": "[2]", "masks": "3]", "step": "2]", "backward_masks": "2]", "backward_step": "2]"}
 # Results that aren't arrays of the dtype and shape that a method must return.
-UNLIKE = [None, 3, "states", [0, 0], np.zeros(2), np.zeros((1, 2)), np.array(["a", "b"]), np.array([None, None]), {}]
+UNLIKE = [
+    None,
+    3,
+    "states",
+    [0, 0],
+    np.zeros(2),
+    np.zeros((1, 2)),
+    np.array(["a", "b"]),
+    np.array([None, None]),
+    {},
+]
 WRONG = {
     "initial": [*UNLIKE, np.zeros(2, dtype=bool)],
     "masks": UNLIKE,
@@ -167,9 +185,15 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("method, answer", [(method, answer) for method, answers in WRONG.items() for answer in answers])
+@pytest.mark.parametrize(
+    "method, answer", [(method, answer) for method, answers in WRONG.items() for answer in answers]
+)
 def test_answers_of_other_types_are_refused(method, answer):
-    refused(made(changed(**{method: always(answer)})), TypeError, f"`{method}` gave .*: expected a numpy array of (bool|whole numbers) and shape ")
+    refused(
+        made(changed(**{method: always(answer)})),
+        TypeError,
+        f"`{method}` gave .*: expected a numpy array of (bool|whole numbers) and shape ",
+    )
 
 
 @pytest.mark.parametrize(
@@ -210,7 +234,9 @@ def test_what_methods_raise_is_raised(method, raised):
 
 
 @pytest.mark.parametrize("method", ["masks", "step", "backward_masks", "backward_step"])
-@pytest.mark.parametrize("raised, answer", [(LookupError, None), (TypeError, 3), (ValueError, np.zeros((1, 1, 1), dtype=int))])
+@pytest.mark.parametrize(
+    "raised, answer", [(LookupError, None), (TypeError, 3), (ValueError, np.zeros((1, 1, 1), dtype=int))]
+)
 def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, raised, answer):
     rules, own = Grid(), getattr(Grid, method)
     broken = {"now": False}
@@ -272,17 +298,33 @@ def round_back(self, states, moves):
         (dict(backward_masks=lambda self, states: (states > 0) | at(states, 0, 0)[:, None]), "backward"),
         (dict(backward_masks=lambda self, states: np.ones((len(states), 2), dtype=bool)), "gave -1"),
         # Mistake: backward moves don't undo the steps.
-        (dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)), "gave -1|restores|undo"),
+        (
+            dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)),
+            "gave -1|restores|undo",
+        ),
         (dict(backward_step=lambda self, states, moves: np.zeros_like(states)), "restores"),
         (dict(step=lambda self, states, moves: states), "changes the state|round"),
         # Mistake: a move leads to the same state as another move, or back.
         (dict(step=lambda self, states, moves: Grid.step(self, states, 0 * moves)), "gave 4|backward|undo"),
         # Mistake: states form a cycle.
-        (dict(masks=lambda self, states: np.ones((len(states), 3), bool), step=round_step, backward_step=round_back), "comes round to|where it was"),
+        (
+            dict(
+                masks=lambda self, states: np.ones((len(states), 3), bool),
+                step=round_step,
+                backward_step=round_back,
+            ),
+            "comes round to|where it was",
+        ),
         # Mistake: moves depend on the other states of the batch.
-        (dict(masks=lambda self, states: masks(self, states) & (np.arange(len(states)) % 2 == 0)[:, None]), "other states of its batch"),
+        (
+            dict(masks=lambda self, states: masks(self, states) & (np.arange(len(states)) % 2 == 0)[:, None]),
+            "other states of its batch",
+        ),
         # Mistake: a state has no move and no exit.
-        (dict(masks=lambda self, states: np.column_stack([states < 3, states.sum(axis=1) < 6])), "without any move and without the exit"),
+        (
+            dict(masks=lambda self, states: np.column_stack([states < 3, states.sum(axis=1) < 6])),
+            "without any move and without the exit",
+        ),
     ],
 )
 def test_environments_that_contradict_themselves_are_refused(methods, message):
@@ -320,7 +362,17 @@ def without(method):
     return rules
 
 
-@pytest.mark.parametrize("rules, message", [(Grid, "Grid"), (None, "rules"), (3, "int"), ("rules", "str"), (object(), "object"), (gfn.EnvRules(), "no initial")])
+@pytest.mark.parametrize(
+    "rules, message",
+    [
+        (Grid, "Grid"),
+        (None, "rules"),
+        (3, "int"),
+        ("rules", "str"),
+        (object(), "object"),
+        (gfn.EnvRules(), "no initial"),
+    ],
+)
 def test_what_is_no_rules_is_refused(rules, message):
     refused(made(rules), TypeError, message)
 
@@ -386,11 +438,31 @@ def test_sizes_that_make_no_sense_are_refused(settings, kind):
     [
         (dict(reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both, or neither"),
         (dict(backward_reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both, or neither"),
-        (dict(reverse=of_batch(lambda n: np.full(n, 2)), backward_reverse=lambda self, s, m: m), ValueError, "`reverse` gave 2: expected 0 to 1"),
-        (dict(reverse=of_batch(lambda n: np.zeros(n + 1, int)), backward_reverse=lambda self, s, m: m), ValueError, "`reverse` gave an array"),
-        (dict(reverse=lambda self, s, m: m, backward_reverse=of_batch(lambda n: np.full(n, -1))), ValueError, "`backward_reverse` gave -1"),
-        (dict(reverse=lambda self, s, m: m, backward_reverse=of_batch(lambda n: [0] * n)), TypeError, "`backward_reverse` gave a"),
-        (dict(reverse=lambda self, s, m: 1 - m, backward_reverse=lambda self, s, m: 1 - m), ValueError, "backward|undo|restores"),
+        (
+            dict(reverse=of_batch(lambda n: np.full(n, 2)), backward_reverse=lambda self, s, m: m),
+            ValueError,
+            "`reverse` gave 2: expected 0 to 1",
+        ),
+        (
+            dict(reverse=of_batch(lambda n: np.zeros(n + 1, int)), backward_reverse=lambda self, s, m: m),
+            ValueError,
+            "`reverse` gave an array",
+        ),
+        (
+            dict(reverse=lambda self, s, m: m, backward_reverse=of_batch(lambda n: np.full(n, -1))),
+            ValueError,
+            "`backward_reverse` gave -1",
+        ),
+        (
+            dict(reverse=lambda self, s, m: m, backward_reverse=of_batch(lambda n: [0] * n)),
+            TypeError,
+            "`backward_reverse` gave a",
+        ),
+        (
+            dict(reverse=lambda self, s, m: 1 - m, backward_reverse=lambda self, s, m: 1 - m),
+            ValueError,
+            "backward|undo|restores",
+        ),
     ],
 )
 def test_reverses_that_undo_nothing_are_refused(methods, kind, message):

@@ -31,7 +31,9 @@ class Dense(torch.nn.Module):
 
     def __init__(self, inputs=12, width=WIDTH):
         super().__init__()
-        self.layers = torch.nn.Sequential(torch.nn.Linear(inputs, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU())
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(inputs, width), torch.nn.ReLU(), torch.nn.Linear(width, width), torch.nn.ReLU()
+        )
 
     def forward(self, states, conditions=None):
         return self.layers(states if conditions is None else torch.cat([states, conditions], 1))
@@ -46,7 +48,9 @@ class Looked(torch.nn.Module):
         self.layer = torch.nn.Linear(width, width)
 
     def forward(self, entries):
-        return torch.relu(self.layer(torch.relu(sum(table(column) for table, column in zip(self.tables, entries.T)))))
+        return torch.relu(
+            self.layer(torch.relu(sum(table(column) for table, column in zip(self.tables, entries.T))))
+        )
 
 
 class Reader(torch.nn.Module):
@@ -54,7 +58,9 @@ class Reader(torch.nn.Module):
 
     def __init__(self, values=3, width=WIDTH):
         super().__init__()
-        self.token, self.cell = torch.nn.Embedding(values, width), torch.nn.GRU(width, width, batch_first=True)
+        self.token, self.cell = torch.nn.Embedding(values, width), torch.nn.GRU(
+            width, width, batch_first=True
+        )
 
     def forward(self, tokens, lengths, conditions=None):
         read, _ = self.cell(torch.cat([self.token(tokens[:, :1] * 0), self.token(tokens)], 1))
@@ -67,7 +73,11 @@ class Matrix(torch.nn.Module):
 
     def __init__(self, n=3, width=WIDTH):
         super().__init__()
-        self.hidden, self.nodes, self.graphs = torch.nn.Linear(n * n, width), torch.nn.Linear(width, n * width), torch.nn.Linear(width, width)
+        self.hidden, self.nodes, self.graphs = (
+            torch.nn.Linear(n * n, width),
+            torch.nn.Linear(width, n * width),
+            torch.nn.Linear(width, width),
+        )
 
     def forward(self, adjacency, conditions=None):
         n, v, _ = adjacency.shape
@@ -85,7 +95,9 @@ class Nodes(torch.nn.Module):
 
     def forward(self, batch):
         x = self.node(batch.node_classes)
-        x = torch.relu(self.layer(x + torch.zeros_like(x).index_add(0, batch.edge_index[1], x[batch.edge_index[0]])))
+        x = torch.relu(
+            self.layer(x + torch.zeros_like(x).index_add(0, batch.edge_index[1], x[batch.edge_index[0]]))
+        )
         return x, x.new_zeros(batch.n_graphs, x.shape[1]).index_add(0, batch.batch, x)
 
 
@@ -98,7 +110,12 @@ class Kind:
     def trainer(self, module=None, env=None, width=None, reward=None, policy={}, **changes):
         torch.manual_seed(0)
         module = self.module() if module is None else module
-        policy = self.made(module, *(WIDTH if width is None else width,) * (2 if self.made in (gfn.GraphModule, gfn.DagModule) else 1), **policy)
+        policy = self.made(
+            module,
+            *(WIDTH if width is None else width,)
+            * (2 if self.made in (gfn.GraphModule, gfn.DagModule) else 1),
+            **policy,
+        )
         return gfn.Trainer(
             env or self.env,
             reward or self.reward,
@@ -119,7 +136,11 @@ KINDS = {
     "graphs": Kind(gfn.GraphModule, Nodes, gfn.ColoredGraphs(3), gfn.ColoredGraphReward()),
 }
 ALL = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-NEW = pytest.mark.parametrize("kind", [kind for name, kind in KINDS.items() if name != "graphs"], ids=[name for name in KINDS if name != "graphs"])
+NEW = pytest.mark.parametrize(
+    "kind",
+    [kind for name, kind in KINDS.items() if name != "graphs"],
+    ids=[name for name in KINDS if name != "graphs"],
+)
 
 
 class Deaf(torch.nn.Module):
@@ -173,7 +194,8 @@ def test_a_module_like_a_perceptron_learns_as_it_does():
 
 
 def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
-    """The module and the perceptron have the same parameters: the layers, then the heads, which are the perceptron's last layer."""
+    """The module and the perceptron have the same parameters: the layers, then the heads, which are the
+    perceptron's last layer."""
     mlp = gfn.Trainer(GRID, sum_of, gfn.Mlp((WIDTH, WIDTH), initial_log_z=0.0), batch=64, double=True)
     own = KINDS["vectors"].trainer(Dense().double(), policy=dict(initial_log_z=0.0), double=True)
     theirs, ours = list(mlp.parameters()), list(own.parameters())
@@ -185,7 +207,8 @@ def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
 
 @ALL
 def test_gradients_reach_the_module(kind):
-    """The derivative by a weight of the first and the last parameter equals a difference of losses; the batch is drawn uniformly."""
+    """The derivative by a weight of the first and the last parameter equals a difference of losses; the batch
+    is drawn uniformly."""
 
     def loss(which, at=0, change=0.0):
         torch.manual_seed(0)
@@ -239,7 +262,12 @@ class Seen(torch.nn.Module):
         self.inner, self.calls = inner, []
 
     def forward(self, *given):
-        self.calls.append((torch.is_grad_enabled(), *(each.detach().clone() if isinstance(each, torch.Tensor) else each for each in given)))
+        self.calls.append(
+            (
+                torch.is_grad_enabled(),
+                *(each.detach().clone() if isinstance(each, torch.Tensor) else each for each in given),
+            )
+        )
         self.answer = self.inner(*given)
         return self.answer
 
@@ -256,14 +284,20 @@ def test_objects_are_drawn_without_gradients(kind):
 
 
 def test_vectors_are_one_hot_or_entries():
-    """The two inputs are of the same states, and each row of `one_hot` is the one-hot form of the row of `entries`."""
+    """The two inputs are of the same states, and each row of `one_hot` is the one-hot form of the row of
+    `entries`."""
     shown = []
     for name in ("vectors", "entries"):
         module = Seen(KINDS[name].module())
         KINDS[name].trainer(module).exact()
         shown.append(torch.cat([states for _, states in module.calls]))
     one_hot, whole = shown
-    assert one_hot.dtype == torch.float32 and one_hot.shape[1:] == (12,) and whole.dtype == torch.int64 and whole.shape[1:] == (2,)
+    assert (
+        one_hot.dtype == torch.float32
+        and one_hot.shape[1:] == (12,)
+        and whole.dtype == torch.int64
+        and whole.shape[1:] == (2,)
+    )
     assert set(map(tuple, whole.tolist())) == {(a, b) for a in range(6) for b in range(6)}
     found = {tuple(row) for row in one_hot.long().tolist()}
     assert found == {tuple(row) for row in torch.nn.functional.one_hot(whole, 6).flatten(1).tolist()}
@@ -272,7 +306,9 @@ def test_vectors_are_one_hot_or_entries():
 def test_sequences_are_tokens_and_lengths():
     module = Seen(Reader())
     KINDS["sequences"].trainer(module).exact()
-    tokens, lengths = (torch.cat(each) for each in zip(*((tokens, lengths) for _, tokens, lengths in module.calls)))
+    tokens, lengths = (
+        torch.cat(each) for each in zip(*((tokens, lengths) for _, tokens, lengths in module.calls))
+    )
     assert tokens.dtype == lengths.dtype == torch.int64 and set(lengths.tolist()) == {0, 1, 2, 3}
     for row, length in zip(tokens.tolist(), lengths.tolist()):
         assert all(row[:length]) and not any(row[length:]) and set(row) <= {0, 1, 2}
@@ -285,7 +321,11 @@ def test_a_dag_is_its_adjacency_matrix():
     KINDS["dags"].trainer(module, env).exact()
     matrices = torch.cat([adjacency for _, adjacency in module.calls])
     assert matrices.dtype == torch.float32 and matrices.shape[1:] == (3, 3)
-    assert (matrices[:, 0, 2] == 1).all() and not matrices[:, [1, 2], [2, 1]].any() and not matrices[:, 2, 0].any()
+    assert (
+        (matrices[:, 0, 2] == 1).all()
+        and not matrices[:, [1, 2], [2, 1]].any()
+        and not matrices[:, 2, 0].any()
+    )
     assert matrices[:, 0, 1].any() and matrices[:, 1, 0].any() and not matrices.diagonal(dim1=1, dim2=2).any()
 
 
@@ -299,24 +339,53 @@ def test_conditions_are_the_last_argument(name):
         reward=lambda states, c: kind.reward(states) * np.asarray(c)[:, 0],
     )
     trainer.fit(2)
-    assert all(given[-1].shape == (len(given[1]), 1) and given[-1].dtype == torch.float32 for given in module.calls)
+    assert all(
+        given[-1].shape == (len(given[1]), 1) and given[-1].dtype == torch.float32 for given in module.calls
+    )
     assert len(trainer.sample(3, np.full((3, 1), 0.5))) == 3
 
 
 @NEW
-@pytest.mark.parametrize("objective", [gfn.DetailedBalance(), gfn.SubTrajectoryBalance(), gfn.LogPartitionVariance(), gfn.TrajectoryBalance(), gfn.PolicyGradient()])
+@pytest.mark.parametrize(
+    "objective",
+    [
+        gfn.DetailedBalance(),
+        gfn.SubTrajectoryBalance(),
+        gfn.LogPartitionVariance(),
+        gfn.TrajectoryBalance(),
+        gfn.PolicyGradient(),
+    ],
+)
 def test_every_head_is_there(kind, objective):
     losses = kind.trainer(objective=objective).fit(30).history["loss"]
     assert np.isfinite(losses).all()
 
 
 def test_heads_of_paths_and_of_several_policies():
-    assert np.isfinite(KINDS["vectors"].trainer(objective=gfn.TrajectoryBalance(backward="maximum_entropy")).fit(5).history["loss"]).all()
+    assert np.isfinite(
+        KINDS["vectors"]
+        .trainer(objective=gfn.TrajectoryBalance(backward="maximum_entropy"))
+        .fit(5)
+        .history["loss"]
+    ).all()
     several = KINDS["vectors"].trainer(policy=dict(heads=3), sources=[gfn.Thompson(0.5)]).fit(5)
     assert several.n_parameters > KINDS["vectors"].trainer().n_parameters
 
 
-@pytest.mark.parametrize("env", [gfn.DiscreteEbm(3), gfn.SetAddition(4, 2), gfn.BitSequence(1, 3), gfn.NonAutoregressiveBitSequence(1, 3), gfn.PerfectBinaryTree(3), gfn.ToyDag(), gfn.PhyloTree(3), gfn.PrependAppendBitSequence(1, 3), gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)])])
+@pytest.mark.parametrize(
+    "env",
+    [
+        gfn.DiscreteEbm(3),
+        gfn.SetAddition(4, 2),
+        gfn.BitSequence(1, 3),
+        gfn.NonAutoregressiveBitSequence(1, 3),
+        gfn.PerfectBinaryTree(3),
+        gfn.ToyDag(),
+        gfn.PhyloTree(3),
+        gfn.PrependAppendBitSequence(1, 3),
+        gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)]),
+    ],
+)
 def test_all_environments_of_vectors_take_them(env):
     class Any(torch.nn.Module):
         def __init__(self):
@@ -382,7 +451,9 @@ def test_not_a_number_is_said_to_be_none(kind):
 
         def forward(self, *given):
             answer = self.inner(*given)
-            return tuple(each * self.bad for each in answer) if isinstance(answer, tuple) else answer * self.bad
+            return (
+                tuple(each * self.bad for each in answer) if isinstance(answer, tuple) else answer * self.bad
+            )
 
     with pytest.raises(FloatingPointError, match="log-probability that the policy gives is NaN"):
         kind.trainer(Broken())
@@ -437,7 +508,11 @@ ANSWERS = {
     "one more dimension": (each(lambda x: x[None]), ValueError, "has shape"),
     "a scalar": (each(lambda x: x.sum()), ValueError, "has shape"),
     "chance": (each(lambda x: x + torch.randn_like(x)), ValueError, "nor on chance|equivariant"),
-    "batch mates": (each(lambda x: x + x.mean(0, keepdim=True) * 9), ValueError, "judges each state by itself"),
+    "batch mates": (
+        each(lambda x: x + x.mean(0, keepdim=True) * 9),
+        ValueError,
+        "judges each state by itself",
+    ),
     "KeyError": (raising(KeyError("mine")), KeyError, "mine"),
     "ZeroDivisionError": (raising(ZeroDivisionError("mine")), ZeroDivisionError, "mine"),
     "KeyboardInterrupt": (raising(KeyboardInterrupt("mine")), KeyboardInterrupt, "mine"),
@@ -452,7 +527,16 @@ def test_answers_that_are_none(kind, answer):
         kind.trainer(Changed(kind.module(), change)).fit(2)
 
 
-@pytest.mark.parametrize("answer, error, message", [(lambda pair: pair[0], TypeError, "gave one value"), (list, TypeError, "gave one value"), (lambda pair: (*pair, 0), ValueError, "3 values"), (lambda pair: (), ValueError, "0 values"), (lambda pair: pair[::-1], ValueError, "has shape")])
+@pytest.mark.parametrize(
+    "answer, error, message",
+    [
+        (lambda pair: pair[0], TypeError, "gave one value"),
+        (list, TypeError, "gave one value"),
+        (lambda pair: (*pair, 0), ValueError, "3 values"),
+        (lambda pair: (), ValueError, "0 values"),
+        (lambda pair: pair[::-1], ValueError, "has shape"),
+    ],
+)
 def test_a_dag_s_answer_is_a_pair(answer, error, message):
     with pytest.raises(error, match=message):
         KINDS["dags"].trainer(Changed(Matrix(), answer))
@@ -475,7 +559,10 @@ class Layered(torch.nn.Module):
         return (answer[0], last) if pair else last
 
 
-LAYERS = {"batch normalisation": lambda: torch.nn.BatchNorm1d(WIDTH), "dropout": lambda: torch.nn.Dropout(0.5)}
+LAYERS = {
+    "batch normalisation": lambda: torch.nn.BatchNorm1d(WIDTH),
+    "dropout": lambda: torch.nn.Dropout(0.5),
+}
 
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
@@ -533,20 +620,58 @@ WRONG = [
     (lambda: SEQUENCE.trainer(policy=dict(logit_scale=(4,))), ValueError, "n_conditions is 0"),
     (lambda: DAG.trainer(policy=dict(logit_scale=(4,))), ValueError, "n_conditions is 0"),
     *((lambda kind=kind: kind.trainer(width=WIDTH + 1), ValueError, "has shape") for kind in KINDS.values()),
-    *((lambda kind=kind: kind.trainer(double=True), ValueError, r"torso\..*\(Float") for kind in KINDS.values()),
-    *((lambda kind=kind: kind.trainer(kind.module().double()), ValueError, r"torso\..*\(Double") for kind in KINDS.values()),
+    *(
+        (lambda kind=kind: kind.trainer(double=True), ValueError, r"torso\..*\(Float")
+        for kind in KINDS.values()
+    ),
+    *(
+        (lambda kind=kind: kind.trainer(kind.module().double()), ValueError, r"torso\..*\(Double")
+        for kind in KINDS.values()
+    ),
     *((lambda kind=kind: kind.trainer(device="gpu"), ValueError, "gpu") for kind in KINDS.values()),
-    (lambda: VECTOR.trainer(env=DAGS, reward=of_dags), TypeError, "VectorModule isn't one for acyclic graphs"),
-    (lambda: VECTOR.trainer(env=gfn.Ring(3), reward=gfn.RingReward()), TypeError, "VectorModule isn't one for graphs"),
-    (lambda: VECTOR.trainer(env=gfn.Box(), reward=gfn.BoxReward()), TypeError, "VectorModule isn't one for the unit box"),
-    (lambda: VECTOR.trainer(env=gfn.Line(3), reward=gfn.LineReward([(0.0, 1.0)])), TypeError, "VectorModule isn't one for the line"),
-    (lambda: SEQUENCE.trainer(env=GRID, reward=sum_of), ValueError, "SequenceModule, expected an environment whose states are written"),
+    (
+        lambda: VECTOR.trainer(env=DAGS, reward=of_dags),
+        TypeError,
+        "VectorModule isn't one for acyclic graphs",
+    ),
+    (
+        lambda: VECTOR.trainer(env=gfn.Ring(3), reward=gfn.RingReward()),
+        TypeError,
+        "VectorModule isn't one for graphs",
+    ),
+    (
+        lambda: VECTOR.trainer(env=gfn.Box(), reward=gfn.BoxReward()),
+        TypeError,
+        "VectorModule isn't one for the unit box",
+    ),
+    (
+        lambda: VECTOR.trainer(env=gfn.Line(3), reward=gfn.LineReward([(0.0, 1.0)])),
+        TypeError,
+        "VectorModule isn't one for the line",
+    ),
+    (
+        lambda: SEQUENCE.trainer(env=GRID, reward=sum_of),
+        ValueError,
+        "SequenceModule, expected an environment whose states are written",
+    ),
     (lambda: SEQUENCE.trainer(env=gfn.PrependAppendBitSequence(1, 3)), ValueError, "from left to right"),
     (lambda: SEQUENCE.trainer(env=gfn.NonAutoregressiveBitSequence(1, 3)), ValueError, "from left to right"),
-    (lambda: SEQUENCE.trainer(env=DAGS, reward=of_dags), TypeError, "SequenceModule isn't one for acyclic graphs"),
+    (
+        lambda: SEQUENCE.trainer(env=DAGS, reward=of_dags),
+        TypeError,
+        "SequenceModule isn't one for acyclic graphs",
+    ),
     (lambda: DAG.trainer(env=GRID, reward=sum_of), TypeError, "DagModule isn't one for vectors"),
-    (lambda: DAG.trainer(env=gfn.Ring(3), reward=gfn.RingReward()), TypeError, "DagModule isn't one for graphs"),
-    (lambda: KINDS["graphs"].trainer(env=DAGS, reward=of_dags), TypeError, "GraphModule isn't one for acyclic graphs"),
+    (
+        lambda: DAG.trainer(env=gfn.Ring(3), reward=gfn.RingReward()),
+        TypeError,
+        "DagModule isn't one for graphs",
+    ),
+    (
+        lambda: KINDS["graphs"].trainer(env=DAGS, reward=of_dags),
+        TypeError,
+        "GraphModule isn't one for acyclic graphs",
+    ),
     (lambda: VECTOR.trainer(Dense(11)), RuntimeError, "shapes cannot be multiplied"),
     (lambda: VECTOR.trainer(Looked()), (RuntimeError, TypeError), "long|Long"),
     (lambda: VECTOR.trainer(Reader()), TypeError, "lengths"),
@@ -571,15 +696,20 @@ def test_a_module_shared_with_a_teacher_is_refused():
 
 
 class Gps(torch.nn.Module):
-    """A network from PyTorch Geometric's documentation, without batch normalisation, which a trainer refuses."""
+    """A network from PyTorch Geometric's documentation, without batch normalisation, which a trainer
+    refuses."""
 
     def __init__(self, width=WIDTH):
         from torch_geometric import nn
 
         super().__init__()
         self.node = torch.nn.Embedding(2, width)
-        mlp = lambda: torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))  # noqa: E731
-        self.layers = torch.nn.ModuleList(nn.GPSConv(width, nn.GINConv(mlp()), heads=4, norm=None) for _ in range(2))
+        mlp = lambda: torch.nn.Sequential(
+            torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)
+        )  # noqa: E731
+        self.layers = torch.nn.ModuleList(
+            nn.GPSConv(width, nn.GINConv(mlp()), heads=4, norm=None) for _ in range(2)
+        )
 
     def forward(self, batch):
         from torch_geometric import nn
@@ -604,7 +734,11 @@ class Pools(Nodes):
     """Embeds a graph depending on its number of nodes, also 0; it must be called with at least one node."""
 
     def forward(self, batch):
-        assert len(batch.node_classes) > 0 and len(batch.batch) == len(batch.node_classes) and batch.batch.max() < batch.n_graphs
+        assert (
+            len(batch.node_classes) > 0
+            and len(batch.batch) == len(batch.node_classes)
+            and batch.batch.max() < batch.n_graphs
+        )
         if batch.conditions is not None:
             assert len(batch.conditions) == batch.n_graphs
         nodes, graphs = super().forward(batch)
@@ -634,15 +768,27 @@ def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
     torch.manual_seed(3)
     module = Kept(module().double())
     reward = lambda graphs: 2.0 * np.bincount(graphs.batch, graphs.node_classes, len(graphs))  # noqa: E731
-    trainer = KINDS["graphs"].trainer(module, gfn.GraphBuilding(2, node_classes=2), reward=reward, double=True).fit(50)
+    trainer = (
+        KINDS["graphs"]
+        .trainer(module, gfn.GraphBuilding(2, node_classes=2), reward=reward, double=True)
+        .fit(50)
+    )
     module.alone.clear(), module.together.clear()
     exact, drawn = trainer.exact(), trainer.sample(20_000)
     assert module.alone and module.together
-    assert all(torch.allclose(each, module.together[0], atol=1e-12) for each in (*module.alone, *module.together))
-    # The policy's probabilities agree, too: the exact shares of empty graphs and of the second class equal those of
-    # samples.
-    kinds = lambda graphs: 3 * graphs.n_nodes + np.bincount(graphs.batch, graphs.node_classes, len(graphs)).astype(int)  # noqa: E731
-    said, found = np.bincount(kinds(exact.states), exact.probs, 9), np.bincount(kinds(drawn), minlength=9) / len(drawn)
+    assert all(
+        torch.allclose(each, module.together[0], atol=1e-12) for each in (*module.alone, *module.together)
+    )
+    # The policy's probabilities agree, too: the exact shares of empty graphs and of the second class equal
+    # those of samples.
+    kinds = lambda graphs: 3 * graphs.n_nodes + np.bincount(
+        graphs.batch, graphs.node_classes, len(graphs)
+    ).astype(
+        int
+    )  # noqa: E731
+    said, found = np.bincount(kinds(exact.states), exact.probs, 9), np.bincount(
+        kinds(drawn), minlength=9
+    ) / len(drawn)
     assert np.abs(said - found).max() < 0.015
 
 
@@ -656,7 +802,9 @@ def test_conditions_of_empty_graphs_are_theirs():
     )
     trainer.fit(2)
     alone = [batch for _, batch in module.calls if len(batch.batch) == 1 and batch.n_graphs > 1]
-    assert alone and all(len(batch.conditions) == batch.n_graphs and (batch.conditions >= 1).all() for batch in alone)
+    assert alone and all(
+        len(batch.conditions) == batch.n_graphs and (batch.conditions >= 1).all() for batch in alone
+    )
 
 
 # Environments whose classes and attributes `encoding` explains.
@@ -672,7 +820,9 @@ ENVS = [
 
 def walked(env, n=300):
     """Returns the objects in which uniform random trajectories of an environment end."""
-    return gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2).sample(n)
+    return gfn.Trainer(
+        env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2
+    ).sample(n)
 
 
 @pytest.mark.parametrize("env", ENVS)
@@ -685,21 +835,38 @@ def test_the_encoding_of_molecules_is_what_rdkit_reads(env):
         molecule = Chem.MolFromSmiles(text, sanitize=False)
         if any(bond.GetIsAromatic() for bond in molecule.GetBonds()):
             Chem.Kekulize(molecule, clearAromaticFlags=True)
-        charges = [int(encoding.node_attributes[0][values[0]]) if env.charges else 0 for values in graph.node_attributes]
-        atoms = sorted((encoding.node_classes[node], charge) for node, charge in zip(graph.node_classes, charges))
-        assert atoms == sorted((atom.GetSymbol(), atom.GetFormalCharge()) for atom in molecule.GetAtoms()), text
-        bonds = sorted(orders[(encoding.edge_attributes or [["single"]])[0][values[0]]] for values in graph.edge_attributes)
+        charges = [
+            int(encoding.node_attributes[0][values[0]]) if env.charges else 0
+            for values in graph.node_attributes
+        ]
+        atoms = sorted(
+            (encoding.node_classes[node], charge) for node, charge in zip(graph.node_classes, charges)
+        )
+        assert atoms == sorted(
+            (atom.GetSymbol(), atom.GetFormalCharge()) for atom in molecule.GetAtoms()
+        ), text
+        bonds = sorted(
+            orders[(encoding.edge_attributes or [["single"]])[0][values[0]]]
+            for values in graph.edge_attributes
+        )
         assert bonds == sorted(bond.GetBondTypeAsDouble() for bond in molecule.GetBonds()), text
         kinds |= set(atoms) | set(bonds)
     # All names in the lists of the encoding occur among the objects.
-    assert {name for name, _ in (kind for kind in kinds if isinstance(kind, tuple))} == set(encoding.node_classes)
+    assert {name for name, _ in (kind for kind in kinds if isinstance(kind, tuple))} == set(
+        encoding.node_classes
+    )
     assert not env.charges or {1, -1} & {kind[1] for kind in kinds if isinstance(kind, tuple)}
 
 
 def test_the_encoding_of_extra_valences_is_the_last_attribute():
-    assert ENVS[3].encoding.node_attributes[-1] == ["0", "1", "2"] and len(ENVS[3].encoding.node_attributes) == 2
+    assert (
+        ENVS[3].encoding.node_attributes[-1] == ["0", "1", "2"] and len(ENVS[3].encoding.node_attributes) == 2
+    )
     assert gfn.Molecules(3, charges=False, extra_valences=1).encoding.node_attributes == [["0", "1"]]
-    assert gfn.Molecules(3, charges=False).encoding.node_attributes == [] and ENVS[4].encoding.edge_attributes == []
+    assert (
+        gfn.Molecules(3, charges=False).encoding.node_attributes == []
+        and ENVS[4].encoding.edge_attributes == []
+    )
 
 
 def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
@@ -708,7 +875,9 @@ def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
     encoding, graphs = env.encoding, walked(env)
     assert encoding.node_classes == ["C", "O", "F"] and encoding.edge_attributes == [["unset", "1"]] * 2
     for graph, text in zip((graphs[k] for k in range(len(graphs))), graphs.smiles):
-        assert sorted(encoding.node_classes[node] for node in graph.node_classes) == sorted(text.replace("(", "").replace(")", ""))
+        assert sorted(encoding.node_classes[node] for node in graph.node_classes) == sorted(
+            text.replace("(", "").replace(")", "")
+        )
 
 
 @pytest.mark.parametrize("env", [*ENVS, gfn.Molecules(6, stereo=True), gfn.Fragments(2), gfn.Fragments(1)])
@@ -716,9 +885,17 @@ def test_a_network_is_as_large_as_the_encoding_says(env):
     """Classes and values are indices into the encoding's lists, and there are as many attributes as lists of
     attributes."""
     encoding, graphs = env.encoding, walked(env)
-    assert graphs.node_classes.max() < len(encoding.node_classes) and graphs.edge_classes.max(initial=0) < len(encoding.edge_classes)
-    for lists, values in ((encoding.node_attributes, graphs.node_attributes), (encoding.edge_attributes, graphs.edge_attributes)):
-        assert all((column < len(names)).all() for names, column in zip(lists, values.T)) and not values[:, len(lists) :].any()
+    assert graphs.node_classes.max() < len(encoding.node_classes) and graphs.edge_classes.max(
+        initial=0
+    ) < len(encoding.edge_classes)
+    for lists, values in (
+        (encoding.node_attributes, graphs.node_attributes),
+        (encoding.edge_attributes, graphs.edge_attributes),
+    ):
+        assert (
+            all((column < len(names)).all() for names, column in zip(lists, values.T))
+            and not values[:, len(lists) :].any()
+        )
 
 
 def test_other_environments_have_no_encoding():

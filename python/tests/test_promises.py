@@ -31,7 +31,9 @@ class Mates(torch.nn.Module):
 @pytest.mark.parametrize("mean, size", [(0.1, 0.0), (1.0, 0.0), (0.0, 1e-3)])
 def test_a_slight_dependence_on_batch_mates_is_refused(mean, size, seed):
     with pytest.raises(ValueError, match="judges each state by itself"):
-        gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(mean, size, seed), 16), batch=32, seed=seed)
+        gfn.Trainer(
+            gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(mean, size, seed), 16), batch=32, seed=seed
+        )
 
 
 def test_a_dependence_that_grows_is_refused_after_ten_steps_and_by_exact_figures():
@@ -49,7 +51,12 @@ def test_a_dependence_that_grows_is_refused_after_ten_steps_and_by_exact_figures
 @pytest.mark.parametrize("seed", range(4))
 def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
     def edges_of_the_first(graphs):
-        return np.array([float((graphs[[k]].edges[:, 0] == 0).sum()) if graphs.n_edges[k] else 0.0 for k in range(len(graphs))])
+        return np.array(
+            [
+                float((graphs[[k]].edges[:, 0] == 0).sum()) if graphs.n_edges[k] else 0.0
+                for k in range(len(graphs))
+            ]
+        )
 
     env = gfn.GraphBuilding(max_nodes=3, attached=True)
     trainer = gfn.Trainer(env, edges_of_the_first, gfn.GraphNet(embedding=16), batch=16, seed=seed)
@@ -61,7 +68,13 @@ class TwoEdges(gfn.GraphRules):
     """Rules that forbid all moves after the edge 0-1, and objects without two edges."""
 
     def restrict(self, graphs, moves):
-        stuck = np.array([any(tuple(sorted(edge)) == (0, 1) for edge in graphs[k].edges.tolist()) for k in range(len(graphs))], bool)
+        stuck = np.array(
+            [
+                any(tuple(sorted(edge)) == (0, 1) for edge in graphs[k].edges.tolist())
+                for k in range(len(graphs))
+            ],
+            bool,
+        )
         return ~stuck[moves.graph]
 
     def can_exit(self, graphs):
@@ -127,7 +140,12 @@ def test_trainer_warnings_holds_all_that_was_warned_of():
         assert any(words in text for text in emitted), words
     assert set(emitted) == set(trainer.warnings)
     # The other trainer has its own warnings.
-    assert gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(0.0, 0.0), 16), batch=8).fit(1).warnings == []
+    assert (
+        gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(0.0, 0.0), 16), batch=8)
+        .fit(1)
+        .warnings
+        == []
+    )
 
 
 def test_weights_of_edges_that_are_not_read_are_warned_of():

@@ -12,7 +12,9 @@ import pytest
 @pytest.fixture(scope="module")
 def trainers():
     grid = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((16,)), batch=16).fit(3)
-    graphs = gfn.Trainer(gfn.GraphBuilding(3), lambda graphs: graphs.n_edges.astype(float), gfn.GraphNet(embedding=8), batch=8).fit(3)
+    graphs = gfn.Trainer(
+        gfn.GraphBuilding(3), lambda graphs: graphs.n_edges.astype(float), gfn.GraphNet(embedding=8), batch=8
+    ).fit(3)
     return grid, graphs
 
 
@@ -41,7 +43,9 @@ def misaligned(data):
     buffers = []
     text = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
     assert buffers, "nothing went out of band"
-    return pickle.loads(text, buffers=[memoryview(bytearray(b"x" + bytes(buffer.raw())))[1:] for buffer in buffers])
+    return pickle.loads(
+        text, buffers=[memoryview(bytearray(b"x" + bytes(buffer.raw())))[1:] for buffer in buffers]
+    )
 
 
 def test_results_are_pickled(trainers):
@@ -50,7 +54,16 @@ def test_results_are_pickled(trainers):
         objects = exact.states[np.isfinite(exact.log_rewards)]
         tested = trainer.evaluate_on(objects)
         floor = gfn.noise_floor(exact.target, 100)
-        results = [exact, sampled, sampled.elbo, sampled.top_k(3), tested, tested.correlation, tested.upper_bound, floor]
+        results = [
+            exact,
+            sampled,
+            sampled.elbo,
+            sampled.top_k(3),
+            tested,
+            tested.correlation,
+            tested.upper_bound,
+            floor,
+        ]
         results += [trainer.evaluate_on(objects[:1]), sampled.top_k(3, lambda best: np.ones((3, 3)))]
         for result in results:
             for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
@@ -67,7 +80,16 @@ def test_results_are_equal_where_all_of_them_is(trainers):
     for trainer in trainers:
         sampled, exact = trainer.evaluate(20), trainer.exact()
         tested = trainer.evaluate_on(exact.states[np.isfinite(exact.log_rewards)])
-        for result in (exact, exact.of_objects, sampled, sampled.elbo, sampled.top_k(3), tested, tested.correlation, gfn.noise_floor(exact.target, 9)):
+        for result in (
+            exact,
+            exact.of_objects,
+            sampled,
+            sampled.elbo,
+            sampled.top_k(3),
+            tested,
+            tested.correlation,
+            gfn.noise_floor(exact.target, 9),
+        ):
             values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
             assert result != values and type(result)(**values) == result
             for name, value in values.items():
@@ -76,15 +98,29 @@ def test_results_are_equal_where_all_of_them_is(trainers):
                     setattr(result, name, value)
     # An evaluation isn't equal to its distances between objects, even if the numbers are equal.
     exact = trainers[0].exact()
-    assert exact != exact.of_objects and exact.of_objects == gfn.Distances(**{name: getattr(exact, name) for name in vars(exact.of_objects)})
+    assert exact != exact.of_objects and exact.of_objects == gfn.Distances(
+        **{name: getattr(exact, name) for name in vars(exact.of_objects)}
+    )
 
 
 def test_results_hold_arrays_and_numbers(trainers):
     exact, sampled = trainers[0].exact(), trainers[0].evaluate(20)
-    for result, names in ((exact, ("probs", "target", "log_rewards")), (sampled, ("log_rewards", "log_weights"))):
+    for result, names in (
+        (exact, ("probs", "target", "log_rewards")),
+        (sampled, ("log_rewards", "log_weights")),
+    ):
         assert all(getattr(result, name).dtype == np.float64 for name in names)
-    assert exact.groups.dtype == sampled.groups.dtype == sampled.lengths.dtype == sampled.top_k(2).rows.dtype == np.int64
-    assert type(exact.n_states) is type(exact.n_objects) is int and type(exact.tv) is type(sampled.top_k(2).mean_reward) is float
+    assert (
+        exact.groups.dtype
+        == sampled.groups.dtype
+        == sampled.lengths.dtype
+        == sampled.top_k(2).rows.dtype
+        == np.int64
+    )
+    assert (
+        type(exact.n_states) is type(exact.n_objects) is int
+        and type(exact.tv) is type(sampled.top_k(2).mean_reward) is float
+    )
     assert isinstance(sampled.interval, tuple) and isinstance(exact, gfn.Distances)
 
 

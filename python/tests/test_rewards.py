@@ -79,7 +79,19 @@ class Own(Exception):
     """An exception type that only this test raises."""
 
 
-@pytest.mark.parametrize("error", [Own("mine"), ZeroDivisionError("x"), KeyError("key"), StopIteration(), SystemExit(3), KeyboardInterrupt(), MemoryError(), AssertionError("no")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        Own("mine"),
+        ZeroDivisionError("x"),
+        KeyError("key"),
+        StopIteration(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        MemoryError(),
+        AssertionError("no"),
+    ],
+)
 def test_exceptions_come_back_as_they_were(error):
     state = {"broken": False}
 
@@ -179,11 +191,15 @@ def log_density(target, points, dim=2):
 
 def test_a_posterior_is_a_ratio_of_mixtures():
     points = np.random.default_rng(0).normal(0, 5, size=(50, 2))
-    nine, prior = (log_density(gfn.MixtureTarget(name), points) for name in ("nine_modes", "twenty_five_modes"))
+    nine, prior = (
+        log_density(gfn.MixtureTarget(name), points) for name in ("nine_modes", "twenty_five_modes")
+    )
     assert log_density(gfn.PosteriorTarget(), points) == pytest.approx(nine - prior)
     assert np.abs(nine - prior).max() > 1
     # A policy can use the target's gradient.
-    led = gfn.Trainer(gfn.Diffusion(2, 4, sigma=5.0), gfn.PosteriorTarget(), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
+    led = gfn.Trainer(
+        gfn.Diffusion(2, 4, sigma=5.0), gfn.PosteriorTarget(), gfn.DiffusionNet(langevin_clip=100.0), batch=4
+    )
     assert led.fit(2).steps_done == 2
 
 
@@ -197,7 +213,11 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
         """Returns log N(x; mean, covariance) minus the expected number of points of each cell."""
         away = points - mean
         prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
-        return prior - 0.5 * (np.linalg.slogdet(covariance)[1] + n * np.log(2 * np.pi)) - np.exp(points).sum(axis=1) / n
+        return (
+            prior
+            - 0.5 * (np.linalg.slogdet(covariance)[1] + n * np.log(2 * np.pi))
+            - np.exp(points).sum(axis=1) / n
+        )
 
     points = np.concatenate([np.zeros((1, n)), np.eye(n)])
     counts = {}
@@ -205,9 +225,13 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
         rest = log_density(gfn.CoxTarget(side, seed), points, n) - without_counts(points)
         assert rest[0] == pytest.approx(0, abs=1e-9)
         counts[seed] = rest[1:]
-        assert counts[seed] == pytest.approx(np.round(counts[seed]), abs=1e-6) and counts[seed].min() > -1e-6 and counts[seed].sum() > 1
-    # The number of points agrees with the process's mean within five standard deviations; another seed gives other
-    # points.
+        assert (
+            counts[seed] == pytest.approx(np.round(counts[seed]), abs=1e-6)
+            and counts[seed].min() > -1e-6
+            and counts[seed].sum() > 1
+        )
+    # The number of points agrees with the process's mean within five standard deviations; another seed gives
+    # other points.
     assert (counts[0] != counts[1]).any()
     led = gfn.Trainer(gfn.Diffusion(16, 4), gfn.CoxTarget(4), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
     assert led.fit(2).sample(3).shape == (3, 16)
@@ -290,7 +314,8 @@ def test_graphs_up_to_isomorphism_are_asked_about_once():
 
     env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4)
     gfn.Trainer(env, gfn.CachedReward(edges), gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
-    # The reward is called at most once per graph of up to four nodes, plus for the answers that are checked again.
+    # The reward is called at most once per graph of up to four nodes, plus for the answers that are checked
+    # again.
     assert len(seen) <= 1 + 1 + 2 + 4 + 11 + 16
     seen.clear()
     gfn.Trainer(env, edges, gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
@@ -339,9 +364,18 @@ def test_what_a_cached_reward_raises_is_raised_and_not_kept():
         (lambda: gfn.CachedReward(gfn.CachedReward(np.sum)), TypeError, "an object like"),
         (lambda: gfn.CachedReward(np.sum, capacity=1), ValueError, "at least 2"),
         (lambda: trainer(gfn.CachedReward(gfn.RingReward())), TypeError, "RingReward"),
-        (lambda: trainer(gfn.CachedReward(lambda points: points[:, 0]), env=gfn.Box(2), policy=gfn.BoxNet()), ValueError, "points"),
         (
-            lambda: trainer(gfn.CachedReward(lambda s, c: 0), conditions=gfn.Conditions(lambda n, rng: rng.random((n, 1)), 1)),
+            lambda: trainer(
+                gfn.CachedReward(lambda points: points[:, 0]), env=gfn.Box(2), policy=gfn.BoxNet()
+            ),
+            ValueError,
+            "points",
+        ),
+        (
+            lambda: trainer(
+                gfn.CachedReward(lambda s, c: 0),
+                conditions=gfn.Conditions(lambda n, rng: rng.random((n, 1)), 1),
+            ),
             ValueError,
             "by object",
         ),
@@ -363,9 +397,19 @@ def test_the_step_is_told_in_the_middle_of_one():
     "call, message",
     [
         (lambda: trainer(lambda states: np.full(len(states), np.inf)).fit(1), "np.maximum"),
-        (lambda: trainer(lambda states: np.zeros(len(states)), env=gfn.HyperGrid(4, 8)).exact(limit=10), "`evaluate`"),
+        (
+            lambda: trainer(lambda states: np.zeros(len(states)), env=gfn.HyperGrid(4, 8)).exact(limit=10),
+            "`evaluate`",
+        ),
         (lambda: trainer(lambda states: np.zeros(len(states)), device="cuda:4000"), "device=.cpu."),
-        (lambda: gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.random.default_rng(0).normal(size=(2, 4))), gfn.Mlp((8,))), "as many observations as variables"),
+        (
+            lambda: gfn.Trainer(
+                gfn.BayesianStructure(4),
+                gfn.StructureReward(np.random.default_rng(0).normal(size=(2, 4))),
+                gfn.Mlp((8,)),
+            ),
+            "as many observations as variables",
+        ),
     ],
 )
 def test_messages_name_what_there_is_in_python(call, message):
@@ -384,5 +428,8 @@ def test_a_reward_that_changes_is_warned_of_where_old_values_are_replayed():
     it = trainer(lambda points: points.sum(axis=1) + shift[0], batch=32, sources=[gfn.Replay(1000, after=1)])
     it.fit(50)
     shift[0] = 3.0
-    with pytest.warns(gfn.TrainingWarning, match="step 100: the reward has changed: log R of .* mix two targets.*`reward_exponent`"):
+    with pytest.warns(
+        gfn.TrainingWarning,
+        match="step 100: the reward has changed: log R of .* mix two targets.*`reward_exponent`",
+    ):
         it.fit(60)

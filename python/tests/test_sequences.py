@@ -7,7 +7,9 @@ import torch
 
 
 def trainer():
-    return gfn.Trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["0011"]), gfn.SequenceNet(width=16), batch=16, seed=1)
+    return gfn.Trainer(
+        gfn.BitSequence(1, 4), gfn.HammingReward(["0011"]), gfn.SequenceNet(width=16), batch=16, seed=1
+    )
 
 
 def fused(parameters, values):

@@ -80,9 +80,14 @@ def test_subclasses_have_attributes_of_their_own():
 
 
 def test_copies_of_the_default_exploration_are_the_default():
-    for copied in (copy.deepcopy(gfn.Exploration(exit_bias=1.0)), pickle.loads(pickle.dumps(gfn.Exploration(exit_bias=1.0)))):
+    for copied in (
+        copy.deepcopy(gfn.Exploration(exit_bias=1.0)),
+        pickle.loads(pickle.dumps(gfn.Exploration(exit_bias=1.0))),
+    ):
         assert copied == gfn.Exploration(exit_bias=1.0) and copied.epsilon is gfn.EPSILON
         # An explicit share of uniform actions is refused for an on-policy objective, and the default isn't.
-        gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=8), gfn.PolicyGradient(), exploration=copied)
+        gfn.Trainer(
+            gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=8), gfn.PolicyGradient(), exploration=copied
+        )
     explicit = copy.deepcopy(gfn.Exploration(epsilon=gfn.Linear(0.2, 0.1, 10)))
     assert explicit.epsilon == gfn.Linear(0.2, 0.1, 10)

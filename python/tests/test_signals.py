@@ -1,4 +1,5 @@
-"""Ctrl-C ends any long call, tested in a separate process: the trainer can continue, and other exceptions aren't affected."""
+"""Ctrl-C ends any long call, tested in a separate process: the trainer can continue, and other exceptions
+aren't affected."""
 
 import signal
 import subprocess
@@ -29,8 +30,11 @@ else:
 
 
 def interrupted(what, ignored=False):
-    """Returns the output of a process that gets SIGINT half a second after its start, and the time until it ended."""
-    code = SET_UP + ("signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "") + ENDED.format(what=what)
+    """Returns the output of a process that gets SIGINT half a second after its start, and the time until it
+    ended."""
+    code = (
+        SET_UP + ("signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "") + ENDED.format(what=what)
+    )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.5)

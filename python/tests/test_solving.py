@@ -33,7 +33,8 @@ def assert_is_possible(problem, found):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_petersens_graph_gets_a_valid_solution(problem):
-    """The optima of Petersen's graph, with names for nodes, are known. Finding them depends on the machine's speed."""
+    """The optima of Petersen's graph, with names for nodes, are known. Finding them depends on the machine's
+    speed."""
     graph = nx.relabel_nodes(nx.petersen_graph(), {k: f"node {k}" for k in range(10)})
     alone = gfn.solve(None, problem, graph, seconds=0.2)
     assert alone.size == size(problem, graph, alone.nodes)
@@ -50,7 +51,9 @@ def test_petersens_graph_gets_a_valid_solution(problem):
 def test_a_policy_holds_for_other_graphs():
     graphs = gfn.Graphs.from_networkx([nx.path_graph(5), nx.cycle_graph(6)])
     net = gfn.GraphNet(identity=False, embedding=16, layers=2)
-    trainer = gfn.Trainer(gfn.IndependentSet(graphs), gfn.SizeReward(1.0), net, gfn.DetailedBalance(), batch=8)
+    trainer = gfn.Trainer(
+        gfn.IndependentSet(graphs), gfn.SizeReward(1.0), net, gfn.DetailedBalance(), batch=8
+    )
     trainer.step()
     graph = nx.random_regular_graph(3, 40, seed=1)
     for policy in (trainer, trainer.network):

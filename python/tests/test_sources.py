@@ -1,4 +1,5 @@
-"""Sources of trajectories besides the policy: buffers, searches, a teacher, heads, an average of parameters."""
+"""Sources of trajectories besides the policy: buffers, searches, a teacher, heads, an average of
+parameters."""
 
 import math
 
@@ -12,7 +13,13 @@ GRID = gfn.HyperGrid(2, 4)
 
 def learner(reward=gfn.HyperGridReward(), **changes):
     settings = {"batch": 64, "adam": gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 500)), **changes}
-    return gfn.Trainer(settings.pop("env", GRID), reward, settings.pop("policy", gfn.Mlp((64, 64))), settings.pop("objective", None), **settings)
+    return gfn.Trainer(
+        settings.pop("env", GRID),
+        reward,
+        settings.pop("policy", gfn.Mlp((64, 64))),
+        settings.pop("objective", None),
+        **settings,
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +36,15 @@ def learner(reward=gfn.HyperGridReward(), **changes):
         dict(sources=[gfn.Replay(500, draw="weighted_ranks", k=0.1)]),
         dict(sources=[gfn.Replay(500, draw="weighted_ranks", rank_by="loss")]),
         dict(sources=[gfn.Replay(500, draw="loss_prioritised")]),
-        dict(sources=[gfn.Replay(500, draw=lambda log_reward, loss: 0.5 * log_reward + math.log(1e-3 + (1.0 if loss is None else loss)))]),
+        dict(
+            sources=[
+                gfn.Replay(
+                    500,
+                    draw=lambda log_reward, loss: 0.5 * log_reward
+                    + math.log(1e-3 + (1.0 if loss is None else loss)),
+                )
+            ]
+        ),
         dict(sources=[gfn.Replay(20, diverse=1.0, norm="l1", objects_alone=True)]),
         dict(sources=[gfn.Replay(500), gfn.Search(lambda points, rng: rng.permutation(points), every=5)]),
     ],
@@ -112,7 +127,9 @@ def test_a_search_goes_on_bit_for_bit(tmp_path):
     make = lambda: learner(batch=8, sources=[gfn.Replay(50, after=1), gfn.Search(search, every=2)])
     whole = make().fit(12)
     make().fit(5).save(tmp_path / "half")
-    assert make().resume(tmp_path / "half").fit(7).history["loss"].tolist() == whole.history["loss"].tolist()[5:]
+    assert (
+        make().resume(tmp_path / "half").fit(7).history["loss"].tolist() == whole.history["loss"].tolist()[5:]
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,7 +150,9 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     make = lambda: learner(batch=8, **changes)
     whole, half = make().fit(8), make().fit(4)
     half.save(tmp_path / "half")
-    assert make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    assert (
+        make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+    )
     # A run without the source, or with another source, is a different run.
     searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
     if not searches and "policy" not in changes:
@@ -222,8 +241,8 @@ def test_the_conditional_grid_is_learned():
     )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
-    # The family runs from R0 + R1 + R2 = 2.6 everywhere to the original; near the original the reward outside of modes
-    # changes fast.
+    # The family runs from R0 + R1 + R2 = 2.6 everywhere to the original; near the original the reward outside
+    # of modes changes fast.
     for c in (0.0, 0.5, 0.9):
         exact = it.exact(condition=[c])
         assert exact.log_z == pytest.approx(math.log((1 - c) * 2.6 * 16 + c * math.exp(original.log_z)))
@@ -255,7 +274,12 @@ def test_the_conditional_grid_is_the_run_of_rust(reproduce):
 
 
 @pytest.mark.parametrize(
-    "process", [dict(), dict(process="ornstein_uhlenbeck", rate=0.5), dict(process="variance_preserving", beta_min=0.02)]
+    "process",
+    [
+        dict(),
+        dict(process="ornstein_uhlenbeck", rate=0.5),
+        dict(process="variance_preserving", beta_min=0.02),
+    ],
 )
 def test_each_diffusion_learns_a_gaussian(process):
     env = gfn.Diffusion(2, 8, sigma=1.5, **process)
@@ -302,13 +326,20 @@ def test_what_was_made_of_a_file_of_fragments_keeps_it(tmp_path):
     kept = pickle.dumps((env, states))
     library(path, "N 0,0", "O 0,0")
     other = gfn.Fragments(2, path)
-    assert other != env == gfn.Fragments(2, library(tmp_path / "same", "c1ccccc1 0,3", "O 0")) and hash(env) != hash(other)
-    assert any("N" in smiles for smiles in make(other).sample(50).smiles) and not any("N" in smiles for smiles in states.smiles)
+    assert other != env == gfn.Fragments(2, library(tmp_path / "same", "c1ccccc1 0,3", "O 0")) and hash(
+        env
+    ) != hash(other)
+    assert any("N" in smiles for smiles in make(other).sample(50).smiles) and not any(
+        "N" in smiles for smiles in states.smiles
+    )
     path.unlink()
     # The pickle contains the file's content, and doesn't need the file.
     again, read = pickle.loads(kept)
     assert again == env and read.smiles == states.smiles and any("c1" in smiles for smiles in read.smiles)
-    assert make(again).resume(tmp_path / "run").sample(20).smiles == make(env).resume(tmp_path / "run").sample(20).smiles
+    assert (
+        make(again).resume(tmp_path / "run").sample(20).smiles
+        == make(env).resume(tmp_path / "run").sample(20).smiles
+    )
     refused(lambda: make(other).resume(tmp_path / "run"), ValueError, "description|run")
     assert pickle.loads(pickle.dumps(gfn.Fragments(3))) == gfn.Fragments(3) != gfn.Fragments(2)
 
@@ -316,11 +347,20 @@ def test_what_was_made_of_a_file_of_fragments_keeps_it(tmp_path):
 def test_fragments_are_molecules():
     from rdkit import Chem
 
-    it = gfn.Trainer(gfn.Fragments(3), gfn.MoleculeReward("drug_like"), gfn.GraphNet(embedding=16), batch=8).fit(2)
+    it = gfn.Trainer(
+        gfn.Fragments(3), gfn.MoleculeReward("drug_like"), gfn.GraphNet(embedding=16), batch=8
+    ).fit(2)
     graphs = it.sample(20)
-    assert all(Chem.MolFromSmiles(smiles) is not None for smiles in graphs.smiles) and len(graphs.rdkit()) == 20
+    assert (
+        all(Chem.MolFromSmiles(smiles) is not None for smiles in graphs.smiles) and len(graphs.rdkit()) == 20
+    )
     assert max(len(smiles) for smiles in graphs.smiles) > 8
-    read = gfn.Trainer(gfn.Fragments(3), lambda graphs: [0.1 * len(smiles) for smiles in graphs.smiles], gfn.GraphNet(embedding=16), batch=8)
+    read = gfn.Trainer(
+        gfn.Fragments(3),
+        lambda graphs: [0.1 * len(smiles) for smiles in graphs.smiles],
+        gfn.GraphNet(embedding=16),
+        batch=8,
+    )
     states, log_rewards = read.fit(2).sample_with_rewards(5)
     assert log_rewards == pytest.approx([0.1 * len(smiles) for smiles in states.smiles])
     assert len(it.evaluate_on(graphs, paths=2)) == 20
@@ -339,7 +379,12 @@ def test_molecules_are_given_by_their_smiles():
         sources=[gfn.Data(["CCO", "CN", "CN"], share=1.0)],
     )
     exact = it.fit(200).exact()
-    shares = {smiles: exact.probs[k] for k, smiles in ((k, exact.states[k].smiles[0]) for k in range(exact.n_states) if exact.probs[k] > 0.1)}
+    shares = {
+        smiles: exact.probs[k]
+        for k, smiles in (
+            (k, exact.states[k].smiles[0]) for k in range(exact.n_states) if exact.probs[k] > 0.1
+        )
+    }
     assert sorted(shares.values()) == pytest.approx([1 / 3, 2 / 3], abs=0.08)
 
 
@@ -350,7 +395,11 @@ WRONG = [
     (lambda: trainer(sources=[gfn.LocalSearch(0)]), ValueError, "max_back is 0"),
     (lambda: trainer(sources=[gfn.LocalSearch(1, 0)]), ValueError, "rounds is 0"),
     (lambda: trainer(sources=[3]), TypeError, "sources has 3"),
-    (lambda: trainer(sources=[gfn.LocalSearch(1)], objective=gfn.PolicyGradient()).fit(1), ValueError, "local search"),
+    (
+        lambda: trainer(sources=[gfn.LocalSearch(1)], objective=gfn.PolicyGradient()).fit(1),
+        ValueError,
+        "local search",
+    ),
     (lambda: gfn.Teacher(), TypeError, "policy"),
     (lambda: gfn.Teacher("Mlp"), TypeError, "policy is 'Mlp'"),
     (lambda: gfn.Teacher(gfn.Mlp), TypeError, "policy is"),
@@ -363,8 +412,16 @@ WRONG = [
     (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), alpha=-1.0)]), ValueError, "alpha is -1"),
     (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), lr=-1.0)]), ValueError, "lr is -1"),
     (lambda: trainer(sources=[gfn.Thompson(0.5)]), ValueError, "heads of Thompson sampling is 1"),
-    (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(), sources=[gfn.Thompson(0.5)]), ValueError, "heads of Thompson sampling is 1"),
-    (lambda: trainer(sources=[gfn.Thompson(1.5)], policy=gfn.Mlp((8,), heads=2)), ValueError, "share of a batch that a head learns from is 1.5"),
+    (
+        lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(), sources=[gfn.Thompson(0.5)]),
+        ValueError,
+        "heads of Thompson sampling is 1",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Thompson(1.5)], policy=gfn.Mlp((8,), heads=2)),
+        ValueError,
+        "share of a batch that a head learns from is 1.5",
+    ),
     (lambda: trainer(sources=[gfn.Thompson("half")]), TypeError, "Thompson.share is 'half'"),
     (lambda: trainer(policy=gfn.Mlp((8,), heads=0)), ValueError, "heads"),
     (lambda: trainer(policy=gfn.Mlp((8,), weight_noise=-1.0)), ValueError, "noise"),
@@ -372,17 +429,42 @@ WRONG = [
     (lambda: trainer(adam=gfn.Adam(average=gfn.Average(1.0))), ValueError, "decay"),
     (lambda: trainer(adam=gfn.Adam(average=gfn.Average(-0.1))), ValueError, "decay"),
     (lambda: trainer(adam=gfn.Adam(average=0.9)), TypeError, "average is 0.9"),
-    (lambda: trainer(policy=gfn.Uniform(), adam=gfn.Adam(average=gfn.Average())), ValueError, "a policy with parameters"),
+    (
+        lambda: trainer(policy=gfn.Uniform(), adam=gfn.Adam(average=gfn.Average())),
+        ValueError,
+        "a policy with parameters",
+    ),
     (lambda: gfn.Search(3), TypeError, "function is 3"),
     (lambda: gfn.Search(dict), TypeError, "function is a type"),
     (lambda: trainer(sources=[gfn.Search(lambda s, rng: s)]), ValueError, "a replay buffer"),
-    (lambda: trainer(sources=[gfn.Search(lambda s, rng: s, every=0), gfn.Replay()]), ValueError, "between searches is 0"),
-    (lambda: trainer(sources=[gfn.Search(lambda s, rng: s, objects=0), gfn.Replay()]), ValueError, "search from is 0"),
-    (lambda: trainer(sources=[lambda s, rng: s, gfn.Replay()]), TypeError, "sources has .*expected a list of objects like"),
-    (lambda: trainer(sources=[gfn.Mala(), gfn.Replay()]), ValueError, "search is Mala, expected a function"),
-    (lambda: trainer(gfn.Diffusion(2), zero, gfn.DiffusionNet(), sources=[gfn.Mala(), gfn.Replay()]), ValueError, "search is Mala"),
     (
-        lambda: trainer(gfn.Diffusion(2), gfn.GaussianTarget([0, 0]), gfn.DiffusionNet(), sources=[gfn.Mala(thin=0), gfn.Replay()]),
+        lambda: trainer(sources=[gfn.Search(lambda s, rng: s, every=0), gfn.Replay()]),
+        ValueError,
+        "between searches is 0",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Search(lambda s, rng: s, objects=0), gfn.Replay()]),
+        ValueError,
+        "search from is 0",
+    ),
+    (
+        lambda: trainer(sources=[lambda s, rng: s, gfn.Replay()]),
+        TypeError,
+        "sources has .*expected a list of objects like",
+    ),
+    (lambda: trainer(sources=[gfn.Mala(), gfn.Replay()]), ValueError, "search is Mala, expected a function"),
+    (
+        lambda: trainer(gfn.Diffusion(2), zero, gfn.DiffusionNet(), sources=[gfn.Mala(), gfn.Replay()]),
+        ValueError,
+        "search is Mala",
+    ),
+    (
+        lambda: trainer(
+            gfn.Diffusion(2),
+            gfn.GaussianTarget([0, 0]),
+            gfn.DiffusionNet(),
+            sources=[gfn.Mala(thin=0), gfn.Replay()],
+        ),
         ValueError,
         "search's steps is",
     ),
@@ -394,27 +476,71 @@ WRONG = [
     (lambda: gfn.Source([1]), TypeError, "function is .1."),
     (lambda: trainer(sources=[zero]), TypeError, "sources has"),
     (lambda: trainer(sources=[gfn.Source(zero, share=0.0)]), ValueError, "share of a source is 0"),
-    (lambda: trainer(sources=[gfn.Source(zero, share=0.01)]).fit(1), ValueError, "at least one trajectory for each"),
-    (lambda: trainer(sources=[gfn.Source(lambda n, rng: np.zeros((n + 1, 2), int))]).fit(1), ValueError, "source's objects has shape"),
-    (lambda: trainer(sources=[gfn.Source(lambda n, rng: np.full((n, 2), 5))]).fit(1), ValueError, "entry of what the source gave is 5"),
-    (lambda: trainer(sources=[gfn.Source(lambda n, rng: None)]).fit(1), TypeError, "what the source gave is a NoneType"),
+    (
+        lambda: trainer(sources=[gfn.Source(zero, share=0.01)]).fit(1),
+        ValueError,
+        "at least one trajectory for each",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Source(lambda n, rng: np.zeros((n + 1, 2), int))]).fit(1),
+        ValueError,
+        "source's objects has shape",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Source(lambda n, rng: np.full((n, 2), 5))]).fit(1),
+        ValueError,
+        "entry of what the source gave is 5",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Source(lambda n, rng: None)]).fit(1),
+        TypeError,
+        "what the source gave is a NoneType",
+    ),
     (lambda: trainer(sources=[gfn.Source(lambda n, rng: 1 / 0)]).fit(1), ZeroDivisionError, "division"),
     (lambda: trainer(sources=[gfn.Source(lambda n: 1)]).fit(1), TypeError, "positional"),
-    (lambda: trainer(sources=[gfn.Source(corners)], objective=gfn.PolicyGradient()).fit(1), ValueError, "off-policy objective"),
-    (lambda: trainer(reward=gfn.ConditionalGridReward(), sources=[gfn.Source(corners)]), ValueError, "Source gives objects without conditions"),
+    (
+        lambda: trainer(sources=[gfn.Source(corners)], objective=gfn.PolicyGradient()).fit(1),
+        ValueError,
+        "off-policy objective",
+    ),
+    (
+        lambda: trainer(reward=gfn.ConditionalGridReward(), sources=[gfn.Source(corners)]),
+        ValueError,
+        "Source gives objects without conditions",
+    ),
     (lambda: trainer(sources=[[[1, 1]]]), TypeError, "sources has"),
     (lambda: trainer(sources=[gfn.Data([[1, 9]])]), ValueError, "entry of Data.objects is 9"),
     (lambda: trainer(sources=[gfn.Data([[0.5, 1.0]])]), TypeError, "array of float64"),
     (lambda: trainer(sources=[gfn.Data(np.zeros((0, 2), int))]), ValueError, "the list of objects is empty"),
-    (lambda: trainer(gfn.SetAddition(4, 2, True), sources=[gfn.Data([[1, 0, 0, 0]])]), ValueError, "terminal state"),
+    (
+        lambda: trainer(gfn.SetAddition(4, 2, True), sources=[gfn.Data([[1, 0, 0, 0]])]),
+        ValueError,
+        "terminal state",
+    ),
     (lambda: trainer(sources=[gfn.Data([[1, 1]], share=0.0)]).fit(1), ValueError, "offline share"),
     (lambda: trainer(sources=[gfn.Data([[1, 1]], share=1.5)]), ValueError, "shares of a data source|share"),
-    (lambda: trainer(sources=[gfn.Data([[1, 1]], share=0.7), gfn.Replay(share=0.7)]), ValueError, "shares of a data source|share"),
+    (
+        lambda: trainer(sources=[gfn.Data([[1, 1]], share=0.7), gfn.Replay(share=0.7)]),
+        ValueError,
+        "shares of a data source|share",
+    ),
     (lambda: trainer(sources=[GIVEN, gfn.Replay(path="stored")]), ValueError, "expected one for both"),
     (lambda: gfn.Data([[1, 1]], path="stored"), ValueError, "path is 'stored'"),
-    (lambda: trainer(sources=[gfn.Data([[1, 1]], conditions=[[0.0]])]), ValueError, "conditions of given objects"),
-    (lambda: trainer(sources=[GIVEN], objective=gfn.PolicyGradient()).fit(1), ValueError, "replay and other sources"),
-    (lambda: trainer(sources=[GIVEN], objective=gfn.TrajectoryBalance("trajectory_likelihood")).fit(1), ValueError, "paths that a policy took"),
+    (
+        lambda: trainer(sources=[gfn.Data([[1, 1]], conditions=[[0.0]])]),
+        ValueError,
+        "conditions of given objects",
+    ),
+    (
+        lambda: trainer(sources=[GIVEN], objective=gfn.PolicyGradient()).fit(1),
+        ValueError,
+        "replay and other sources",
+    ),
+    (
+        lambda: trainer(sources=[GIVEN], objective=gfn.TrajectoryBalance("trajectory_likelihood")).fit(1),
+        ValueError,
+        "paths that a policy took",
+    ),
     (lambda: graph_trainer(sources=[GIVEN]), TypeError, "expected Graphs"),
     (lambda: gfn.Replay(path="stored", objects_alone=True), ValueError, "'stored' with objects_alone"),
     (lambda: trainer(sources=[gfn.Replay(diverse=-1.0)]), ValueError, "cutoff is -1"),
@@ -422,56 +548,141 @@ WRONG = [
     (lambda: graph_trainer(sources=[gfn.Replay(diverse=1.0)]), ValueError, "vectors of one width"),
     (lambda: trainer(sources=[gfn.Replay(draw="weighted_ranks", k=-1.0)]), ValueError, "exponent"),
     (lambda: gfn.Replay(draw="rank_prioritised", exponent=INF), ValueError, "exponent is inf"),
-    (lambda: gfn.Replay(draw="best"), ValueError, "draw is 'best': expected one of 'uniform'.* or a function"),
+    (
+        lambda: gfn.Replay(draw="best"),
+        ValueError,
+        "draw is 'best': expected one of 'uniform'.* or a function",
+    ),
     (lambda: gfn.Replay(draw=3), TypeError, "draw is 3: expected"),
     (lambda: gfn.Replay(draw=dict), TypeError, "draw is a type"),
     (lambda: drawn_by(lambda log_reward: 0.0), TypeError, "positional"),
     (lambda: drawn_by(lambda log_reward, loss: 1 / 0), ZeroDivisionError, "division"),
-    (lambda: drawn_by(lambda log_reward, loss: "much"), TypeError, "Replay.draw gave a str: expected a number"),
+    (
+        lambda: drawn_by(lambda log_reward, loss: "much"),
+        TypeError,
+        "Replay.draw gave a str: expected a number",
+    ),
     (lambda: drawn_by(lambda log_reward, loss: NAN), FloatingPointError, "log-weight that a priority gives"),
-    (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else NAN), FloatingPointError, "log-weight that a priority gives"),
-    (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else 1 / 0), ZeroDivisionError, "division"),
+    (
+        lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else NAN),
+        FloatingPointError,
+        "log-weight that a priority gives",
+    ),
+    (
+        lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else 1 / 0),
+        ZeroDivisionError,
+        "division",
+    ),
     (lambda: gfn.FreshSource(3), TypeError, "function is 3: expected a function"),
     (lambda: trainer(sources=[corners]), TypeError, "sources has"),
     (lambda: fresh(lambda wanted: 1), TypeError, "positional"),
     (lambda: fresh(lambda wanted, rng: 1 / 0), ZeroDivisionError, "division"),
     (lambda: fresh(lambda wanted, rng: None), ValueError, "gave None, for none yet.*Replay"),
-    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.max + 1, 2), int)), ValueError, "trajectories of a source has shape"),
-    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.max - 1, 2), int)), ValueError, "trajectories of a source has shape"),
-    (lambda: fresh(lambda wanted, rng: np.full((wanted.max, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),
+    (
+        lambda: fresh(lambda wanted, rng: np.zeros((wanted.max + 1, 2), int)),
+        ValueError,
+        "trajectories of a source has shape",
+    ),
+    (
+        lambda: fresh(lambda wanted, rng: np.zeros((wanted.max - 1, 2), int)),
+        ValueError,
+        "trajectories of a source has shape",
+    ),
+    (
+        lambda: fresh(lambda wanted, rng: np.full((wanted.max, 2), 7)),
+        ValueError,
+        "entry of what the fresh source gave is 7",
+    ),
     (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is a str"),
-    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
-    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
-    (lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),
+    (
+        lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [0.0])),
+        ValueError,
+        "fresh source gave 1 numbers for 4",
+    ),
+    (
+        lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [NAN] * 4)),
+        FloatingPointError,
+        "NaN",
+    ),
+    (
+        lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), "many")),
+        TypeError,
+        "fresh source gave a",
+    ),
     (
         lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), None, np.zeros((4, 1)))),
         ValueError,
         "gave conditions to a trainer with 0",
     ),
-    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()), ValueError, "off-policy|own trajectories"),
-    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), gfn.LocalSearch(2)), ValueError, "local search|fresh"),
-    (lambda: trainer(sources=[gfn.Replay(100), gfn.FocusInHindsight()], **RELABELLED), ValueError, "is for a `Conditioning`"),
+    (
+        lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()),
+        ValueError,
+        "off-policy|own trajectories",
+    ),
+    (
+        lambda: fresh(lambda w, rng: np.zeros((4, 2), int), gfn.LocalSearch(2)),
+        ValueError,
+        "local search|fresh",
+    ),
+    (
+        lambda: trainer(sources=[gfn.Replay(100), gfn.FocusInHindsight()], **RELABELLED),
+        ValueError,
+        "is for a `Conditioning`",
+    ),
     (lambda: gfn.Hindsight("other"), TypeError, "function is 'other'"),
-    (lambda: trainer(sources=[gfn.Hindsight(zero), gfn.Replay()]), ValueError, "a replay buffer and conditions"),
+    (
+        lambda: trainer(sources=[gfn.Hindsight(zero), gfn.Replay()]),
+        ValueError,
+        "a replay buffer and conditions",
+    ),
     (lambda: relabelled(lambda s, c, rng: c, share=1.5), ValueError, "share of hindsight is 1.5"),
     (lambda: relabelled(lambda s, c, rng: c[:, :0]), ValueError, "hindsight gave an array of shape"),
     (lambda: relabelled(lambda s, c, rng: "low"), TypeError, "hindsight gave a str"),
     (lambda: relabelled(lambda s, c, rng: c * NAN), ValueError, "isn't finite"),
     (lambda: relabelled(lambda s, c, rng: 1 / 0), ZeroDivisionError, "division"),
-    (lambda: relabelled(lambda s, c, rng: c, replay=gfn.Replay(draw="loss_prioritised")), ValueError, "doesn't draw by loss"),
-    (lambda: trainer(gfn.BitSequence(1, 4), gfn.ConditionalGridReward()), TypeError, "ConditionalGridReward isn't one of the vectors"),
-    (lambda: trainer(reward=gfn.HyperGridReward(), conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)), ValueError, "takes them"),
     (
-        lambda: trainer(reward=gfn.ConditionalGridReward(), conditions=gfn.Conditions(lambda n, rng: np.full((n, 1), 2.0), 1)).fit(1),
+        lambda: relabelled(lambda s, c, rng: c, replay=gfn.Replay(draw="loss_prioritised")),
+        ValueError,
+        "doesn't draw by loss",
+    ),
+    (
+        lambda: trainer(gfn.BitSequence(1, 4), gfn.ConditionalGridReward()),
+        TypeError,
+        "ConditionalGridReward isn't one of the vectors",
+    ),
+    (
+        lambda: trainer(
+            reward=gfn.HyperGridReward(), conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)
+        ),
+        ValueError,
+        "takes them",
+    ),
+    (
+        lambda: trainer(
+            reward=gfn.ConditionalGridReward(),
+            conditions=gfn.Conditions(lambda n, rng: np.full((n, 1), 2.0), 1),
+        ).fit(1),
         ValueError,
         "a condition is 2",
     ),
     (lambda: trainer(reward=gfn.ConditionalGridReward()).exact(), ValueError, "no conditions"),
     (lambda: gfn.Diffusion(2, process="vp"), ValueError, "process is 'vp'"),
     (lambda: gfn.Diffusion(2, process="ornstein_uhlenbeck", rate=0.0), ValueError, "rate is 0"),
-    (lambda: gfn.Diffusion(2, process="variance_preserving", beta_min=0.5), ValueError, "betas is 0.5 and 0.3"),
-    (lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(backward_range=0.0)), ValueError, "backward kernel is 0"),
-    (lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(log_variance_range=-1.0)), ValueError, "log_variance_range is -1"),
+    (
+        lambda: gfn.Diffusion(2, process="variance_preserving", beta_min=0.5),
+        ValueError,
+        "betas is 0.5 and 0.3",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(backward_range=0.0)),
+        ValueError,
+        "backward kernel is 0",
+    ),
+    (
+        lambda: trainer(gfn.Diffusion(2), policy=gfn.DiffusionNet(log_variance_range=-1.0)),
+        ValueError,
+        "log_variance_range is -1",
+    ),
 ]
 
 

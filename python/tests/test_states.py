@@ -49,7 +49,9 @@ def same(some, others):
 
 
 def attributed(directed=False):
-    env = gfn.GraphBuilding(5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,))
+    env = gfn.GraphBuilding(
+        5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,)
+    )
     graphs = samples(env)
     # The graphs have attributes that a conversion could lose.
     assert graphs.node_attributes.any() and graphs.edge_attributes.any() and not graphs.node_attributes.all()
@@ -58,8 +60,22 @@ def attributed(directed=False):
 
 def test_parts_are_chosen_by_numbers_and_masks():
     graphs = samples()
-    for places in ([3, 0, 3, -1], (2, 1), np.array([5, 4], dtype=np.int32), np.array([7], dtype=np.uint8), torch.tensor([1, 2]), []):
-        same(graphs[places], gfn.Graphs.from_networkx([graphs.networkx()[int(k)] for k in places]) if len(places) else graphs[:0])
+    for places in (
+        [3, 0, 3, -1],
+        (2, 1),
+        np.array([5, 4], dtype=np.int32),
+        np.array([7], dtype=np.uint8),
+        torch.tensor([1, 2]),
+        [],
+    ):
+        same(
+            graphs[places],
+            (
+                gfn.Graphs.from_networkx([graphs.networkx()[int(k)] for k in places])
+                if len(places)
+                else graphs[:0]
+            ),
+        )
     mask = graphs.n_edges > 2
     assert 0 < mask.sum() < len(graphs)
     same(graphs[mask], graphs[np.flatnonzero(mask)])
@@ -102,7 +118,10 @@ def test_attributes_pass_every_border():
         for data, k in zip(graphs.pyg(), range(len(graphs))):
             assert np.array_equal(data.node_attributes, graphs[k].node_attributes)
             once = data.edge_attributes if directed else data.edge_attributes[::2]
-            assert np.array_equal(once, graphs[k].edge_attributes) and len(data.edge_attributes) == data.num_edges
+            assert (
+                np.array_equal(once, graphs[k].edge_attributes)
+                and len(data.edge_attributes) == data.num_edges
+            )
 
 
 def test_attributes_that_are_none_are_refused():
@@ -141,7 +160,13 @@ def test_graph6_is_networkx_s():
 
 def test_graphs_are_made_of_arrays():
     ints = lambda *values: np.asarray(values, dtype=np.int64)  # noqa: E731
-    graphs = gfn.Graphs.of(ints(2, 3), ints(0, 1, 0, 2, 2, 1).reshape(3, 2), ints(0, 1, 3), directed=True, node_classes=ints(1, 0, 2, 0, 1))
+    graphs = gfn.Graphs.of(
+        ints(2, 3),
+        ints(0, 1, 0, 2, 2, 1).reshape(3, 2),
+        ints(0, 1, 3),
+        directed=True,
+        node_classes=ints(1, 0, 2, 0, 1),
+    )
     assert graphs.n_edges.tolist() == [1, 2] and graphs.node_classes.tolist() == [1, 0, 2, 0, 1]
     assert graphs.edge_index.tolist() == [[0, 2, 4], [1, 4, 3]]
     for broken in (
@@ -199,10 +224,17 @@ def test_graphs_are_equal_if_each_is():
     again = pickle.loads(pickle.dumps(graphs))
     assert graphs == again and hash(graphs) == hash(again) and not graphs != again
     assert graphs[:3] != graphs[:4] and graphs[::-1] != graphs and graphs != "graphs"
-    one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of([3], [[1, 2]], [0, 1], directed=False)
+    one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of(
+        [3], [[1, 2]], [0, 1], directed=False
+    )
     # Isomorphic graphs aren't equal, nor are graphs of another class, attribute or kind.
     assert one != other and one == gfn.Graphs.of([3], [[1, 0]], [0, 1], directed=False)
-    for more in ({"directed": True}, {"node_classes": [0, 0, 1]}, {"edge_classes": [1]}, {"edge_attributes": [[1]]}):
+    for more in (
+        {"directed": True},
+        {"node_classes": [0, 0, 1]},
+        {"edge_classes": [1]},
+        {"edge_attributes": [[1]]},
+    ):
         assert one != gfn.Graphs.of([3], [[0, 1]], [0, 1], **{"directed": False, **more})
 
 
@@ -238,10 +270,22 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
     assert gfn.Graphs.from_pyg([path]).edges.tolist() == [[0, 1], [1, 2]]
     for wrong, kind, message in (
         (Data(edge_index=index((0, 1), (1, 2)), num_nodes=3), ValueError, "both ways"),
-        (Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3), ValueError, "node 0 of .* has an edge to itself"),
-        (Data(edge_index=index((0, 1), (1, 0)), edge_attr=torch.tensor([1, 2]), num_nodes=2), ValueError, "both ways"),
+        (
+            Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3),
+            ValueError,
+            "node 0 of .* has an edge to itself",
+        ),
+        (
+            Data(edge_index=index((0, 1), (1, 0)), edge_attr=torch.tensor([1, 2]), num_nodes=2),
+            ValueError,
+            "both ways",
+        ),
         (Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))), TypeError, "x is an array of float32"),
-        (Data(x=torch.ones(2, 5, dtype=torch.long), edge_index=index((0, 1), (1, 0))), ValueError, "x has shape"),
+        (
+            Data(x=torch.ones(2, 5, dtype=torch.long), edge_index=index((0, 1), (1, 0))),
+            ValueError,
+            "x has shape",
+        ),
         ("C", TypeError, "Data"),
     ):
         with pytest.raises(kind, match=message):
@@ -253,7 +297,11 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
 
 
 def test_degrees_and_numbers_by_graph():
-    for graphs in (attributed(), attributed(directed=True), gfn.Graphs.of([0, 3, 0, 2, 0], [[0, 1], [1, 2]], [0, 0, 2, 2, 2, 2], directed=False)):
+    for graphs in (
+        attributed(),
+        attributed(directed=True),
+        gfn.Graphs.of([0, 3, 0, 2, 0], [[0, 1], [1, 2]], [0, 0, 2, 2, 2, 2], directed=False),
+    ):
         assert graphs.degree.tolist() == [d for graph in graphs.networkx() for _, d in graph.degree]
         assert graphs.degree.dtype == graphs.batch.dtype == np.int64
         assert graphs.batch.tolist() == [k for k, n in enumerate(graphs.n_nodes) for _ in range(n)]
@@ -263,18 +311,34 @@ def test_degrees_and_numbers_by_graph():
 
 
 def test_whole_numbers_of_any_kind_make_graphs():
-    expected = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False, node_classes=np.array([0, 1, 0]))
+    expected = gfn.Graphs.of(
+        np.array([3]),
+        np.array([[0, 1], [1, 2]]),
+        np.array([0, 2]),
+        directed=False,
+        node_classes=np.array([0, 1, 0]),
+    )
     parts = ([3], [[0, 1], [1, 2]], [0, 2])
     kinds = [lambda part, kind=kind: np.array(part, kind) for kind in (np.int32, np.uint8, np.uint64)]
     for made in (*kinds, list, torch.tensor):
         assert gfn.Graphs.of(*map(made, parts), directed=False, node_classes=[0, 1, 0]) == expected
-    strided = gfn.Graphs.of(np.array([3, 9])[::2], np.array([[0, 1], [1, 2]]).T.copy().T, [0, 2], directed=False, node_classes=[0, 1, 0])
+    strided = gfn.Graphs.of(
+        np.array([3, 9])[::2],
+        np.array([[0, 1], [1, 2]]).T.copy().T,
+        [0, 2],
+        directed=False,
+        node_classes=[0, 1, 0],
+    )
     assert strided == expected
     for given, kind, message in (
         (([3.0], [[0, 1]], [0, 1]), TypeError, "n_nodes is an array of float64"),
         (([True], [[0, 1]], [0, 1]), TypeError, "n_nodes is an array of bool"),
         (([3], [0, 1], [0, 1]), ValueError, "edges has shape"),
-        (([3], [[0, 1]], np.array([0, 2**63], dtype=np.uint64)), ValueError, "edge_ptr has 9223372036854775808"),
+        (
+            ([3], [[0, 1]], np.array([0, 2**63], dtype=np.uint64)),
+            ValueError,
+            "edge_ptr has 9223372036854775808",
+        ),
         (([[1], [1, 2]], [[0, 1]], [0, 1]), (TypeError, ValueError), "n_nodes"),
     ):
         with pytest.raises(kind, match=message):
@@ -295,11 +359,25 @@ def test_what_nodes_and_edges_of_molecules_are():
         Chem.Kekulize(molecule)
         assert sorted(atoms) == sorted(atom.GetSymbol() for atom in molecule.GetAtoms())
         bond = lambda a, b, order: (*sorted((a, b)), order)
-        theirs = sorted(bond(each.GetBeginAtom().GetSymbol(), each.GetEndAtom().GetSymbol(), int(each.GetBondTypeAsDouble())) for each in molecule.GetBonds())
-        ours = sorted(bond(atoms[a], atoms[b], 1 + order) for (a, b), order in zip(graph.edges, graph.edge_attributes[:, 0]))
+        theirs = sorted(
+            bond(
+                each.GetBeginAtom().GetSymbol(),
+                each.GetEndAtom().GetSymbol(),
+                int(each.GetBondTypeAsDouble()),
+            )
+            for each in molecule.GetBonds()
+        )
+        ours = sorted(
+            bond(atoms[a], atoms[b], 1 + order)
+            for (a, b), order in zip(graph.edges, graph.edge_attributes[:, 0])
+        )
         # Kekule forms differ in the places of double bonds.
-        assert theirs == ours or any(each.GetIsAromatic() for each in Chem.MolFromSmiles(smiles).GetBonds()), smiles
-        assert sorted((0, 1, -1)[k] for k in graph.node_attributes[:, 0]) == sorted(atom.GetFormalCharge() for atom in molecule.GetAtoms())
+        assert theirs == ours or any(
+            each.GetIsAromatic() for each in Chem.MolFromSmiles(smiles).GetBonds()
+        ), smiles
+        assert sorted((0, 1, -1)[k] for k in graph.node_attributes[:, 0]) == sorted(
+            atom.GetFormalCharge() for atom in molecule.GetAtoms()
+        )
         assert not graph.edge_classes.any()
         charges |= set(graph.node_attributes[:, 0].tolist())
         orders |= set(graph.edge_attributes[:, 0].tolist())

@@ -8,25 +8,55 @@ import pytest
 from refusals import trainer, zero
 
 CALLS = [
-    (lambda: trainer(explortion=gfn.Exploration()), "Trainer has no setting `explortion`: did you mean `exploration`?"),
+    (
+        lambda: trainer(explortion=gfn.Exploration()),
+        "Trainer has no setting `explortion`: did you mean `exploration`?",
+    ),
     (lambda: trainer(source=[]), "Trainer has no setting `source`: did you mean `sources`?"),
     (lambda: trainer(lr=1e-3), "Trainer has no setting `lr`: it is one of `adam`, adam=Adam(lr=...)"),
-    (lambda: trainer(epsilon=0.1), "Trainer has no setting `epsilon`: it is one of `exploration`, exploration=Exploration(epsilon=...)"),
-    (lambda: gfn.Adam(learning_rate=1e-3, lrr=1e-3), "Adam has no setting `learning_rate`: expected one of lr, log_z_lr, schedule"),
+    (
+        lambda: trainer(epsilon=0.1),
+        "Trainer has no setting `epsilon`: it is one of `exploration`, exploration=Exploration(epsilon=...)",
+    ),
+    (
+        lambda: gfn.Adam(learning_rate=1e-3, lrr=1e-3),
+        "Adam has no setting `learning_rate`: expected one of lr, log_z_lr, schedule",
+    ),
     (lambda: gfn.Adam(lrs=1e-3), "Adam has no setting `lrs`: did you mean `lr`?"),
-    (lambda: gfn.Exploration(temprature=2.0), "Exploration has no setting `temprature`: did you mean `temperature`?"),
+    (
+        lambda: gfn.Exploration(temprature=2.0),
+        "Exploration has no setting `temprature`: did you mean `temperature`?",
+    ),
     (lambda: gfn.Replay(capcity=3), "Replay has no setting `capcity`: did you mean `capacity`?"),
     (lambda: gfn.GraphNet(embeding=3), "GraphNet has no setting `embeding`: did you mean `embedding`?"),
-    (lambda: gfn.TrajectoryBalance(regresion="squared"), "TrajectoryBalance has no setting `regresion`: did you mean `regression`?"),
-    (lambda: gfn.MaximumLikelihood(regression="squared"), "MaximumLikelihood has no setting `regression`: it has none"),
+    (
+        lambda: gfn.TrajectoryBalance(regresion="squared"),
+        "TrajectoryBalance has no setting `regresion`: did you mean `regression`?",
+    ),
+    (
+        lambda: gfn.MaximumLikelihood(regression="squared"),
+        "MaximumLikelihood has no setting `regression`: it has none",
+    ),
     (lambda: gfn.Molecules(9, element=["C"]), "Molecules has no setting `element`: did you mean `elements`?"),
-    (lambda: gfn.StructureReward(np.eye(3), standardize=True), "StructureReward has no setting `standardize`: did you mean `standardise`?"),
-    (lambda: gfn.ParallelReward(zero, None, retry=3), "ParallelReward has no setting `retry`: did you mean `retries`?"),
+    (
+        lambda: gfn.StructureReward(np.eye(3), standardize=True),
+        "StructureReward has no setting `standardize`: did you mean `standardise`?",
+    ),
+    (
+        lambda: gfn.ParallelReward(zero, None, retry=3),
+        "ParallelReward has no setting `retry`: did you mean `retries`?",
+    ),
     (lambda: gfn.Actors(zero, None, task=3), "Actors has no setting `task`: did you mean `tasks`?"),
     (lambda: gfn.Sampler(None, None, eps=0.1), "Sampler has no setting `eps`: did you mean `epsilon`?"),
-    (lambda: gfn.solve(None, gfn.Clique, None, second=1.0), "solve has no setting `second`: did you mean `seconds`?"),
+    (
+        lambda: gfn.solve(None, gfn.Clique, None, second=1.0),
+        "solve has no setting `second`: did you mean `seconds`?",
+    ),
     (lambda: gfn.load("file", polcy=None), "load has no setting `polcy`: did you mean `policy`?"),
-    (lambda: gfn.Mlp().build(gfn.HyperGrid(2, 3), n_condition=1), "Policy.build has no setting `n_condition`: did you mean `n_conditions`?"),
+    (
+        lambda: gfn.Mlp().build(gfn.HyperGrid(2, 3), n_condition=1),
+        "Policy.build has no setting `n_condition`: did you mean `n_conditions`?",
+    ),
 ]
 
 

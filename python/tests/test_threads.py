@@ -9,7 +9,12 @@ RING = "gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), ba
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", "import gfn_rs as gfn, torch\n" + code], capture_output=True, text=True, timeout=240)
+    return subprocess.run(
+        [sys.executable, "-c", "import gfn_rs as gfn, torch\n" + code],
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,13 +53,16 @@ print("leaving")
 
 
 def test_any_other_thread_works_to_its_end():
-    done = run(f"import threading\nthreading.Thread(target=lambda: print({RING}.fit(200).steps_done)).start()")
+    done = run(
+        f"import threading\nthreading.Thread(target=lambda: print({RING}.fit(200).steps_done)).start()"
+    )
     assert (done.returncode, done.stdout) == (0, "201\n"), done.stderr
 
 
 @pytest.mark.parametrize("before", ["gfn.set_threads(2)", ""])
 def test_a_fork_of_a_process_that_has_trained_trains(before):
-    """A forked process has none of the pool's threads. Rewards of graphs use the pool even if it has one thread."""
+    """A forked process has none of the pool's threads. Rewards of graphs use the pool even if it has one
+    thread."""
     done = run(
         f"""
 import os, time
@@ -79,8 +87,7 @@ print("ended with", os.waitstatus_to_exitcode(status) if ended else None)
 
 
 def test_other_threads_run_while_a_trainer_is_made():
-    done = run(
-        """
+    done = run("""
 import numpy as np, threading, time
 ticks, made = 0, threading.Event()
 def tick():
@@ -97,7 +104,6 @@ seconds, ticked = time.perf_counter() - began, ticks - before
 made.set()
 thread.join()
 print(seconds, ticked)
-"""
-    )
+""")
     seconds, ticked = map(float, done.stdout.split())
     assert ticked > 10 * seconds, (seconds, ticked)

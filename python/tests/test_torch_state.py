@@ -30,8 +30,12 @@ INSIDE = {
 }
 MADE = {
     "grid": lambda: gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8),
-    "graphs": lambda: gfn.Trainer(gfn.GraphBuilding(3), lambda graphs: graphs.n_edges / 2.0, gfn.GraphNet(embedding=8), batch=8),
-    "sequences": lambda: gfn.Trainer(gfn.BitSequence(1, 4), gfn.HammingReward(["0011"]), gfn.SequenceNet(width=8), batch=8),
+    "graphs": lambda: gfn.Trainer(
+        gfn.GraphBuilding(3), lambda graphs: graphs.n_edges / 2.0, gfn.GraphNet(embedding=8), batch=8
+    ),
+    "sequences": lambda: gfn.Trainer(
+        gfn.BitSequence(1, 4), gfn.HammingReward(["0011"]), gfn.SequenceNet(width=8), batch=8
+    ),
 }
 
 
@@ -60,7 +64,9 @@ def test_a_caller_is_inside_of_it_still():
         assert not torch.is_grad_enabled()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         it.fit(1)
-        assert torch.is_autocast_enabled("cpu") and (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+        assert (
+            torch.is_autocast_enabled("cpu") and (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+        )
     with pytest.raises(KeyError), Raising():
         it.fit(1)
         torch.zeros(1)

@@ -15,7 +15,9 @@ def count_edges(graphs):
 
 def ring_trainer(**changes):
     """Returns a trainer with the network and the buffer of `reproduce ring --nodes 4`."""
-    net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
+    net = gfn.GraphNet(
+        layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
+    )
     replay = gfn.Replay(10_000, distinct=True, eviction="best_reward", draw="reward_prioritised")
     settings = dict(
         batch=128,
@@ -197,8 +199,16 @@ def test_partial_rewards_of_python_are_asked():
         (gfn.PerfectBinaryTree(3), lambda states: states[:, 0].astype(float), gfn.Mlp((16,))),
         (gfn.PhyloTree(4), gfn.ParsimonyReward(["AC", "AG", "TC", "TG"], 4.0), gfn.Mlp((16,))),
         (gfn.ToyDag(), gfn.ToyReward([1, 2, 3, 4, 5, 6]), gfn.Mlp((16,))),
-        (gfn.BayesianStructure(3), gfn.StructureReward(np.random.default_rng(0).normal(size=(30, 3))), gfn.Mlp((16,))),
-        (gfn.BayesianStructure(3), lambda adjacency: adjacency.sum(axis=(1, 2)), gfn.GraphNet(layers=1, embedding=16, conv="directed")),
+        (
+            gfn.BayesianStructure(3),
+            gfn.StructureReward(np.random.default_rng(0).normal(size=(30, 3))),
+            gfn.Mlp((16,)),
+        ),
+        (
+            gfn.BayesianStructure(3),
+            lambda adjacency: adjacency.sum(axis=(1, 2)),
+            gfn.GraphNet(layers=1, embedding=16, conv="directed"),
+        ),
         (gfn.BayesianStructure(3), lambda adjacency: adjacency.sum(axis=(1, 2)), gfn.EdgeTransformer(16)),
         (gfn.HyperGrid(2, 3), gfn.HyperGridReward("cosine"), gfn.Uniform()),
     ],
@@ -211,7 +221,9 @@ def test_each_environment_is_sampled_trained_and_evaluated(env, reward, policy):
     assert len(trainer.fit(3).sample(5)) == 5
     exact = trainer.exact()
     assert len(exact.states) == len(exact.probs) == exact.n_states
-    assert exact.probs.sum() == pytest.approx(1) and np.exp(exact.log_rewards - exact.log_z).sum() == pytest.approx(1)
+    assert exact.probs.sum() == pytest.approx(1) and np.exp(
+        exact.log_rewards - exact.log_z
+    ).sum() == pytest.approx(1)
     states, log_rewards = trainer.sample_with_rewards(4)
     assert len(states) == len(log_rewards) == 4 and np.isfinite(log_rewards).all()
 
@@ -274,7 +286,10 @@ def test_structures_are_learned_from_data():
 def test_rewards_of_arrays_are_told_apart_and_shown_in_short():
     reward = gfn.StructureReward(np.ones((100, 3)))
     assert reward == reward and reward != gfn.StructureReward(np.ones((100, 3)))
-    assert repr(reward) == "StructureReward(score='bge', bins=None, standardise=True, alpha_mu=1.0, alpha_w=None, nu=None)"
+    assert (
+        repr(reward)
+        == "StructureReward(score='bge', bins=None, standardise=True, alpha_mu=1.0, alpha_w=None, nu=None)"
+    )
     assert repr(gfn.IsingReward(np.eye(2))) == "IsingReward(alpha=1.0)"
 
 
@@ -325,8 +340,17 @@ def test_losses_are_driven_by_an_optimizer_of_torch():
     )
     optimizer = torch.optim.Adam(
         [
-            {"params": [p for name, p in trainer.named_parameters() if p.requires_grad and "log_z" not in name]},
-            {"params": [p for name, p in trainer.named_parameters() if p.requires_grad and "log_z" in name], "lr": 0.1},
+            {
+                "params": [
+                    p for name, p in trainer.named_parameters() if p.requires_grad and "log_z" not in name
+                ]
+            },
+            {
+                "params": [
+                    p for name, p in trainer.named_parameters() if p.requires_grad and "log_z" in name
+                ],
+                "lr": 0.1,
+            },
         ],
         lr=2e-3,
     )
@@ -369,8 +393,8 @@ def test_what_the_signature_says_is_what_is_taken():
         losses(exploration=gfn.Exploration(epsilon=None)) == losses(exploration=gfn.Exploration(epsilon=0.0))
         and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default
     )
-    # The default explores nothing if the objective learns from on-policy trajectories only, and other values are
-    # refused.
+    # The default explores nothing if the objective learns from on-policy trajectories only, and other values
+    # are refused.
     own = lambda **changes: gfn.Trainer(
         gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes
     )  # noqa: E731
@@ -393,7 +417,9 @@ def test_training_beyond_the_end_of_a_schedule_is_told_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         trainer.fit(3)
-    with pytest.warns(gfn.TrainingWarning, match="nothing is learned any more: `Adam.schedule` is at its end.*`InverseRoot`"):
+    with pytest.warns(
+        gfn.TrainingWarning, match="nothing is learned any more: `Adam.schedule` is at its end.*`InverseRoot`"
+    ):
         trainer.fit(5)
     assert len(trainer.warnings) == 1 and trainer.steps_done == 8
     with pytest.raises(ValueError, match="at least one step"):
@@ -420,7 +446,9 @@ def test_a_gradient_that_is_left_does_not_come_into_a_step():
 def test_a_large_log_z_starts_at_what_the_first_batch_says():
     settings = {"batch": 32, "exploration": gfn.Exploration(epsilon=None)}
     high = lambda states: [300.0] * len(states)  # noqa: E731
-    first = lambda policy: gfn.Trainer(gfn.HyperGrid(2, 4), high, policy, **settings).step()["log_z"]  # noqa: E731
+    first = lambda policy: gfn.Trainer(gfn.HyperGrid(2, 4), high, policy, **settings).step()[
+        "log_z"
+    ]  # noqa: E731
     assert 300 < first(gfn.Mlp((8,))) < 304
     assert first(gfn.Mlp((8,), initial_log_z=0.0)) == 0 and first(gfn.Mlp((8,), initial_log_z=5)) == 5
 
@@ -446,7 +474,11 @@ def test_parameters_of_a_checkpoint_of_rust_are_taken_over(reproduce, tmp_path):
 def test_gin_with_a_virtual_node_is_trained_in_each_round():
     policy = gfn.GraphNet(conv="gin_virtual", embedding=16, layers=3)
     trainer = gfn.Trainer(gfn.ColoredGraphs(3), gfn.ColoredGraphReward(), policy, batch=16)
-    whole = {name: tensor for name, tensor in trainer.named_parameters() if ".whole." in name and name.endswith("weight")}
+    whole = {
+        name: tensor
+        for name, tensor in trainer.named_parameters()
+        if ".whole." in name and name.endswith("weight")
+    }
     assert len(whole) == 3, list(whole)
     before = {name: tensor.detach().clone() for name, tensor in whole.items()}
     trainer.fit(3)

@@ -1,10 +1,11 @@
-"""Checks that the SMILES and SD files in RDKit's package can be read: each line or record is a molecule, or skipped for a reason.
+"""Checks that the SMILES and SD files in RDKit's package can be read: each line or record is a molecule, or
+skipped for a reason.
 
     python3 scripts/molecules/check_corpora.py [FILE...]
 
-Needs RDKit and gfn_rs (`pip install ./python`). Compares the report of `gfn_rs.read_molecules` on each file with RDKit: the number of
-lines must be equal, and texts that count as "no SMILES" or damaged must be unreadable for RDKit, too, except for one in two hundred.
-Files may be compressed (`.gz`).
+Needs RDKit and gfn_rs (`pip install ./python`). Compares the report of `gfn_rs.read_molecules` on each file
+with RDKit: the number of lines must be equal, and texts that count as "no SMILES" or damaged must be
+unreadable for RDKit, too, except for one in two hundred. Files may be compressed (`.gz`).
 """
 
 import gzip
@@ -30,7 +31,9 @@ def count_with_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
     if ".sd" in path.name:
         records = [record for record in text.split("$$$$")[:-1] if record.strip()]
         # The line break after `$$$$` belongs to the previous record.
-        blocks = [record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)]
+        blocks = [
+            record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)
+        ]
         unread = sum(Chem.MolFromMolBlock(block, sanitize=False) is None for block in blocks)
         return len(records), unread
     lines = [re.split(r"[ \t,]", line.strip())[0] for line in text.splitlines() if line.strip()]
@@ -50,7 +53,9 @@ def main() -> None:
         stated = lines - max(0, unreadable - unread)
         fine = read + skipped == lines and stated >= 0.995 * lines
         bad += not fine
-        print(f"{'ok' if fine else 'BAD'} {path.name}: {lines} lines, {unread} that RDKit can't read; {report}")
+        print(
+            f"{'ok' if fine else 'BAD'} {path.name}: {lines} lines, {unread} that RDKit can't read; {report}"
+        )
     sys.exit(bad > 0)
 
 

@@ -5,17 +5,21 @@
     venv/bin/python scripts/molecules/check_descriptors.py score corpus
     venv/bin/python scripts/molecules/check_descriptors.py compare corpus/molecules.csv
 
-`corpus` writes `corpus.smi`, with the molecules of all SMILES files in the package `rdkit`, of `tests/golden/molecules.json` and of the
-given files, and `score.toml`, with every property, alerts that cover the whole SMARTS language, and the PAINS of `rdkit`.
+`corpus` writes `corpus.smi`, with the molecules of all SMILES files in the package `rdkit`, of
+`tests/golden/molecules.json` and of the given files, and `score.toml`, with every property, alerts that cover
+the whole SMARTS language, and the PAINS of `rdkit`.
 
-`score` computes these properties with the library's Python package, for molecules that it can read, and writes `molecules.csv`.
+`score` computes these properties with the library's Python package, for molecules that it can read, and
+writes `molecules.csv`.
 
-`compare` lists the molecules with a property that differs from RDKit's by more than 1e-3, and fails if these are more than one in a
-thousand for any property. RDKit reads the SMILES in the table, which have no stereochemistry.
+`compare` lists the molecules with a property that differs from RDKit's by more than 1e-3, and fails if these
+are more than one in a thousand for any property. RDKit reads the SMILES in the table, which have no
+stereochemistry.
 
 `golden` writes which golden molecules match each alert, according to RDKit:
 
-    venv/bin/python scripts/molecules/check_descriptors.py golden > gym/molecules/tests/golden/substructures.json
+    venv/bin/python scripts/molecules/check_descriptors.py golden >
+    gym/molecules/tests/golden/substructures.json
 """
 
 import csv
@@ -44,14 +48,20 @@ SIMPLE = {
     "polar_surface": rdMolDescriptors.CalcTPSA,
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
-    # The number of independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in cages.
+    # The number of independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in
+    # cages.
     "rings": lambda m: len(Chem.GetSSSR(m)),
     "donors": Lipinski.NumHDonors,
     "acceptors": Lipinski.NumHAcceptors,
     "rotatable_bonds": rdMolDescriptors.CalcNumRotatableBonds,
     "aromatic_atoms": lambda m: len(m.GetAromaticAtoms()),
     "lipinski_violations": lambda m: sum(
-        [Descriptors.MolWt(m) > 500, Crippen.MolLogP(m) > 5, Lipinski.NumHDonors(m) > 5, Lipinski.NumHAcceptors(m) > 10]
+        [
+            Descriptors.MolWt(m) > 500,
+            Crippen.MolLogP(m) > 5,
+            Lipinski.NumHDonors(m) > 5,
+            Lipinski.NumHAcceptors(m) > 10,
+        ]
     ),
 }
 
@@ -70,19 +80,25 @@ def corpus(folder, more):
         with opened as file:
             words = [line.replace(",", " ").split() for line in file]
         # The name comes first in some files.
-        texts += [next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line]
+        texts += [
+            next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line
+        ]
     with open(DATA / "Pains" / "test_data" / "wehi_mols.csv", newline="") as file:
         texts += [row[0] for row in csv.reader(file)]
     texts += [case["smiles"] for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
     texts = list(dict.fromkeys(texts))
     (folder / "corpus.smi").write_text("\n".join(texts) + "\n")
     factors = [f'"{name}"' for name in SIMPLE]
-    factors.append(f"{{ synthetic_accessibility = {{ table = '{CONTRIB / 'SA_Score' / 'fpscores.pkl.gz'}' }} }}")
+    factors.append(
+        f"{{ synthetic_accessibility = {{ table = '{CONTRIB / 'SA_Score' / 'fpscores.pkl.gz'}' }} }}"
+    )
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
     # The shape makes the logarithm of any property finite.
     shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
-    (folder / "score.toml").write_text("".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors))
+    (folder / "score.toml").write_text(
+        "".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors)
+    )
     print(f"{len(texts)} texts of {len(files)} files")
 
 
@@ -96,12 +112,16 @@ def score(folder):
 
 
 def match_counter(smarts):
-    """Returns a function that counts matching patterns. Like the library, it uses explicit hydrogens only for patterns that list #1 with others."""
+    """Returns a function that counts matching patterns. Like the library, it uses explicit hydrogens only for
+    patterns that list #1 with others."""
     queries = [Chem.MolFromSmarts(text, mergeHs=True) for text in smarts]
     explicit = ["#1," in text or ",#1" in text for text in smarts]
 
     def count(plain, full):
-        return sum((full if hydrogens else plain).HasSubstructMatch(query) for query, hydrogens in zip(queries, explicit))
+        return sum(
+            (full if hydrogens else plain).HasSubstructMatch(query)
+            for query, hydrogens in zip(queries, explicit)
+        )
 
     return count
 
@@ -121,12 +141,23 @@ def compare(path):
             molecule = Chem.MolFromSmiles(row[head.index("smiles")])
             full, total = Chem.AddHs(molecule), total + 1
             pairs = [(name, row[at[name]], SIMPLE[name](molecule)) for name in SIMPLE]
-            pairs.append(("synthetic_accessibility", row[at["synthetic_accessibility"]], sascorer.calculateScore(molecule)))
+            pairs.append(
+                (
+                    "synthetic_accessibility",
+                    row[at["synthetic_accessibility"]],
+                    sascorer.calculateScore(molecule),
+                )
+            )
             names = [f"substructure {smarts}" for smarts in ALERTS] + ["PAINS"]
-            pairs += [(name, row[first + k], count(molecule, full)) for k, (name, count) in enumerate(zip(names, patterns))]
+            pairs += [
+                (name, row[first + k], count(molecule, full))
+                for k, (name, count) in enumerate(zip(names, patterns))
+            ]
             for name, ours, theirs in pairs:
                 if not abs(float(ours) - theirs) <= TOLERANCE:
-                    wrong.setdefault(name, []).append(f"{row[head.index('smiles')]}: {ours}, RDKit has {theirs}")
+                    wrong.setdefault(name, []).append(
+                        f"{row[head.index('smiles')]}: {ours}, RDKit has {theirs}"
+                    )
     print(f"{total} molecules; of {len(SIMPLE) + 1 + len(patterns)} properties {len(wrong)} differ anywhere")
     for name, cases in sorted(wrong.items(), key=lambda pair: -len(pair[1])):
         print(f"{name}: {len(cases)} differ")
@@ -135,10 +166,18 @@ def compare(path):
 
 
 def golden():
-    molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
+    molecules = [
+        Chem.MolFromSmiles(case["smiles"])
+        for case in json.loads(GOLDEN.read_text())["cases"]
+        if case["valid"]
+    ]
     pairs = [(molecule, Chem.AddHs(molecule)) for molecule in molecules]
-    cases = [{"smarts": text, "found_in": [k for k, pair in enumerate(pairs) if match_counter([text])(*pair)]} for text in ALERTS]
-    head = f'{{"source": "rdkit {__version__}", "description": "The valid molecules of molecules.json, from 0, that have each pattern.", "cases": [\n'
+    cases = [
+        {"smarts": text, "found_in": [k for k, pair in enumerate(pairs) if match_counter([text])(*pair)]}
+        for text in ALERTS
+    ]
+    head = (f'{{"source": "rdkit {__version__}", "description": "The valid molecules of molecules.json, from '
+        f'0, that have each pattern.", "cases": [\n')
     print(head + ",\n".join(map(json.dumps, cases)) + "\n]}")
 
 

@@ -7,9 +7,9 @@
 
     venv/bin/python scripts/molecules/check_molecules.py samples/molecules.sdf
 
-    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
-    venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s, [0.0] * len(s)).write("golden")'
-    venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
+    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json >
+    golden.smi venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s,
+    [0.0] * len(s)).write("golden")' venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
 
 or stereoisomers:
 
@@ -22,13 +22,14 @@ or molecules built from fragments:
     cargo run --release --example reproduce -- fragments --all-fragments --max-fragments 6 --lr 0 --steps 1 \
         --random --samples 100000 --out samples
 
-Reads the column `smiles` of a CSV file, which holds our canonical SMILES. Lists the molecules and fails if RDKit refuses one or finds
-radicals in it, or if different texts are one molecule according to both of RDKit's perceptions of stereochemistry. The script can't
-check that a text is the molecule that was sampled.
+Reads the column `smiles` of a CSV file, which holds our canonical SMILES. Lists the molecules and fails if
+RDKit refuses one or finds radicals in it, or if different texts are one molecule according to both of RDKit's
+perceptions of stereochemistry. The script can't check that a text is the molecule that was sampled.
 
-For an SD file it reads every record, and fails if RDKit's reading of the molfile differs from that of the data item `smiles`,
-stereochemistry included. It counts drawings with atoms nearer than 0.4 bond lengths, bonds shorter than 0.6 or longer than 1.5,
-crossings, and bonds that aren't 1 long. For the golden file it prints the SMILES of the valid molecules.
+For an SD file it reads every record, and fails if RDKit's reading of the molfile differs from that of the
+data item `smiles`, stereochemistry included. It counts drawings with atoms nearer than 0.4 bond lengths,
+bonds shorter than 0.6 or longer than 1.5, crossings, and bonds that aren't 1 long. For the golden file it
+prints the SMILES of the valid molecules.
 """
 
 import csv
@@ -46,7 +47,8 @@ BOND = 1.5
 
 
 def drawing_faults(molecule):
-    """Returns four truth values: atoms nearer than 0.4, bonds outside of 0.6 to 1.5, crossings, bonds not 1 long."""
+    """Returns four truth values: atoms nearer than 0.4, bonds outside of 0.6 to 1.5, crossings, bonds not 1
+    long."""
     places = molecule.GetConformer().GetPositions()[:, :2] / BOND
     bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     lengths = [math.dist(places[a], places[b]) for a, b in bonds]
@@ -80,7 +82,12 @@ def check_sdf(path):
             wrong.append(f"record {n}: {text} is read as {read}")
         faults = [count + fault for count, fault in zip(faults, drawing_faults(molecule))]
     print(f"{n} records: {len(wrong)} wrong")
-    print("drawings: {} with atoms too near, {} with bonds too short or long, {} with crossings, {} not regular".format(*faults))
+    print(
+        ("drawings: {} with atoms too near, {} with bonds too short or long, {} with crossings, {} not "
+            "regular").format(
+            *faults
+        )
+    )
     for problem in wrong[:20]:
         print(problem)
     sys.exit(bool(wrong or n == 0))
@@ -108,10 +115,15 @@ def main():
         for groups, legacy in zip(same, (True, False)):
             Chem.SetUseLegacyStereoPerception(legacy)
             groups[Chem.MolToSmiles(Chem.MolFromSmiles(text))].add(text)
-    pairs = [{pair for group in groups.values() for pair in combinations(sorted(group), 2)} for groups in same]
+    pairs = [
+        {pair for group in groups.values() for pair in combinations(sorted(group), 2)} for groups in same
+    ]
     split = sorted(pairs[0] & pairs[1])
     stereo = len(pairs[0] ^ pairs[1])
-    print(f"{len(texts)} molecules, {len(set(texts))} distinct: {len(refused)} refused, {len(split)} pairs that are one")
+    print(
+        f"{len(texts)} molecules, {len(set(texts))} distinct: {len(refused)} refused, {len(split)} pairs "
+        f"that are one"
+    )
     print(f"{stereo} pairs that are one for one of RDKit's two perceptions of stereochemistry only")
     for problem in (refused + split)[:20]:
         print(problem)

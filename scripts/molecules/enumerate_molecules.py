@@ -3,8 +3,9 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/enumerate_molecules.py > gym/molecules/tests/golden/molecules_cno_4.smi
 
-Tries each labelled graph of one to four atoms with single, double and triple bonds. A connected graph that RDKit sanitises without
-charges or radicals is kept as canonical SMILES. The script shares nothing with the environment that it tests.
+Tries each labelled graph of one to four atoms with single, double and triple bonds. A connected graph that
+RDKit sanitises without charges or radicals is kept as canonical SMILES. The script shares nothing with the
+environment that it tests.
 """
 
 import itertools
@@ -52,7 +53,11 @@ def main():
     found = set()
     for n in range(1, MAX_ATOMS + 1):
         pairs = list(itertools.combinations(range(n), 2))
-        bonds = [orders for orders in itertools.product(ORDERS, repeat=len(pairs)) if is_connected(n, pairs, orders)]
+        bonds = [
+            orders
+            for orders in itertools.product(ORDERS, repeat=len(pairs))
+            if is_connected(n, pairs, orders)
+        ]
         for elements in itertools.combinations_with_replacement(ELEMENTS, n):
             # Combinations are enough, because all sets of bonds are tried on each.
             found.update(smiles(elements, pairs, orders) for orders in bonds)

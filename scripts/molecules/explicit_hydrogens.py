@@ -1,4 +1,5 @@
-"""Writes gym/molecules/tests/golden/explicit_hydrogens.json: RDKit's SMILES with all hydrogens as atoms, in random order."""
+"""Writes gym/molecules/tests/golden/explicit_hydrogens.json: RDKit's SMILES with all hydrogens as atoms, in
+random order."""
 
 import json
 import pathlib
@@ -6,8 +7,8 @@ import random
 
 from rdkit import Chem, RDLogger, rdBase
 
-# The cases: centres with a hydrogen in chains and rings, double bonds with hydrogens on either end, aromatic NH,
-# charges, sulphur and phosphorus.
+# The cases: centres with a hydrogen in chains and rings, double bonds with hydrogens on either end, aromatic
+# NH, charges, sulphur and phosphorus.
 CASES = r"""
 C O N [NH4+] C#C C=C F[C@H](Cl)Br F[C@@H](Cl)Br C[C@H](N)C(=O)O C[C@@H](N)C(=O)O C[C@H](O)[C@@H](C)O C[C@H](O)[C@H](C)O
 C[C@@H]1CO1 O[C@H]1CCCC[C@@H]1F C[C@H]1CC[C@@H](C)CC1 C[C@H]1CC[C@H](C)CC1 N[C@@H](CS)C(=O)O C[C@@H](C#N)O
@@ -34,7 +35,10 @@ def main() -> None:
         cases.append({"smiles": smiles, "texts": texts})
     path = pathlib.Path(__file__).parents[2] / "gym/molecules/tests/golden/explicit_hydrogens.json"
     lines = ",\n".join(json.dumps(case) for case in cases)
-    path.write_text(f'{{"source": "RDKit {rdBase.rdkitVersion}, AddHs and MolToSmiles(doRandom=True)", "cases": [\n{lines}\n]}}\n')
+    path.write_text(
+        f'{{"source": "RDKit {rdBase.rdkitVersion}, AddHs and MolToSmiles(doRandom=True)", "cases": '
+        f'[\n{lines}\n]}}\n'
+    )
 
 
 if __name__ == "__main__":

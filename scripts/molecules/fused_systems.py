@@ -1,11 +1,13 @@
-"""Writes the golden file of fused aromatic systems whose SMILES don't mark the single bonds between aromatic rings.
+"""Writes the golden file of fused aromatic systems whose SMILES don't mark the single bonds between aromatic
+rings.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
 
-Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two atoms each, which forms rings of four, five or,
-as in perylene, six atoms. `smiles` is RDKit's text without the marks `-`, `canonical` is the text with them, and `kekulized` has
-double bonds. Only texts that RDKit itself reads as the same molecule are used.
+Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two atoms each, which
+forms rings of four, five or, as in perylene, six atoms. `smiles` is RDKit's text without the marks `-`,
+`canonical` is the text with them, and `kekulized` has double bonds. Only texts that RDKit itself reads as the
+same molecule are used.
 """
 
 import json
@@ -14,7 +16,17 @@ import random
 import rdkit
 from rdkit import Chem, RDLogger
 
-PIECES = ["c1ccccc1", "c1ccncc1", "c1ccsc1", "c1cc[nH]c1", "c1ccoc1", "c1ccc2ccccc2c1", "c1cnccn1", "c1ccc2occc2c1", "c1cc2ccc3cccc4ccc(c1)c2c34"]
+PIECES = [
+    "c1ccccc1",
+    "c1ccncc1",
+    "c1ccsc1",
+    "c1cc[nH]c1",
+    "c1ccoc1",
+    "c1ccc2ccccc2c1",
+    "c1cnccn1",
+    "c1ccc2occc2c1",
+    "c1cc2ccc3cccc4ccc(c1)c2c34",
+]
 BRIDGES = [None, "C", "O", "S", "N"]
 
 
@@ -27,11 +39,17 @@ def near_pairs(molecule):
     """Returns pairs of free atoms that are neighbours or have one atom between them (peri)."""
     distance = Chem.GetDistanceMatrix(molecule)
     n = molecule.GetNumAtoms()
-    return [(a, b) for a in range(n) for b in range(n) if a != b and distance[a][b] <= 2 and is_free(molecule, a) and is_free(molecule, b)]
+    return [
+        (a, b)
+        for a in range(n)
+        for b in range(n)
+        if a != b and distance[a][b] <= 2 and is_free(molecule, a) and is_free(molecule, b)
+    ]
 
 
 def join(one, other, rng):
-    """Joins two molecules by two bonds, one of them sometimes through another atom; None if that is impossible."""
+    """Joins two molecules by two bonds, one of them sometimes through another atom; None if that is
+    impossible."""
     pairs = near_pairs(one), near_pairs(other)
     if not all(pairs):
         return None
@@ -72,9 +90,14 @@ def main():
         if text == canonical or again is None or Chem.MolToSmiles(again) != canonical:
             continue
         Chem.Kekulize(molecule, clearAromaticFlags=True)
-        cases[text] = {"smiles": text, "canonical": canonical, "kekulized": Chem.MolToSmiles(molecule, kekuleSmiles=True)}
+        cases[text] = {
+            "smiles": text,
+            "canonical": canonical,
+            "kekulized": Chem.MolToSmiles(molecule, kekuleSmiles=True),
+        }
     source = f"scripts/molecules/fused_systems.py, rdkit {rdkit.__version__}"
-    description = "Aromatic SMILES without marks between aromatic rings, RDKit's text of the same molecule with them, and a Kekule form."
+    description = ("Aromatic SMILES without marks between aromatic rings, RDKit's text of the same molecule "
+        "with them, and a Kekule form.")
     rows = ",\n  ".join(json.dumps(case) for case in cases.values())
     print(f'{{\n "source": "{source}",\n "description": "{description}",\n "cases": [\n  {rows}\n ]\n}}')
 

@@ -3,8 +3,8 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/golden_sa_table.py gym/molecules/tests/golden/sa_table.txt
 
-Each line holds a contribution and the numbers of the fragments with it, from `Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit`
-(Ertl and Schuffenhauer 2009; BSD licence).
+Each line holds a contribution and the numbers of the fragments with it, from
+`Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit` (Ertl and Schuffenhauer 2009; BSD licence).
 """
 
 import gzip
@@ -23,8 +23,16 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2)
-    molecules = [Chem.MolFromSmiles(case["smiles"]) for case in json.loads(GOLDEN.read_text())["cases"] if case["valid"]]
-    used = {number for molecule in molecules for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()}
+    molecules = [
+        Chem.MolFromSmiles(case["smiles"])
+        for case in json.loads(GOLDEN.read_text())["cases"]
+        if case["valid"]
+    ]
+    used = {
+        number
+        for molecule in molecules
+        for number in generator.GetSparseCountFingerprint(molecule).GetNonzeroElements()
+    }
     with gzip.open(Path(RDConfig.RDContribDir) / "SA_Score" / "fpscores.pkl.gz") as file:
         rows = [[row[0], *(number for number in row[1:] if number in used)] for row in pickle.load(file)]
     lines = [" ".join([repr(float(row[0])), *map(str, row[1:])]) + "\n" for row in rows if len(row) > 1]

@@ -1,4 +1,5 @@
-"""Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused, with their aromatic atoms.
+"""Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused,
+with their aromatic atoms.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
@@ -41,7 +42,9 @@ def add_double_bonds(molecule, rng):
     rng.shuffle(bonds)
     for a, b in bonds:
         atoms = [molecule.GetAtomWithIdx(x) for x in (a, b)]
-        full = any(atom.GetSymbol() in "OS" or (atom.GetSymbol() == "N" and atom.GetDegree() > 2) for atom in atoms)
+        full = any(
+            atom.GetSymbol() in "OS" or (atom.GetSymbol() == "N" and atom.GetDegree() > 2) for atom in atoms
+        )
         if not full and not used & {a, b} and rng.random() < 0.97:
             molecule.GetBondBetweenAtoms(a, b).SetBondType(Chem.BondType.DOUBLE)
             used |= {a, b}
@@ -58,7 +61,9 @@ def main():
             continue
         Chem.Kekulize(read, clearAromaticFlags=True)
         text = Chem.MolToSmiles(read, kekuleSmiles=True)
-        cases[text] = "".join("1" if atom.GetIsAromatic() else "0" for atom in Chem.MolFromSmiles(text).GetAtoms())
+        cases[text] = "".join(
+            "1" if atom.GetIsAromatic() else "0" for atom in Chem.MolFromSmiles(text).GetAtoms()
+        )
     source = f"scripts/molecules/hetero_rings.py, rdkit {rdkit.__version__}"
     description = "Kekule SMILES, and for each of its atoms, in order, whether it is aromatic (1)."
     rows = ",\n  ".join(json.dumps({"smiles": text, "aromatic": flags}) for text, flags in cases.items())

@@ -1,11 +1,12 @@
 """Writes circular environments and scaffolds of the golden molecules, computed by RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/molecules/molecule_similarity.py > gym/molecules/tests/golden/molecule_similarity.json
+    venv/bin/python scripts/molecules/molecule_similarity.py >
+    gym/molecules/tests/golden/molecule_similarity.json
 
-For each pair of molecules: the numbers of shared environments and of all environments, of up to two bonds, in the unfolded Morgan
-fingerprint with redundant environments (which don't depend on the order of atoms). For each molecule: its Bemis-Murcko scaffold,
-empty if it has no ring.
+For each pair of molecules: the numbers of shared environments and of all environments, of up to two bonds, in
+the unfolded Morgan fingerprint with redundant environments (which don't depend on the order of atoms). For
+each molecule: its Bemis-Murcko scaffold, empty if it has no ring.
 """
 
 import json
@@ -18,12 +19,37 @@ from rdkit.Chem.Scaffolds import MurckoScaffold
 MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
 # The distances in the file between the molecules of a pair.
 STEPS = (1, 7, 31)
-# Further cases: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
+# Further cases: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused
+# rings.
 MORE = [
-    "Cn1cccc1", "C[n+]1ccccc1", "O=C1CCCCC1", "CC(=O)c1ccccc1", "O=C(c1ccccc1)c1ccccc1", "CC(C)(c1ccccc1)c1ccccc1", "C1CCC2(CC1)CCCC2",
-    "N=C1CCCN1C", "CS(=O)(=O)c1ccccc1", "O=S(=O)(c1ccccc1)N1CCCC1", "C=C1CCC(CCC2CC2)C1", "C(=CC1CC1)C1CC1", "CC=C1CCC1",
-    "C[N+](C)(C)C1CCCCC1", "CC[N+]1(C)CCCCC1", "O=C1C=CC(=O)C=C1", "c1ccc(-c2ccccc2)cc1", "N#Cc1ccccc1", "C1CC1C#CC1CC1", "CP(=O)(c1ccccc1)c1ccccc1",
-    "Cc1c[nH]cn1", "O=[N+]([O-])c1ccccc1", "C1CC1OCCOC1CC1", "CC(C)CC(=O)NC1CC1", "O=c1cc[nH]cc1", "C", "CC", "CCO",
+    "Cn1cccc1",
+    "C[n+]1ccccc1",
+    "O=C1CCCCC1",
+    "CC(=O)c1ccccc1",
+    "O=C(c1ccccc1)c1ccccc1",
+    "CC(C)(c1ccccc1)c1ccccc1",
+    "C1CCC2(CC1)CCCC2",
+    "N=C1CCCN1C",
+    "CS(=O)(=O)c1ccccc1",
+    "O=S(=O)(c1ccccc1)N1CCCC1",
+    "C=C1CCC(CCC2CC2)C1",
+    "C(=CC1CC1)C1CC1",
+    "CC=C1CCC1",
+    "C[N+](C)(C)C1CCCCC1",
+    "CC[N+]1(C)CCCCC1",
+    "O=C1C=CC(=O)C=C1",
+    "c1ccc(-c2ccccc2)cc1",
+    "N#Cc1ccccc1",
+    "C1CC1C#CC1CC1",
+    "CP(=O)(c1ccccc1)c1ccccc1",
+    "Cc1c[nH]cn1",
+    "O=[N+]([O-])c1ccccc1",
+    "C1CC1OCCOC1CC1",
+    "CC(C)CC(=O)NC1CC1",
+    "O=c1cc[nH]cc1",
+    "C",
+    "CC",
+    "CCO",
 ]
 
 
@@ -39,7 +65,12 @@ def main():
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, includeRedundantEnvironments=True)
     sets = [set(generator.GetSparseFingerprint(Chem.MolFromSmiles(text)).GetOnBits()) for text in texts]
     pairs = [
-        [i, (i + step) % len(sets), len(sets[i] & sets[(i + step) % len(sets)]), len(sets[i] | sets[(i + step) % len(sets)])]
+        [
+            i,
+            (i + step) % len(sets),
+            len(sets[i] & sets[(i + step) % len(sets)]),
+            len(sets[i] | sets[(i + step) % len(sets)]),
+        ]
         for step in STEPS
         for i in range(len(sets))
     ]

@@ -4,17 +4,18 @@
     venv/bin/python scripts/molecules/stereo.py FILES...
     venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
 
-FILES are text files (or `.gz`) with a SMILES at the start of each line, or our golden `.json`; RDKit's own files of molecules are added.
-For molecules that both programs read:
+FILES are text files (or `.gz`) with a SMILES at the start of each line, or our golden `.json`; RDKit's own
+files of molecules are added. For molecules that both programs read:
 
 * identity: RDKit reads our canonical SMILES as the same molecule;
-* keys: RDKit's random texts of a molecule have one key (else it is split), and molecules that RDKit distinguishes have different keys
-  (else they are merged);
-* isomers: for 1,000 molecules without marks, the number of isomers is RDKit's, and each isomer has its own key.
+* keys: RDKit's random texts of a molecule have one key (else it is split), and molecules that RDKit
+  distinguishes have different keys (else they are merged);
+* isomers: for 1,000 molecules without marks, the number of isomers is RDKit's, and each isomer has its own
+  key.
 
-RDKit has an older perception of stereochemistry (its default) and a newer one. If they disagree, both results are shown: for
-1,4-diethylidenecyclohexane, which has two stereoisomers, the older one finds none and the newer one three. The script fails if a
-molecule is wrong according to both, or a number isn't between theirs.
+RDKit has an older perception of stereochemistry (its default) and a newer one. If they disagree, both results
+are shown: for 1,4-diethylidenecyclohexane, which has two stereoisomers, the older one finds none and the
+newer one three. The script fails if a molecule is wrong according to both, or a number isn't between theirs.
 """
 
 import gzip
@@ -49,14 +50,24 @@ def texts_of(path):
 
 
 def our_results(texts):
-    """Returns for each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None if it can't be read."""
+    """Returns for each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None
+    if it can't be read."""
     if not texts:
         return []
     with tempfile.TemporaryDirectory() as folder:
         given, found = pathlib.Path(folder) / "given", pathlib.Path(folder) / "found"
         given.write_text("\n".join(texts) + "\n")
         environment = {**os.environ, "GFN_SMILES": str(given), "GFN_FOUND": str(found)}
-        command = ["cargo", "test", "--quiet", "--profile", "ci", "--test", "gym", "molecules::molecule_stereo::what_rdkit_is_compared_with"]
+        command = [
+            "cargo",
+            "test",
+            "--quiet",
+            "--profile",
+            "ci",
+            "--test",
+            "gym",
+            "molecules::molecule_stereo::what_rdkit_is_compared_with",
+        ]
         subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)
         rows = [line.split("\t") for line in found.read_text().splitlines()]
     assert len(rows) == len(texts)
@@ -74,7 +85,10 @@ def rdkit_smiles(text, legacy):
 def isomers_of(text, legacy):
     Chem.SetUseLegacyStereoPerception(legacy)
     options = StereoEnumerationOptions(unique=True, maxIsomers=0)
-    return {Chem.MolToSmiles(isomer) for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(text), options=options)}
+    return {
+        Chem.MolToSmiles(isomer)
+        for isomer in EnumerateStereoisomers(Chem.MolFromSmiles(text), options=options)
+    }
 
 
 def random_texts(text, n):
@@ -86,7 +100,8 @@ def random_texts(text, n):
 
 
 def compare_keys(rows):
-    """Finds molecules with several keys, and keys of several molecules, according to both of RDKit's perceptions."""
+    """Finds molecules with several keys, and keys of several molecules, according to both of RDKit's
+    perceptions."""
     wrong = []
     for name, by_molecule in [("split", True), ("merged", False)]:
         found = []
@@ -118,7 +133,9 @@ def golden():
     cases = []
     for text in GOLDEN:
         isomers = isomers_of(text, True)
-        cases.append({"smiles": text, "isomers": [[isomer, *random_texts(isomer, 3)] for isomer in sorted(isomers)]})
+        cases.append(
+            {"smiles": text, "isomers": [[isomer, *random_texts(isomer, 3)] for isomer in sorted(isomers)]}
+        )
     source = f"scripts/molecules/stereo.py --golden, RDKit {rdkit.__version__}"
     print(json.dumps({"source": source, "description": "texts of each isomer", "cases": cases}, indent=0))
 
@@ -133,7 +150,9 @@ def main():
     failed, all_rows, flat_texts = [], [], {}
     for path in files:
         texts = list(dict.fromkeys(texts_of(path)))
-        read = [(text, row) for text, row in zip(texts, our_results(texts)) if row and rdkit_smiles(text, True)]
+        read = [
+            (text, row) for text, row in zip(texts, our_results(texts)) if row and rdkit_smiles(text, True)
+        ]
         chiral = sum("@" in row[0] or "/" in row[0] for _, row in read)
         wrong = []
         for text, row in read:
@@ -143,12 +162,20 @@ def main():
             flat_texts.setdefault(row[1])
         shuffled = [(text, other, row[2]) for text, row in read for other in random_texts(text, 3)]
         again = our_results([other for _, other, _ in shuffled])
-        split = [(text, other) for (text, other, key), row in zip(shuffled, again) if row is None or row[2] != key]
-        print(f"{path.name}: {len(read)} of {len(texts)} read, {chiral} with marks; {len(wrong)} of another identity, {len(split)} of {len(shuffled)} texts of another key")
+        split = [
+            (text, other) for (text, other, key), row in zip(shuffled, again) if row is None or row[2] != key
+        ]
+        print(
+            f"{path.name}: {len(read)} of {len(texts)} read, {chiral} with marks; {len(wrong)} of another "
+            f"identity, {len(split)} of {len(shuffled)} texts of another key"
+        )
         for problem in (wrong + split)[:10]:
             print("  ", *problem)
         failed += wrong + split
-        all_rows += [(text, row[2], {legacy: rdkit_smiles(text, legacy) for legacy in (True, False)}) for text, row in read]
+        all_rows += [
+            (text, row[2], {legacy: rdkit_smiles(text, legacy) for legacy in (True, False)})
+            for text, row in read
+        ]
     print(f"all files: {len(all_rows)} molecules")
     failed += compare_keys(all_rows)
     check_isomers(list(flat_texts), failed)
@@ -157,7 +184,11 @@ def main():
 
 def check_isomers(flat, failed):
     """Compares numbers of stereoisomers and their keys with RDKit."""
-    molecules = [text for text in random.sample(flat, len(flat)) if len(random_settings(text)) <= MAX_SETTINGS.bit_length() - 1]
+    molecules = [
+        text
+        for text in random.sample(flat, len(flat))
+        if len(random_settings(text)) <= MAX_SETTINGS.bit_length() - 1
+    ]
     molecules = [text for text in molecules if random_settings(text)][:ISOMERS]
     counts = [int(row[3]) for row in our_results(molecules)]
     differ, rows = [], []
@@ -167,12 +198,20 @@ def check_isomers(flat, failed):
             failed.append(text)
         if count != len(sets[0]):
             differ.append((text, count, *map(len, sets)))
-        rows += [(isomer, {legacy: rdkit_smiles(isomer, legacy) for legacy in (True, False)}) for isomer in sets[0] | sets[1]]
-    print(f"{len(molecules)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers differ from the older perception's")
+        rows += [
+            (isomer, {legacy: rdkit_smiles(isomer, legacy) for legacy in (True, False)})
+            for isomer in sets[0] | sets[1]
+        ]
+    print(
+        f"{len(molecules)} molecules that have stereo elements, {sum(counts)} isomers: {len(differ)} numbers "
+        f"differ from the older perception's"
+    )
     for text, count, older, newer in differ[:40]:
         print(f"   {text}: {count}, RDKit {older} and {newer}")
     keys = our_results([isomer for isomer, _ in rows])
-    failed += compare_keys([(isomer, key[2], canonical) for (isomer, canonical), key in zip(rows, keys) if key])
+    failed += compare_keys(
+        [(isomer, key[2], canonical) for (isomer, canonical), key in zip(rows, keys) if key]
+    )
 
 
 def random_settings(text):

@@ -6,8 +6,8 @@ import pathlib
 from rdkit import Chem, RDLogger, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
-# The cases: acids, amines, zwitterions, quaternary cations with and without anions, nitro groups, N-oxides, carbanions,
-# dications, nitrate and chlorate, nitronates, acids of sulphur.
+# The cases: acids, amines, zwitterions, quaternary cations with and without anions, nitro groups, N-oxides,
+# carbanions, dications, nitrate and chlorate, nitronates, acids of sulphur.
 CASES = """
 CC(=O)[O-] C[NH3+] [NH3+]CC(=O)[O-] C[N+](C)(C)C C[N+](C)(C)CC(=O)[O-] C[N+](=O)[O-] c1cc[n+]([O-])cc1 c1cc[nH+]cc1
 C[n+]1ccccc1 [O-]c1ccccc1 [O-]c1ccccc1C(=O)[O-] C[N+](C)(C)CC(C(=O)[O-])[O-] C[N+](C)(C)CC(C(=O)[O-])C(=O)[O-] CS(=O)(=O)[O-]
@@ -34,7 +34,9 @@ def main() -> None:
         cases.append({"smiles": smiles, "uncharged": Chem.MolToSmiles(uncharger.uncharge(molecule))})
     path = pathlib.Path(__file__).parents[2] / "gym/molecules/tests/golden/uncharged.json"
     text = ",\n".join(json.dumps(case) for case in cases)
-    path.write_text(f'{{"source": "RDKit {rdBase.rdkitVersion}, rdMolStandardize.Uncharger", "cases": [\n{text}\n]}}\n')
+    path.write_text(
+        f'{{"source": "RDKit {rdBase.rdkitVersion}, rdMolStandardize.Uncharger", "cases": [\n{text}\n]}}\n'
+    )
 
 
 if __name__ == "__main__":

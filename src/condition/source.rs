@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::{Result, Rng};
 
-/// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>` implement it.
+/// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>`
+/// implement it.
 pub trait ConditionSource: Send {
     /// Draws `n` condition vectors, `[n, C]`. The trainer refuses any other shape.
     ///

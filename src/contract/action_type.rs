@@ -22,7 +22,11 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Contract`] with the name of the law, the move and the graph.
-pub fn check_action_type(action_type: &dyn GraphActionType, semantics: Semantics, graphs: &[GraphState]) -> Result<()> {
+pub fn check_action_type(
+    action_type: &dyn GraphActionType,
+    semantics: Semantics,
+    graphs: &[GraphState],
+) -> Result<()> {
     if action_type.is_exit() {
         return Ok(());
     }
@@ -106,7 +110,8 @@ impl MoveCheck<'_> {
         self.require(is_whole && is_counted, law)?;
         let moved = before.induced(&order);
         let is_restored = moved.nodes().eq(back.nodes()) && moved.adjacency() == back.adjacency();
-        let law = "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes shift down, \
+        let law = "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes \
+            shift down, \
                    new ones come last";
         self.require(removed.is_empty() || is_restored, law)
     }

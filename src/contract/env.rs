@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::moves::{Expansion, check_counts, check_shape};
 use super::ways_back::Search;
 use super::{Budget, Coverage};
-use crate::env::{Direction, EnumerableEnv, Forms, Rows, dead_end, describe_state, instances_in_turn, random_moves};
+use crate::env::{
+    Direction, EnumerableEnv, Forms, Rows, dead_end, describe_state, instances_in_turn, random_moves,
+};
 use crate::{Error, Result, Rng};
 
 /// The largest number of states that are checked in one batch.
@@ -47,7 +49,11 @@ pub fn check_env<E: EnumerableEnv>(env: &E, budget: Budget<'_>, rng: &mut Rng) -
 ///
 /// # Errors
 /// [`Error::Contract`] for masks of a wrong shape, and for a walk that visits a state twice.
-pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<E::States> {
+pub(super) fn visited_states<E: EnumerableEnv>(
+    env: &E,
+    budget: &Budget<'_>,
+    rng: &mut Rng,
+) -> Result<E::States> {
     let mut visited = env.initial(&[]);
     let mut places: HashMap<E::Key, usize> = HashMap::new();
     // The pairs of a walk and a state that the walk visited.
@@ -65,7 +71,10 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng
             }
             if !passed.insert((walks[row], place)) {
                 let detail = format!("a walk comes round to {}", describe_state(env, &states, row));
-                return Err(Error::contract("no sequence of forward moves leads back to where it was", detail));
+                return Err(Error::contract(
+                    "no sequence of forward moves leads back to where it was",
+                    detail,
+                ));
             }
         }
         visited.append(states.select(&new));
@@ -85,7 +94,11 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, budget: &Budget<'_>, rng
 }
 
 /// Returns as many of the visited states as the budget allows, evenly spaced from the first to the last.
-pub(super) fn select_examined<E: EnumerableEnv>(env: &E, visited: E::States, budget: &Budget<'_>) -> E::States {
+pub(super) fn select_examined<E: EnumerableEnv>(
+    env: &E,
+    visited: E::States,
+    budget: &Budget<'_>,
+) -> E::States {
     let last = visited.len() - 1;
     let slots = env.masks(Direction::Forward, &visited.select(&[last])).legal.len().max(1);
     let affordable = (budget.entries / slots).max(MIN_STATES);
@@ -150,7 +163,10 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
             if holds { Ok(()) } else { Err(Error::contract(law, describe_state(env, states, row))) }
         };
         let is_first = is_initial[row];
-        require(is_first == (initial_keys[row] == keys[row]), "`is_initial` says which states are the initial one")?;
+        require(
+            is_first == (initial_keys[row] == keys[row]),
+            "`is_initial` says which states are the initial one",
+        )?;
         let law = "every state but the initial one has a legal backward move, and that one has none";
         require(is_first == (backward.masks.n_legal(row) == 0), law)?;
         if exits.is_some() && forward.masks.n_legal(row) == 0 {
@@ -158,7 +174,8 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
         }
     }
     for (k, &row) in forward.rows.iter().enumerate() {
-        let is_named = !forward.exit[k] || exits.as_ref().is_some_and(|slots| slots.0[row] == forward.slots.0[k]);
+        let is_named =
+            !forward.exit[k] || exits.as_ref().is_some_and(|slots| slots.0[row] == forward.slots.0[k]);
         forward.require(is_named, k, "`exit_actions` names the exit, the last forward slot")?;
     }
     let n = states.len();
@@ -183,8 +200,8 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
 /// is among its forms, and all forms have the same multiplicity.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
     let fail = |row, what| {
-        let law =
-            "`log_multiplicity` is the log of the number of `forms`: different states that include the state itself";
+        let law = "`log_multiplicity` is the log of the number of `forms`: different states that include the \
+            state itself";
         Err(Error::contract(law, format!("{} {what}", describe_state(env, states, row))))
     };
     let logs = env.symmetry().log_multiplicity(states)?.unwrap_or_else(|| vec![0.0; states.len()]);
@@ -222,7 +239,8 @@ mod tests {
     #[test]
     fn batches_hold_no_more_than_their_moves_leave_room_for() {
         let batches_of = |n: usize| {
-            let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+            let (kind, actions) =
+                (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
             let initial = GraphState::with_nodes(kind, n);
             let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), usize::MAX)

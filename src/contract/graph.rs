@@ -46,7 +46,9 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
     let coverage = check_states(env, &visited, &budget, rng)?;
     match visited.graphs().iter().find(|graph| !env.rules().is_reachable(graph)) {
         None => Ok(coverage),
-        Some(graph) => Err(Error::contract("`is_reachable` holds for every graph that forward moves build", graph)),
+        Some(graph) => {
+            Err(Error::contract("`is_reachable` holds for every graph that forward moves build", graph))
+        }
     }
 }
 
@@ -59,13 +61,16 @@ fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let derived = env.clone().with_backward(BackwardRule::Derived).masks(Direction::Backward, states);
     for (row, graph) in states.graphs().iter().enumerate() {
         let derived = derived.row(row);
-        let Some(slot) = (0..derived.len()).find(|&slot| masks.row(row)[slot] != derived[slot]) else { continue };
+        let Some(slot) = (0..derived.len()).find(|&slot| masks.row(row)[slot] != derived[slot]) else {
+            continue;
+        };
         let words = env.describe(Direction::Backward, states, row, slot as u32);
         let (by_type, derived) = if derived[slot] { ("illegal", "legal") } else { ("legal", "illegal") };
         return Err(Error::contract(
             "backward masks by type are those that undoing each move finds",
             format!(
-                "backward slot {slot} ({words}) of {graph} is {by_type} by type, {derived} by undoing it; correct the backward \
+                "backward slot {slot} ({words}) of {graph} is {by_type} by type, {derived} by undoing it; \
+                    correct the backward \
                  mask of the action type, or let the masks be derived (`BackwardRule::Derived`)"
             ),
         ));
@@ -85,9 +90,17 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                 let apart = masks.n_legal(from).div_ceil(max_moves.max(1)).max(1);
                 let legal: Vec<u32> = masks.legal_slots(from).step_by(apart).collect();
                 let twins = vec![n + row; legal.len()];
-                let renamed =
-                    env.symmetry().translate(direction, &both, &classes, &twins, &Slots(legal.clone()), back)?;
-                let Some(k) = renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true)) else {
+                let renamed = env.symmetry().translate(
+                    direction,
+                    &both,
+                    &classes,
+                    &twins,
+                    &Slots(legal.clone()),
+                    back,
+                )?;
+                let Some(k) =
+                    renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true))
+                else {
                     continue;
                 };
                 let detail = format!(
@@ -96,7 +109,8 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                     describe_move(env, direction, &both, to, renamed.0[k])
                 );
                 return Err(Error::contract(
-                    "up to isomorphism what is legal doesn't depend on labels: leave them out of the rules (`GraphRules`), and out of \
+                    "up to isomorphism what is legal doesn't depend on labels: leave them out of the rules \
+                        (`GraphRules`), and out of \
                      the masks of action types",
                     detail,
                 ));
@@ -119,7 +133,8 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
     let graph = &after.graphs()[k];
     Err(Error::contract(
-        "a part of the initial graph that a move takes away doesn't come back: the way back from a graph that has all of it leads to \
+        "a part of the initial graph that a move takes away doesn't come back: the way back from a graph \
+            that has all of it leads to \
          such graphs alone (start from less, and let rules say what is built first)",
         format!(
             "{} leads to {graph}, which has all of the initial graph, {}",

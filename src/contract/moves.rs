@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::Budget;
 use super::env::BATCH;
 use crate::env::{
-    Direction, EnumerableEnv, Masks, Moves, Rows, Slots, Step, dead_end, describe_move, describe_state, first_other,
+    Direction, EnumerableEnv, Masks, Moves, Rows, Slots, Step, dead_end, describe_move, describe_state,
+    first_other,
 };
 use crate::{Error, Result};
 
@@ -36,7 +37,12 @@ pub(super) struct Expansion<'a, E: EnumerableEnv> {
 impl<'a, E: EnumerableEnv> Expansion<'a, E> {
     /// Makes all moves of the first states, and a part of the moves of each other state, as the budget
     /// allows.
-    pub(super) fn new(env: &'a E, states: &'a E::States, direction: Direction, budget: &Budget<'_>) -> Result<Self> {
+    pub(super) fn new(
+        env: &'a E,
+        states: &'a E::States,
+        direction: Direction,
+        budget: &Budget<'_>,
+    ) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
         let mut is_whole = Vec::new();
@@ -63,9 +69,24 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         let masks_after = env.masks(direction.opposite(), &after);
         check_shape(&masks_after, n, direction.opposite())?;
         let keys_after = env.keys(&after);
-        let remedy = if budget.is_complete() { "" } else { " (`contract::check_env` can examine every move)" };
+        let remedy =
+            if budget.is_complete() { "" } else { " (`contract::check_env` can examine every move)" };
         let keys = env.keys(states);
-        Ok(Self { env, states, keys, masks, is_whole, rows, slots, exit, after, keys_after, step, masks_after, remedy })
+        Ok(Self {
+            env,
+            states,
+            keys,
+            masks,
+            is_whole,
+            rows,
+            slots,
+            exit,
+            after,
+            keys_after,
+            step,
+            masks_after,
+            remedy,
+        })
     }
 
     /// Returns an error that names the law and move `k` unless `holds` is `true`.
@@ -158,7 +179,11 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             let legal = masks.row(i).get(redo as usize) == Some(&true);
             self.require(legal, k, "the reverse of a move's reverse is a legal forward move")?;
             let is_same = env.merges_isomorphic() || redo == self.slots.0[k];
-            self.require(is_same, k, "where nodes are labelled, the reverse of a move's reverse is the move")?;
+            self.require(
+                is_same,
+                k,
+                "where nodes are labelled, the reverse of a move's reverse is the move",
+            )?;
         }
         env.step(direction, &mut again, &undone.reverse)?;
         if let Some(i) = first_other(env, &again, &after) {
@@ -187,7 +212,8 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
     Err(Error::contract(
         "masks hold one entry per slot of each block of each state, in the direction asked for",
         format!(
-            "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit {has_exit}"
+            "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit \
+                {has_exit}"
         ),
     ))
 }
@@ -235,7 +261,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
             return Err(Error::contract(
                 "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states",
                 format!(
-                    "{n_forward} moves forward from {parent} to {child}, {n_backward} back; log |Aut| less that of the \
+                    "{n_forward} moves forward from {parent} to {child}, {n_backward} back; log |Aut| less \
+                        that of the \
                      initial state {before} and {after}{remedy}"
                 ),
             ));
@@ -261,8 +288,10 @@ fn remedy(short: f64) -> String {
         return String::new();
     }
     format!(
-        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at once (a ring) needs so many \
-         columns in its backward block, each of which undoes the same; else `GraphRules::log_automorphisms` isn't ln |Aut|",
+        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at \
+            once (a ring) needs so many \
+         columns in its backward block, each of which undoes the same; else `GraphRules::log_automorphisms` \
+         isn't ln |Aut|",
         times.round()
     )
 }

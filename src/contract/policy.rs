@@ -66,7 +66,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
         let conditions = self.conditions.map(narrow).transpose()?;
         tch::no_grad(|| {
-            let values = self.policy.evaluate(self.env, &sample.states, conditions.as_ref(), self.part.into())?;
+            let values =
+                self.policy.evaluate(self.env, &sample.states, conditions.as_ref(), self.part.into())?;
             let dist = match self.part {
                 Quantity::LogPb => values.pb,
                 Quantity::LogPrior => values.prior,
@@ -112,7 +113,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         }
         let Some(on_host) = self.policy.on_host(self.direction()) else { return Ok(()) };
         let dist = on_host.distribution(self.env, &sample.states)?;
-        let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, `Torso::on_host`) \
+        let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, \
+            `Torso::on_host`) \
                    gives what it gives itself, up to rounding";
         let words = |k| ("itself".to_owned(), format!("on the host, in {}", sample.describe(k)));
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
@@ -131,7 +133,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let Some(k) = (0..values.len()).find(differs) else { return Ok(()) };
         let (value, other, part) = (values[k], others[k], self.describe());
         let (here, there) = words(k);
-        let detail = format!("the log-probability ({part}) of one action is {value} {here}, and {other} {there}");
+        let detail =
+            format!("the log-probability ({part}) of one action is {value} {here}, and {other} {there}");
         Err(Error::contract(law, detail))
     }
 }
@@ -152,7 +155,8 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
         }
         let all: Vec<usize> = (0..states.len()).collect();
         let dist = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
-        let missing = || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
+        let missing =
+            || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
         let actions = dist.ok_or_else(missing)?.sample(&all, &Exploration::on_policy(), rng)?;
         forward.states.append(states.clone());
         forward.actions.append(actions.clone());
@@ -182,7 +186,8 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     let all: Vec<usize> = (0..sample.len()).collect();
     let values = to_host(&dist.log_prob(&all, &sample.actions)?);
     let Some(row) = values.iter().position(|value| value.is_nan()) else { return Ok(values) };
-    let remedy = "let the network give finite numbers for every state: look for a division by 0, the mean of no nodes or \
+    let remedy = "let the network give finite numbers for every state: look for a division by 0, the mean of \
+        no nodes or \
                   the logarithm of 0 say";
     Err(Error::non_finite("log-probability that the policy gives", row, values[row], remedy))
 }

@@ -84,7 +84,8 @@ pub fn check_reward<E: ReplayEnv>(
     }
     let words = |states: &E::States| states.describe(k).unwrap_or_default();
     Err(Error::contract(
-        "up to isomorphism a reward doesn't depend on labels (leave the numbers and the order of nodes out of it)",
+        "up to isomorphism a reward doesn't depend on labels (leave the numbers and the order of nodes out \
+            of it)",
         format!(
             "log R is {} of {}, and {value} of the same under other labels, {}",
             known[rows[k]],

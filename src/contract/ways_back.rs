@@ -7,7 +7,9 @@ use super::Budget;
 use super::env::{BATCH, batches};
 use super::moves::Expansion;
 use crate::env::topological::topological;
-use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves};
+use crate::env::{
+    Direction, EnumerableEnv, KEEP_BACK, Rows, Slots, describe_move, describe_state, random_moves,
+};
 use crate::{Error, Result, Rng};
 
 /// The number of backward walks that are sampled from each examined state by a thorough check. A check with a
@@ -186,7 +188,12 @@ pub(super) fn walk_back<E: EnumerableEnv>(
 
 /// Returns the error for a state from which no backward trajectory leads to the initial state. `from` is the
 /// backward move (states, row, slot) that leads to the state, if there is one.
-fn no_way_back<E: EnumerableEnv>(env: &E, from: Option<(&E::States, usize, u32)>, parent: &str, why: &str) -> Error {
+fn no_way_back<E: EnumerableEnv>(
+    env: &E,
+    from: Option<(&E::States, usize, u32)>,
+    parent: &str,
+    why: &str,
+) -> Error {
     let to = match from {
         Some((states, row, slot)) => {
             format!("{} leads to {parent}", describe_move(env, Direction::Backward, states, row, slot))

@@ -44,8 +44,11 @@ impl Behaviour<'_> {
 /// Divides logits by a temperature. If the quotients would overflow, the largest logit is subtracted first.
 fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
-    let shift =
-        if (size / temperature).is_finite() { 0.0 } else { logits.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+    let shift = if (size / temperature).is_finite() {
+        0.0
+    } else {
+        logits.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    };
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
@@ -92,14 +95,18 @@ mod tests {
         let mut values = [1e30, -1e30, 1e30];
         log_softmax(&mut values);
         let half = 0.5f64.ln();
-        assert!((values[0] - half).abs() < 1e-15 && values[0] == values[2] && values[1] < -1e30, "{values:?}");
+        assert!(
+            (values[0] - half).abs() < 1e-15 && values[0] == values[2] && values[1] < -1e30,
+            "{values:?}"
+        );
     }
 
     /// Checks that the exit bias is added only if the exit is legal, not to another action that is the last
     /// legal one.
     #[test]
     fn only_a_legal_exit_is_biased() {
-        let masks = Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
+        let masks =
+            Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
         let exploration = Exploration::on_policy().with_exit_bias(2.0).unwrap();
         let behaviour = Behaviour {
             masks: &masks,

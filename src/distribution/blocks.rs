@@ -29,7 +29,12 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
         return Ok(());
     }
     let remedy = "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch";
-    Err(Error::shape(format!("the logit block of {} ({})", block.name, masks.direction), expected, got, remedy))
+    Err(Error::shape(
+        format!("the logit block of {} ({})", block.name, masks.direction),
+        expected,
+        got,
+        remedy,
+    ))
 }
 
 /// Returns logits on the host state by state, `[slots]`, from logits that are given block by block.
@@ -44,7 +49,9 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
     let mut out = Vec::with_capacity(masks.legal.len());
     for state in 0..masks.len() {
         for (block, values) in masks.blocks.iter().zip(blocks) {
-            out.extend_from_slice(&values[block.row_ptr[state] * block.width..block.row_ptr[state + 1] * block.width]);
+            out.extend_from_slice(
+                &values[block.row_ptr[state] * block.width..block.row_ptr[state + 1] * block.width],
+            );
         }
     }
     Ok(out)

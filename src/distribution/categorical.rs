@@ -362,7 +362,8 @@ impl Distribution for GraphActionCategorical {
             return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
         }
         if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
-            let positions = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
+            let positions =
+                rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
             return Ok(select_rows(log_probs, &positions.collect::<Vec<_>>()));
         }
         Ok(select_rows(self.legal_logits(), &entries) - select_rows(self.log_sum(), rows))

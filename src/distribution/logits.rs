@@ -78,8 +78,12 @@ impl Logits {
     pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
         self.legal.get_or_init(|| {
             let plain = match &self.source {
-                LogitSource::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
-                LogitSource::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
+                LogitSource::Uniform => {
+                    return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu));
+                }
+                LogitSource::Host(logits) => {
+                    Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>())
+                }
                 LogitSource::Blocks(blocks) => legal_of_blocks(masks, blocks),
             };
             match &self.scale {
@@ -93,8 +97,13 @@ impl Logits {
     /// per state. For such a block `log_softmax` needs a third of the operations that sums over segments
     /// need. Illegal slots get minus infinity. For a state without a legal slot the values have no meaning.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
-        let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else { return None };
-        if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
+        let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else {
+            return None;
+        };
+        if block.width == 0
+            || masks.is_empty()
+            || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start)
+        {
             return None;
         }
         let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();

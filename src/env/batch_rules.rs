@@ -169,12 +169,17 @@ mod tests {
 
     #[test]
     fn rules_of_batches_are_those_of_single_vectors() {
-        let (single, batched) = (VectorEnv::new(Steps { batched: false }), VectorEnv::new(Steps { batched: true }));
+        let (single, batched) =
+            (VectorEnv::new(Steps { batched: false }), VectorEnv::new(Steps { batched: true }));
         let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
         // The states are (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
         assert_eq!(spaces[1].len(), 7);
-        crate::contract::check_env(&batched, crate::contract::Budget::thorough().with_walks(50), &mut Rng::seeded(0))
-            .unwrap();
+        crate::contract::check_env(
+            &batched,
+            crate::contract::Budget::thorough().with_walks(50),
+            &mut Rng::seeded(0),
+        )
+        .unwrap();
     }
 }

@@ -20,7 +20,11 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
     }
     let keys = env.keys(&some.select(&differ));
     let other_keys = env.keys(&others.select(&differ));
-    differ.into_iter().zip(keys.iter().zip(&other_keys)).find(|(_, (key, other))| key != other).map(|(k, _)| k)
+    differ
+        .into_iter()
+        .zip(keys.iter().zip(&other_keys))
+        .find(|(_, (key, other))| key != other)
+        .map(|(k, _)| k)
 }
 
 /// Returns `true` if random walks show that clearly more than `limit` states can be reached. It is called
@@ -102,7 +106,8 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         });
         let listed = indices.collect::<std::result::Result<Vec<_>, _>>().map_err(|row| {
             Error::contract(
-                "states of one key have as many moves, to states of the same keys (up to isomorphism, rules don't \
+                "states of one key have as many moves, to states of the same keys (up to isomorphism, rules \
+                    don't \
                  look at labels)",
                 format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
             )

@@ -17,7 +17,11 @@ pub struct Forms<S> {
 /// Returns the log-rewards that training uses for these states. R of an object is divided equally among its
 /// states, and multiplied by |Aut|, the number of automorphisms, if states are isomorphism classes. Rewards
 /// make neither correction, because they are made here, for all rewards.
-pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
+pub(crate) fn training_log_rewards<E: Env>(
+    env: &E,
+    states: &E::States,
+    mut log_rewards: Vec<f64>,
+) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
         log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
     }
@@ -50,7 +54,8 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
     match graph.indices(env, &forms).iter().position(Option::is_none) {
         None => Ok(()),
         Some(row) => Err(Error::contract(
-            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a share of the \
+            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a \
+                share of the \
              reward",
             format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
         )),
@@ -69,7 +74,9 @@ pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) ->
             // object.
             Some(Forms { states, offsets }) => {
                 let of_forms = env.keys(&states);
-                keys.extend(offsets.windows(2).filter_map(|ends| of_forms[ends[0]..ends[1]].iter().min().cloned()));
+                keys.extend(
+                    offsets.windows(2).filter_map(|ends| of_forms[ends[0]..ends[1]].iter().min().cloned()),
+                );
             }
         }
     }

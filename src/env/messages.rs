@@ -4,8 +4,10 @@ use crate::Error;
 use crate::env::{Direction, EnumerableEnv, Rows};
 
 /// The remedy for a backward move to a state from which no forward move leads back.
-pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is wrong by it: leave the \
-     move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
+pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is \
+    wrong by it: leave the \
+     move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of \
+     what no forward move \
      builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";
 
 /// Describes a state in words if its batch can do that, otherwise by its key.
@@ -15,8 +17,8 @@ pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row:
 
 /// Returns the error for an unfinished state that has neither a legal move nor the exit.
 pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
-    let rule =
-        "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves that lead there)";
+    let rule = "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves \
+        that lead there)";
     let state = describe_state(env, states, row);
     if env.masks(Direction::Forward, &states.select(&[row])).n_legal(0) > 0 {
         let rule = "the masks of a state don't depend on the other states of its batch";
@@ -27,7 +29,9 @@ pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize
     }
     Error::contract(
         rule,
-        format!("the rules leave {state} without any move and without the exit: it has no legal forward action"),
+        format!(
+            "the rules leave {state} without any move and without the exit: it has no legal forward action"
+        ),
     )
 }
 

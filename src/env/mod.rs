@@ -10,8 +10,8 @@
 //! | [`VectorRules`] | the moves of one vector; [`VectorEnv`] makes an environment of them | environments over vectors of small integers |
 //! | [`Reward`] | log R of a batch of states | closures, types of yours |
 //!
-//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the three
-//! environment traits from rules for a single state: [`VectorEnv`] from [`VectorRules`],
+//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the
+//! three environment traits from rules for a single state: [`VectorEnv`] from [`VectorRules`],
 //! [`GraphEnv`](crate::graph::GraphEnv) from [`GraphRules`](crate::graph::GraphRules).
 
 mod batch_rules;
@@ -119,7 +119,8 @@ pub trait Env: Send + Sync {
     /// Returns `true` for each row that is the initial state of its instance.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
 
-    /// Returns the exit action of each of these terminal states; `None` in an environment without exit actions.
+    /// Returns the exit action of each of these terminal states; `None` in an environment without exit
+    /// actions.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
     /// Returns the rules that determine which states are the same object. By default each state is a
@@ -140,17 +141,18 @@ pub trait HostPolicy<E: Env> {
     fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist>;
 }
 
-/// An environment whose legal actions can be listed. An action is a *slot*: the index of its logit among all logits of
-/// its state.
+/// An environment whose legal actions can be listed. An action is a *slot*: the index of its logit among all
+/// logits of its state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment whose actions can be listed",
-    note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have no list of actions"
+    note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have \
+        no list of actions"
 )]
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     /// Returns masks, which contain the slots of each state and tell which of them are legal.
     ///
-    /// The initial state has no legal backward action. If the environment has an exit action, it is the last forward
-    /// slot of every state.
+    /// The initial state has no legal backward action. If the environment has an exit action, it is the last
+    /// forward slot of every state.
     fn masks(&self, direction: Direction, states: &Self::States) -> Masks;
 
     /// Describes an action in words, for messages.
@@ -163,7 +165,8 @@ pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
 /// In an environment up to isomorphism, isomorphic states have the same key.
 #[diagnostic::on_unimplemented(
     message = "the states of `{Self}` can't be listed",
-    note = "rules become an environment by `.env()`; the states of continuous environments can't be listed, so sample instead"
+    note = "rules become an environment by `.env()`; the states of continuous environments can't be listed, \
+        so sample instead"
 )]
 pub trait EnumerableEnv: DiscreteEnv {
     /// The key that identifies a state.

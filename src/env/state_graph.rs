@@ -52,15 +52,18 @@ pub struct StateGraph<E: EnumerableEnv> {
     /// The child of each legal forward move of all states, state by state in the order of the slots; `EXIT`
     /// for exits.
     children: Vec<u32>,
-    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which trajectories can
-    /// end, 0 for other states. `None` if every state is a different object.
+    /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which
+    /// trajectories can end, 0 for other states. `None` if every state is a different object.
     log_multiplicity: Option<Vec<f64>>,
 }
 
 impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let moves = self.children.len();
-        f.debug_struct("StateGraph").field("states", &self.len()).field("moves", &moves).finish_non_exhaustive()
+        f.debug_struct("StateGraph")
+            .field("states", &self.len())
+            .field("moves", &moves)
+            .finish_non_exhaustive()
     }
 }
 
@@ -187,7 +190,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
-            Some(logs) => log_rewards.iter().zip(logs).map(|(log_reward, log_n)| log_reward - log_n).collect(),
+            Some(logs) => {
+                log_rewards.iter().zip(logs).map(|(log_reward, log_n)| log_reward - log_n).collect()
+            }
         }
     }
 
@@ -203,7 +208,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Err(Error::contract(
             "states are evaluated with the environment that they were listed of",
             format!(
-                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its \
+                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; \
+                    list its \
                  states by `StateGraph::build`",
                 describe_state(env, &first, 0),
                 self.raw_children(0).len()
@@ -220,7 +226,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut children = Vec::with_capacity(self.children.len());
         for &old in &order {
             let mine = &self.children[self.move_ptr[old]..self.move_ptr[old + 1]];
-            children.extend(mine.iter().map(|&child| if child == EXIT { EXIT } else { place[child as usize] }));
+            children
+                .extend(mine.iter().map(|&child| if child == EXIT { EXIT } else { place[child as usize] }));
             move_ptr.push(children.len());
         }
         let mut index = self.index;
@@ -315,7 +322,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
 mod tests {
     use super::*;
     use crate::examples::{Chain, Positions, Triangles};
-    use crate::graph::{ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
+    use crate::graph::{
+        ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
+    };
     use crate::policy::UniformPolicy;
 
     #[test]
@@ -359,7 +368,8 @@ mod tests {
         assert!(listed(5, 900_000) < 100_000);
         // The estimate uses a fixed seed.
         assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
-        let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
+        let grown =
+            ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
         let env = GraphEnv::new(Free, grown, GraphState::new(GraphKind::Undirected)).unwrap();
         let n = 1 + 1 + 2 + 4 + 11 + 34 + 156;
         assert_eq!(StateGraph::build(&env, n).unwrap().len(), n);

@@ -80,8 +80,8 @@ pub trait Symmetry<S, A: Rows> {
         Ok(actions.clone())
     }
 
-    /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state. Returns
-    /// the forward actions and the terminal states; `None` if nothing needs renaming.
+    /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state.
+    /// Returns the forward actions and the terminal states; `None` if nothing needs renaming.
     ///
     /// `states` and `actions` are the state before each forward action, and the action in the labels of that
     /// state, trajectory by trajectory. `reverse` is the action that undoes each action, in the labels of the

@@ -6,10 +6,9 @@ use crate::{Error, Result};
 /// Returns `true` if every child has a larger index than its parent. This is so if all paths to a state have
 /// equal length.
 pub(super) fn is_topological(move_ptr: &[usize], children: &[u32]) -> bool {
-    move_ptr
-        .windows(2)
-        .enumerate()
-        .all(|(state, ends)| children[ends[0]..ends[1]].iter().all(|&child| child == EXIT || child as usize > state))
+    move_ptr.windows(2).enumerate().all(|(state, ends)| {
+        children[ends[0]..ends[1]].iter().all(|&child| child == EXIT || child as usize > state)
+    })
 }
 
 /// Returns the states in topological order (Kahn's algorithm), beginning with state 0.

@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 
 use super::vector_rules::RulesEnv;
 use super::{
-    Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, VectorRules, VectorStates,
+    Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Slots, Step, Symmetry, VectorRules,
+    VectorStates,
 };
 use crate::Result;
 use crate::distribution::GraphActionCategorical;

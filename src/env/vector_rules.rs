@@ -2,12 +2,14 @@
 //! library applies them to batches of vectors.
 
 use super::{
-    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey, VectorStates, restrict,
+    BatchRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorKey,
+    VectorStates, restrict,
 };
 use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
 
-/// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv) implements.
+/// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv)
+/// implements.
 ///
 /// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is
 /// the last forward slot; the library adds it. The initial state is the vector of zeros, unless
@@ -46,8 +48,8 @@ pub trait VectorRules: Send + Sync {
     /// move leads to a different parent.
     fn n_moves(&self, direction: Direction) -> usize;
 
-    /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and leaves
-    /// the vector unchanged if the move isn't legal or doesn't exist.
+    /// Makes a move in place and returns the move of the other direction that undoes it. Returns `None` and
+    /// leaves the vector unchanged if the move isn't legal or doesn't exist.
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
 
     /// Returns the initial states, if there are others than the vector of zeros. Each of them starts an
@@ -161,12 +163,15 @@ impl<R: VectorRules> Env for RulesEnv<R> {
         let forward = direction == Direction::Forward;
         let exit_slot = (forward && rules.has_exit()).then(|| rules.n_moves(direction));
         let mut step = Step { reverse: Slots(vec![0; n]), exit: vec![false; n], done: vec![false; n] };
-        for (i, (row, &slot)) in states.values_mut().chunks_exact_mut(rules.width()).zip(&actions.0).enumerate() {
+        for (i, (row, &slot)) in
+            states.values_mut().chunks_exact_mut(rules.width()).zip(&actions.0).enumerate()
+        {
             if exit_slot == Some(slot as usize) && rules.can_end(row) {
                 (step.exit[i], step.done[i]) = (true, true);
             } else if let Some(reverse) = rules.apply(direction, row, slot as usize) {
                 step.reverse.0[i] = reverse as u32;
-                step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_initial(rules, row) };
+                step.done[i] =
+                    if forward { exit_slot.is_none() && rules.can_end(row) } else { is_initial(rules, row) };
             } else {
                 return Err(self.illegal(direction, states, i, slot));
             }
@@ -301,8 +306,12 @@ mod tests {
             }
             assert_eq!(env.masks(Direction::Backward, &states).legal, [false, true, true]);
             assert_eq!(env.masks(Direction::Forward, &states.select(&[])).len(), 0);
-            crate::contract::check_env(&env, crate::contract::Budget::thorough().with_walks(20), &mut Rng::seeded(0))
-                .unwrap();
+            crate::contract::check_env(
+                &env,
+                crate::contract::Budget::thorough().with_walks(20),
+                &mut Rng::seeded(0),
+            )
+            .unwrap();
         }
     }
 
@@ -323,7 +332,9 @@ mod tests {
     fn errors_name_the_illegal_move() {
         let env = VectorEnv::new(Ones { has_exit: true });
         let step = |direction, slot| {
-            env.step(direction, &mut VectorStates::from_rows([[1, 0, 0]]), &Slots(vec![slot])).unwrap_err().to_string()
+            env.step(direction, &mut VectorStates::from_rows([[1, 0, 0]]), &Slots(vec![slot]))
+                .unwrap_err()
+                .to_string()
         };
         assert!(step(Direction::Forward, 3).contains("exit at [1, 0, 0]"));
         assert!(step(Direction::Forward, 4).contains("there is no forward slot 4"));
@@ -332,7 +343,10 @@ mod tests {
         let error = env.child_keys(&states, &[0], &Slots(vec![2])).unwrap_err().to_string();
         assert!(error.contains("forward move 2 of [1, 1, 1]"), "{error}");
         let mut narrow = VectorStates::from_rows([[0, 0]]);
-        assert!(matches!(env.step(Direction::Forward, &mut narrow, &Slots(vec![0])), Err(Error::Shape { .. })));
+        assert!(matches!(
+            env.step(Direction::Forward, &mut narrow, &Slots(vec![0])),
+            Err(Error::Shape { .. })
+        ));
     }
 
     #[test]

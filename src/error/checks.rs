@@ -6,7 +6,12 @@ use super::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Config`] if `is_valid` is `false`.
-pub(crate) fn check_setting(setting: &'static str, value: f64, is_valid: bool, expected: &'static str) -> Result<f64> {
+pub(crate) fn check_setting(
+    setting: &'static str,
+    value: f64,
+    is_valid: bool,
+    expected: &'static str,
+) -> Result<f64> {
     if is_valid { Ok(value) } else { Err(Error::config(setting, value, expected)) }
 }
 
@@ -22,7 +27,12 @@ pub(crate) fn check_positive(setting: &'static str, value: f64) -> Result<f64> {
 ///
 /// # Errors
 /// [`Error::Shape`] if it has another number of entries.
-pub(crate) fn check_len(what: impl Into<String>, expected: usize, got: usize, remedy: &'static str) -> Result<()> {
+pub(crate) fn check_len(
+    what: impl Into<String>,
+    expected: usize,
+    got: usize,
+    remedy: &'static str,
+) -> Result<()> {
     if got == expected { Ok(()) } else { Err(Error::shape(what, [expected as i64], [got as i64], remedy)) }
 }
 

@@ -22,8 +22,8 @@ impl Error {
         Self::Device { device: device.to_string(), reason: reason.to_string(), remedy }
     }
 
-    /// Creates [`Error::Shape`] from the name of a tensor or list, its expected shape, its actual shape, and the
-    /// remedy.
+    /// Creates [`Error::Shape`] from the name of a tensor or list, its expected shape, its actual shape, and
+    /// the remedy.
     #[must_use]
     pub fn shape(
         what: impl Into<String>,
@@ -70,8 +70,8 @@ impl Error {
         Self::File { path: path.into(), problem: problem.to_string(), remedy }
     }
 
-    /// Creates [`Error::Parse`] from a line, counted from 1, the problem with it, and the text that the format
-    /// requires.
+    /// Creates [`Error::Parse`] from a line, counted from 1, the problem with it, and the text that the
+    /// format requires.
     #[must_use]
     pub fn parse(line: usize, problem: impl ToString, expected: &'static str) -> Self {
         Self::Parse { line, problem: problem.to_string(), expected }

@@ -18,8 +18,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of the library.
 ///
-/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` prints the same
-/// text as `Display`, because a program prints the `Debug` text of an error that its `main` returns.
+/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` prints the
+/// same text as `Display`, because a program prints the `Debug` text of an error that its `main` returns.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -33,7 +33,8 @@ pub enum Error {
     },
     /// An action that isn't legal in its state, given by a caller or a file.
     #[error(
-        "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which {n_legal} are \
+        "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which \
+            {n_legal} are \
          legal: {detail}"
     )]
     IllegalAction {
@@ -50,7 +51,8 @@ pub enum Error {
         /// A description of the action in words.
         detail: String,
     },
-    /// A step of a continuous environment that can't be taken in its state, or that has no density under the policy.
+    /// A step of a continuous environment that can't be taken in its state, or that has no density under the
+    /// policy.
     #[error("no such step ({direction}) can be taken in state {row}: {detail}")]
     IllegalStep {
         /// The row of the state in its batch.
@@ -86,8 +88,10 @@ pub enum Error {
     },
     /// A gradient with a NaN or an infinity. The optimiser hasn't changed any parameter.
     #[error(
-        "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN or an \
-         infinity in the loss or in what the network is given, lower the learning rate, or clip with `max_norm`"
+        "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN \
+            or an \
+         infinity in the loss or in what the network is given, lower the learning rate, or clip with \
+         `max_norm`"
     )]
     NonFiniteGradient {
         /// The name of the first parameter whose gradient isn't finite.
@@ -98,8 +102,10 @@ pub enum Error {
     /// A gradient whose square overflows the optimiser's second moment. The optimiser hasn't changed any
     /// parameter.
     #[error(
-        "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond f32: no \
-         parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that grows more \
+        "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond \
+            f32: no \
+         parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that \
+         grows more \
          slowly (`RegressionLoss`), or train in f64"
     )]
     GradientOverflow {
@@ -130,7 +136,8 @@ pub enum Error {
     },
     /// A roll-out that didn't end within its step limit.
     #[error(
-        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories are unfinished): \
+        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories are \
+            unfinished): \
          raise the sampler's step limit, or check that the environment always lets a trajectory end"
     )]
     StepLimit {
@@ -156,8 +163,10 @@ pub enum Error {
     },
     /// A graph whose automorphisms or canonical form couldn't be found within the work limit of the search.
     #[error(
-        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit of the \
-         search: keep graphs smaller or nodes more different; in training, give the environment a count of its own \
+        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit \
+            of the \
+         search: keep graphs smaller or nodes more different; in training, give the environment a count of \
+         its own \
          (`log_automorphisms`) or no correction (`corrects_symmetry`)"
     )]
     SymmetryLimit {
@@ -231,7 +240,8 @@ pub enum Error {
         /// A sentence that says how to find the cause.
         remedy: &'static str,
     },
-    /// A failure of external code that the library called: a reward in another language, a process, a service.
+    /// A failure of external code that the library called: a reward in another language, a process, a
+    /// service.
     #[error("{who}: {source}")]
     External {
         /// The name of the external code.
@@ -269,7 +279,10 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
     let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let remedy = match (source.kind(), missing) {
         (io::ErrorKind::NotFound, Some(folder)) => {
-            return format!("the folder {} doesn't exist: check the path, or create the folder", folder.display());
+            return format!(
+                "the folder {} doesn't exist: check the path, or create the folder",
+                folder.display()
+            );
         }
         (io::ErrorKind::NotFound, None) => "check the path",
         (io::ErrorKind::PermissionDenied, _) => "change its permissions, or give another path",
@@ -285,12 +298,15 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
-            "the rules leave an unfinished state without any move and without the exit: allow one of both there, or \
+            "the rules leave an unfinished state without any move and without the exit: allow one of both \
+                there, or \
              forbid the moves that lead there (`contract::check_env` names the state)"
         }
         Direction::Backward => {
-            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives \
-             to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and names \
+            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what \
+                it gives \
+             to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and \
+             names \
              the move to be left out"
         }
     }

@@ -55,7 +55,8 @@ impl std::fmt::Debug for Experiment {
 }
 
 impl Experiment {
-    /// Creates an experiment of 1,000 steps of trajectory balance with the default network and seed 0, on the CPU.
+    /// Creates an experiment of 1,000 steps of trajectory balance with the default network and seed 0, on the
+    /// CPU.
     #[must_use]
     pub fn new(env: GraphEnv, reward: impl Reward<GraphStates> + 'static) -> Self {
         let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
@@ -141,8 +142,8 @@ impl Experiment {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for 0 steps and for a network with conditions, because an experiment draws no conditions;
-    /// the errors of [`GraphNet::new`] and [`Trainer::new`].
+    /// [`Error::Config`] for 0 steps and for a network with conditions, because an experiment draws no
+    /// conditions; the errors of [`GraphNet::new`] and [`Trainer::new`].
     pub fn trainer(self) -> Result<Trainer<GraphEnv>> {
         let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
@@ -150,7 +151,8 @@ impl Experiment {
         }
         let n_conditions = network.estimators.n_conditions;
         if n_conditions > 0 {
-            let expected = "0: an experiment draws no conditions; build a `Trainer` and give it `with_conditions`";
+            let expected =
+                "0: an experiment draws no conditions; build a `Trainer` and give it `with_conditions`";
             return Err(Error::config("n_conditions", n_conditions, expected));
         }
         network.estimators.flow |= objective.needs().has(Quantity::LogFlow);

@@ -40,9 +40,10 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for more than `limit` states; [`Error::Config`] for several instances
-    /// ([`StateGraph::build_of`] lists the states of one instance), and for an objective that is relative to a prior,
-    /// whose target isn't R / Z; the errors of [`StateGraph::build`], [`StateGraph::check_ways_back`],
-    /// [`StateGraph::terminating_distribution`] and [`StateGraph::target_distribution`].
+    /// ([`StateGraph::build_of`] lists the states of one instance), and for an objective that is relative to
+    /// a prior, whose target isn't R / Z; the errors of [`StateGraph::build`],
+    /// [`StateGraph::check_ways_back`], [`StateGraph::terminating_distribution`] and
+    /// [`StateGraph::target_distribution`].
     pub fn of(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {

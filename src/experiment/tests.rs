@@ -8,7 +8,9 @@ use crate::graph::{
 };
 use crate::metrics::Distances;
 use crate::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
-use crate::objective::{DetailedBalance, FlowMatching, Objective, RelativeTrajectoryBalance, TrajectoryBalance};
+use crate::objective::{
+    DetailedBalance, FlowMatching, Objective, RelativeTrajectoryBalance, TrajectoryBalance,
+};
 use crate::optim::{AdamConfig, Schedule};
 use crate::policy::{GraphPolicy, WithPrior};
 use crate::rollout::Sampler;
@@ -42,7 +44,8 @@ fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 25 };
     let config = TrainerConfig { lr_scale, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, PerGraph(log_reward), GraphPolicy(net), objective, config, rng).unwrap();
+    let mut trainer =
+        Trainer::new(env, PerGraph(log_reward), GraphPolicy(net), objective, config, rng).unwrap();
     for _ in 0..25 {
         trainer.step().unwrap();
     }
@@ -133,7 +136,8 @@ fn an_exact_evaluation_that_would_mislead_is_refused() {
     let config = trainer.context().config.clone();
     let relative = RelativeTrajectoryBalance::new(1.0).unwrap();
     let mut trainer =
-        Trainer::new(Triangles::env(), PerGraph(log_reward), policy, relative, config, Rng::seeded(0)).unwrap();
+        Trainer::new(Triangles::env(), PerGraph(log_reward), policy, relative, config, Rng::seeded(0))
+            .unwrap();
     Fit::new(1).run(&mut trainer).unwrap();
     refused(Trained::new(trainer).exact(8), "relative to a prior");
 }

@@ -79,8 +79,8 @@ impl Replica {
         Self { rank: 0, size: 1, meeting: Arc::default(), n_attended: Cell::new(0) }
     }
 
-    /// Brings a copy of a tensor to an operation, waits for all other replicas, and returns the tensors of all
-    /// replicas, by rank.
+    /// Brings a copy of a tensor to an operation, waits for all other replicas, and returns the tensors of
+    /// all replicas, by rank.
     fn exchange(&self, operation: &'static str, mine: &Tensor) -> Result<Vec<Tensor>> {
         let number = self.n_attended.replace(self.n_attended.get() + 1);
         let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
@@ -100,8 +100,12 @@ impl Replica {
         let brought = &table.brought[bank];
         if let Some((other, (theirs, _))) = brought.iter().find(|(_, (theirs, _))| *theirs != operation) {
             let mine = self.rank;
-            let detail = format!("member {other} is at operation {number}, {theirs}, member {mine} at {operation}");
-            return Err(Error::contract("members of a group call the same operations in the same order", detail));
+            let detail =
+                format!("member {other} is at operation {number}, {theirs}, member {mine} at {operation}");
+            return Err(Error::contract(
+                "members of a group call the same operations in the same order",
+                detail,
+            ));
         }
         Ok(brought.values().map(|(_, tensor)| tensor.shallow_clone()).collect())
     }
@@ -119,8 +123,11 @@ impl Group for Replica {
     }
     fn sum(&self, tensor: &mut Tensor) -> Result<()> {
         let all = self.exchange("sum", tensor)?;
-        if let Some(other) = all.iter().find(|other| other.kind() != tensor.kind() || other.size() != tensor.size()) {
-            let form = |tensor: &Tensor| format!("one of kind {:?} and shape {:?}", tensor.kind(), tensor.size());
+        if let Some(other) =
+            all.iter().find(|other| other.kind() != tensor.kind() || other.size() != tensor.size())
+        {
+            let form =
+                |tensor: &Tensor| format!("one of kind {:?} and shape {:?}", tensor.kind(), tensor.size());
             let detail = format!("{} beside {}", form(other), form(tensor));
             return Err(Error::contract("replicas sum tensors of one kind and shape", detail));
         }
@@ -169,7 +176,9 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             meeting.all_here.notify_all();
         });
         tch::set_num_threads(1);
-        parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) }))
+        parallel::alone(|| {
+            work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) })
+        })
     };
     // libtorch keeps one of its numbers of threads per process, not per thread, so the number is restored at
     // the end.
@@ -180,8 +189,9 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
         let others: Vec<_> = (1..n).map(|rank| scope.spawn(move || run(rank).map(drop))).collect();
         let mut errors = Vec::new();
         let mine = run(0).map_err(|error| errors.push(error)).ok();
-        let ended =
-            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        let ended = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         errors.extend(ended.filter_map(Result::err));
         // The errors of replicas that waited for a failed one are a consequence, so the first other error is
         // returned.

@@ -10,8 +10,8 @@ use crate::Result;
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Returns the 64-bit FNV-1a hash of a manifest (written compactly, with an empty checksum field) followed by the
-/// bytes of the tensors, in 16 hexadecimal digits. It detects damage, but no manipulation.
+/// Returns the 64-bit FNV-1a hash of a manifest (written compactly, with an empty checksum field) followed by
+/// the bytes of the tensors, in 16 hexadecimal digits. It detects damage, but no manipulation.
 pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Result<String> {
     let head = serde_json::to_vec(unsealed).map_err(|e| {
         file_error(
@@ -25,10 +25,16 @@ pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Res
 
 /// Parses a manifest. The format number is checked first, because everything else may differ in another
 /// format.
-pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &FolderKind) -> Result<M> {
+pub(crate) fn parse<M: DeserializeOwned>(
+    text: &[u8],
+    path: &Path,
+    format: u32,
+    layout: &FolderKind,
+) -> Result<M> {
     let noun = layout.noun;
-    let damaged =
-        |e: serde_json::Error| file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged);
+    let damaged = |e: serde_json::Error| {
+        file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged)
+    };
     let value: serde_json::Value = serde_json::from_slice(text).map_err(damaged)?;
     let found = value.get("format").and_then(serde_json::Value::as_u64);
     if let Some(found) = found.filter(|&found| found != u64::from(format)) {

@@ -37,10 +37,12 @@ impl FolderKind {
     /// Writes the complete folder under a hidden name beside `path`, for [`publish`](Self::publish). If that
     /// fails, the unfinished folder is removed, because otherwise a full disk would stay full.
     pub(crate) fn stage(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
-        let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
+        let text = serde_json::to_vec_pretty(manifest)
+            .map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
         let staged = make_partial(path).and_then(|partial| {
             // The manifest is written last, so a folder with a manifest is complete.
-            write_files(&partial, &[(self.tensors, data), (MANIFEST, &text)]).inspect_err(|_| drop(remove(&partial)))
+            write_files(&partial, &[(self.tensors, data), (MANIFEST, &text)])
+                .inspect_err(|_| drop(remove(&partial)))
         });
         staged.map_err(|e| self.cannot_write(path, &e))
     }
@@ -107,7 +109,11 @@ impl FolderKind {
         let file = folder.join(self.tensors);
         let length = fs::metadata(&file).map_err(|e| self.cannot_read(&file, &e))?.len();
         if length != bytes {
-            return Err(file_error(&file, format!("{length} bytes, the manifest says {bytes}"), self.damaged));
+            return Err(file_error(
+                &file,
+                format!("{length} bytes, the manifest says {bytes}"),
+                self.damaged,
+            ));
         }
         let data = fs::read(&file).map_err(|e| self.cannot_read(&file, &e))?;
         Ok((file, data))

@@ -8,9 +8,9 @@ use crate::{Error, Result};
 
 /// Replaces a file in one step: `write` fills a temporary file beside it, which is then renamed to `path`.
 ///
-/// A reader of the path sees the old contents or the new contents, never a part. If `write` fails, the old contents
-/// stay and the temporary file is removed. The temporary path has the same extension, because some writers choose the
-/// format by it.
+/// A reader of the path sees the old contents or the new contents, never a part. If `write` fails, the old
+/// contents stay and the temporary file is removed. The temporary path has the same extension, because some
+/// writers choose the format by it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
     let io = |source| Error::io(path, source);
@@ -30,14 +30,20 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 /// Replaces the contents of a file by these bytes in one step.
 pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, |temporary| {
-        File::create(temporary).and_then(|mut file| file.write_all(bytes)).map_err(|source| Error::io(path, source))
+        File::create(temporary)
+            .and_then(|mut file| file.write_all(bytes))
+            .map_err(|source| Error::io(path, source))
     })
 }
 
 /// Returns the path of a temporary file beside `path`.
 fn beside(path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else {
-        return Err(Error::file(path, "the path has no file name", "give the path of a file, not of a folder"));
+        return Err(Error::file(
+            path,
+            "the path has no file name",
+            "give the path of a file, not of a folder",
+        ));
     };
     // Two processes that write the same file must not share a temporary file.
     let mut temporary = std::ffi::OsString::from(format!(".{}.", std::process::id()));

@@ -64,7 +64,11 @@ impl std::fmt::Display for TensorSpec {
 /// Converts tensors to safetensors bytes. `path` is used only in error messages.
 pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
     let refuse = |problem: String| {
-        file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
+        file_error(
+            path,
+            problem,
+            "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8",
+        )
     };
     let mut names = HashSet::new();
     let mut buffers = Vec::with_capacity(tensors.len());
@@ -84,8 +88,9 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
     let views = buffers.iter().map(|(name, dtype, shape, bytes)| {
         TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view))
     });
-    let written =
-        views.collect::<std::result::Result<Vec<_>, _>>().and_then(|views| safetensors::serialize(views, None));
+    let written = views
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .and_then(|views| safetensors::serialize(views, None));
     written.map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
@@ -93,7 +98,8 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
 /// only in error messages.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
-    let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
+    let file =
+        SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
         let Some(&(kind, ..)) = KINDS.iter().find(|(_, dtype, _)| *dtype == view.dtype()) else {

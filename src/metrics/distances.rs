@@ -45,7 +45,8 @@ impl Distances {
         check_length("the policy's probabilities", policy.len(), target.len())?;
         check_distribution("the policy's distribution", policy)?;
         check_distribution("the target distribution", target)?;
-        let sum = |term: fn(f64, f64) -> f64| policy.iter().zip(target).map(|(&p, &t)| term(p, t)).sum::<f64>();
+        let sum =
+            |term: fn(f64, f64) -> f64| policy.iter().zip(target).map(|(&p, &t)| term(p, t)).sum::<f64>();
         let l1 = sum(|p, t| (p - t).abs());
         Ok(Self {
             l1,
@@ -131,7 +132,8 @@ mod tests {
     #[test]
     fn divergences_have_their_direction() {
         let found = Distances::between(&[0.5, 0.5], &[0.25, 0.75]).unwrap();
-        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+        let close =
+            |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
         close(found.kl_target_policy, 0.25 * 0.5f64.ln() + 0.75 * 1.5f64.ln());
         close(found.kl_policy_target, 0.5 * 2f64.ln() + 0.5 * (2.0f64 / 3.0).ln());
         close(found.l1, 0.5);

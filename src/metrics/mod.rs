@@ -25,8 +25,11 @@ mod exact;
 mod sampled;
 
 pub use distances::{Distances, modes_covered, modes_found};
-pub use exact::{ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution};
+pub use exact::{
+    ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution,
+};
 pub use sampled::{
-    Correlation, Cumulative, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs,
-    estimate_log_z, eubo, importance_log_z, path_log_ratios, sample_objects, target_log_weights,
+    Correlation, Cumulative, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK,
+    estimate_log_probs, estimate_log_z, eubo, importance_log_z, path_log_ratios, sample_objects,
+    target_log_weights,
 };

@@ -159,7 +159,10 @@ impl Estimators {
     /// factor of 1.
     #[must_use]
     pub fn pf_scale(&self, conditions: Option<&Tensor>) -> Option<Tensor> {
-        self.scale.as_ref().zip(conditions).map(|(scale, conditions)| evaluate_rows(scale, conditions).softplus())
+        self.scale
+            .as_ref()
+            .zip(conditions)
+            .map(|(scale, conditions)| evaluate_rows(scale, conditions).softplus())
     }
 }
 

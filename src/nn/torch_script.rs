@@ -24,5 +24,7 @@ pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
     } else {
         Err("there is no such file".to_owned())
     };
-    script.map_err(|problem| Error::file(path, problem, "give the path of a TorchScript file (`torch.jit.save`)"))
+    script.map_err(|problem| {
+        Error::file(path, problem, "give the path of a TorchScript file (`torch.jit.save`)")
+    })
 }

@@ -137,8 +137,12 @@ mod tests {
     fn each_policy_is_trained_by_its_objective_only() {
         let [log_pf, log_pb] =
             [[-1.0, -2.0], [-0.5, 0.0]].map(|values| Tensor::from_slice(&values).set_requires_grad(true));
-        let mut scores =
-            Scores::new(vec![0, 1, 2], log_pf.shallow_clone(), log_pb.shallow_clone(), Tensor::from_slice(&[3.0, 1.0]));
+        let mut scores = Scores::new(
+            vec![0, 1, 2],
+            log_pf.shallow_clone(),
+            log_pb.shallow_clone(),
+            Tensor::from_slice(&[3.0, 1.0]),
+        );
         scores.set(Quantity::LogZ, Tensor::from_slice(&[4.0, 4.0])).unwrap();
         let objective = WithBackward::new(TrajectoryBalance, TrajectoryLikelihood);
         objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();

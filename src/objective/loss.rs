@@ -38,8 +38,8 @@ impl RegressionLoss {
     /// Checks the parameter of the loss.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not finite, and for a Huber
-    /// loss whose `delta` isn't positive and finite.
+    /// [`Error::Config`](crate::Error::Config) for a linex loss whose `alpha` is 0 or not finite, and for a
+    /// Huber loss whose `delta` isn't positive and finite.
     pub fn check(self) -> Result<()> {
         match self {
             Self::Linex { alpha } => {

@@ -37,9 +37,9 @@ mod score;
 pub use crate::quantity::{Per, Quantities, Quantity, Values};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
 pub use balance::{
-    AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching, LogPartitionVariance,
-    ModifiedDetailedBalance, NextExit, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
-    SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
+    AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
+    LogPartitionVariance, ModifiedDetailedBalance, NextExit, RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
 };
 pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::RegressionLoss;
@@ -78,14 +78,23 @@ impl Residuals {
                 what,
                 expected,
                 got,
-                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by \
+                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one \
+                    by \
                  `squeeze_dim(-1)`",
             ))
         };
         if values.len() != 1 {
-            return refuse(format!("the list of residuals of {objective}"), vec![self.values.numel() as i64], values);
+            return refuse(
+                format!("the list of residuals of {objective}"),
+                vec![self.values.numel() as i64],
+                values,
+            );
         }
-        if values == weights { Ok(()) } else { refuse(format!("the list of weights of {objective}"), values, weights) }
+        if values == weights {
+            Ok(())
+        } else {
+            refuse(format!("the list of weights of {objective}"), values, weights)
+        }
     }
 }
 

@@ -71,7 +71,8 @@ impl Optimizer for Adam {
     /// change again. Parameters and moments are unchanged then.
     fn step(&mut self) -> Result<StepReport> {
         let config = self.config;
-        let check = |slot: &Slot<2>, grad: &Tensor, clip, lr| check_square(slot, grad, config.beta2, clip, lr);
+        let check =
+            |slot: &Slot<2>, grad: &Tensor, clip, lr| check_square(slot, grad, config.beta2, clip, lr);
         self.slots.step(config.max_norm, check, |slot, grad, clip, lr| {
             let t = slot.steps as f64;
             let weight_decay = if slot.parameter.group == Group::Network { config.weight_decay } else { 0.0 };

@@ -119,7 +119,9 @@ impl Average {
                 None => return Err(other_model(name)),
             }
         }
-        no_grad(|| self.values.iter_mut().zip(found).for_each(|((_, average), tensor)| average.copy_(tensor)));
+        no_grad(|| {
+            self.values.iter_mut().zip(found).for_each(|((_, average), tensor)| average.copy_(tensor))
+        });
         Ok(())
     }
 

@@ -30,7 +30,15 @@ impl Default for AdamConfig {
     /// Returns the defaults: learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no
     /// clipping.
     fn default() -> Self {
-        Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
+        Self {
+            lr: 1e-3,
+            log_z_lr: 1e-1,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            max_norm: None,
+        }
     }
 }
 
@@ -44,7 +52,8 @@ impl AdamConfig {
         // the gradient doesn't. The update, which is divided by the root of that square plus `eps`, could
         // then be arbitrarily large.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
-        let eps = "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
+        let eps =
+            "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
         check_rate("lr", self.lr)?;
         check_rate("log_z_lr", self.log_z_lr)?;
         check_setting("beta1", self.beta1, is_decay(self.beta1), "0 <= beta1 < 1")?;

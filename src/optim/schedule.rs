@@ -114,11 +114,15 @@ impl Schedule {
     pub fn at(&self, step: usize) -> f64 {
         let part = |steps: usize| step as f64 / steps as f64;
         match *self {
-            Self::WarmUp { steps, ref then } if step < steps => then.at(0) * ((step + 1) as f64 / steps as f64),
+            Self::WarmUp { steps, ref then } if step < steps => {
+                then.at(0) * ((step + 1) as f64 / steps as f64)
+            }
             Self::WarmUp { steps, ref then } => then.at(step - steps),
             Self::Custom(ref curve) => (curve.0)(step),
             Self::Constant(value) => value,
-            Self::Linear { to, steps, .. } | Self::Exponential { to, steps, .. } | Self::Cosine { to, steps, .. }
+            Self::Linear { to, steps, .. }
+            | Self::Exponential { to, steps, .. }
+            | Self::Cosine { to, steps, .. }
                 if step >= steps =>
             {
                 to
@@ -145,9 +149,12 @@ impl Schedule {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
-                "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
+                "an exponential between two values of one sign, neither of them 0 (a cosine or a line \
+                    reaches 0)",
             ),
-            Self::Linear { steps: 0, .. } | Self::Exponential { steps: 0, .. } | Self::Cosine { steps: 0, .. } => {
+            Self::Linear { steps: 0, .. }
+            | Self::Exponential { steps: 0, .. }
+            | Self::Cosine { steps: 0, .. } => {
                 refuse("a change over at least one step (one value for all steps is `Schedule::Constant`)")
             }
             Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
@@ -167,7 +174,9 @@ impl Schedule {
         match self {
             Self::Custom(_) => false,
             Self::WarmUp { steps, then } => then.stays_zero(step.saturating_sub(*steps)),
-            _ => std::iter::once(step).chain(self.landmarks()).all(|other| other < step || self.at(other) == 0.0),
+            _ => std::iter::once(step)
+                .chain(self.landmarks())
+                .all(|other| other < step || self.at(other) == 0.0),
         }
     }
 
@@ -205,12 +214,17 @@ mod tests {
             values(&Schedule::Cosine { from: 3.0, to: 1.0, steps: 100 }),
             [3.0, 2.0 + 2.0 * half, 2.0, 2.0 - 2.0 * half, 1.0, 1.0],
         );
-        near(values(&Schedule::Exponential { from: 16.0, to: 1.0, steps: 100 }), [16.0, 8.0, 4.0, 2.0, 1.0, 1.0]);
+        near(
+            values(&Schedule::Exponential { from: 16.0, to: 1.0, steps: 100 }),
+            [16.0, 8.0, 4.0, 2.0, 1.0, 1.0],
+        );
         let milestones = Schedule::Milestones { from: 1.0, then: vec![(50, 0.2), (101, 0.7)] };
         assert_eq!(values(&milestones), [1.0, 1.0, 0.2, 0.2, 0.2, 0.7]);
         let root = 1.0 / 2f64.sqrt();
         let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
-        assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
+        assert!(
+            (falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12
+        );
         assert!(falling.at(usize::MAX) > 0.0);
         assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
     }

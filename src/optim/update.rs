@@ -137,7 +137,8 @@ mod tests {
 
     #[test]
     fn wide_and_narrow_registers_give_the_same_bits() {
-        let rule = Rule { clip: 0.7, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.999, step: 1e-2, scale: 3.1 };
+        let rule =
+            Rule { clip: 0.7, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.999, step: 1e-2, scale: 3.1 };
         let mut rng = crate::Rng::seeded(6);
         let mut draw = |scale: f64| -> Vec<f32> {
             let draws = (0..1003).map(|_| (scale * rng.normal()) as f32);
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn moments_of_a_dead_unit_reach_zero() {
-        let rule = Rule { clip: 1.0, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1.0, step: 1e-3, scale: 1.0 };
+        let rule =
+            Rule { clip: 1.0, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1.0, step: 1e-3, scale: 1.0 };
         let (mut p, mut g, mut m, mut v) = ([0.5f32], [0.0f32], [1e-37f32], [1.2e-38f32]);
         for _ in 0..60 {
             rule.apply(&mut p, &mut g, &mut m, &mut v);

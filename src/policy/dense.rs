@@ -76,7 +76,14 @@ impl<F> MlpPolicy<F> {
         let condition_mlp = config.condition_mlp.clone();
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             let scope = &mut scope.sub(name);
-            Torso::Layers(Box::new(Network::new(scope, inputs, n_conditions, outputs, &mlp, condition_mlp.as_ref())))
+            Torso::Layers(Box::new(Network::new(
+                scope,
+                inputs,
+                n_conditions,
+                outputs,
+                &mlp,
+                condition_mlp.as_ref(),
+            )))
         };
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
@@ -176,14 +183,25 @@ impl<F> MlpPolicy<F> {
         let pb = count_actions(&masks(env, Direction::Backward, &states)?)?;
         config.check()?;
         let shared_pb = if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 };
-        let outputs =
-            config.heads as i64 * pf + shared_pb + i64::from(config.estimators.flow) + i64::from(config.paths);
+        let outputs = config.heads as i64 * pf
+            + shared_pb
+            + i64::from(config.estimators.flow)
+            + i64::from(config.paths);
         let mut scope = parameters.scope(rng);
         let torso = network(&mut scope, "torso", outputs);
         let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope, "pb", pb));
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
-        Ok(Self { features, config, widths: (pf, pb), head: Cell::new(0), torso, backward, estimators, parameters })
+        Ok(Self {
+            features,
+            config,
+            widths: (pf, pb),
+            head: Cell::new(0),
+            torso,
+            backward,
+            estimators,
+            parameters,
+        })
     }
 
     /// Switches to a head of P_F that is drawn uniformly, and returns its index. This is Thompson sampling
@@ -210,8 +228,13 @@ impl<F> MlpPolicy<F> {
     {
         let kind = self.parameters.kind();
         let device = self.parameters.device();
-        let vectors =
-            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind, device)?;
+        let vectors = EncodedVectors::new(
+            self.features.encode(states),
+            states.len(),
+            self.features.width(),
+            kind,
+            device,
+        )?;
         let expected = [states.len() as i64, self.config.estimators.n_conditions];
         let conditions = match conditions {
             None if self.config.estimators.n_conditions == 0 => None,
@@ -230,7 +253,11 @@ impl<F> MlpPolicy<F> {
 }
 
 /// Returns the masks of states, merged into one block with one row per state.
-fn masks<E: DiscreteEnv<Actions = Slots>>(env: &E, direction: Direction, states: &E::States) -> Result<Masks> {
+fn masks<E: DiscreteEnv<Actions = Slots>>(
+    env: &E,
+    direction: Direction,
+    states: &E::States,
+) -> Result<Masks> {
     let masks = env.masks(direction, states).in_one_block();
     count_actions(&masks)?;
     Ok(masks)
@@ -268,7 +295,9 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
         let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
         let shared = match &x {
-            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)?),
+            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => {
+                Some(self.torso.forward(x)?)
+            }
             _ => None,
         };
         // The first columns are the logits of P_F, one block per head.
@@ -278,17 +307,21 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let pb = match (&self.backward, &x, &shared) {
             _ if !wants.has(Quantity::LogPb) => None,
             (Some(network), Some(x), _) => Some(vec![network.forward(x)?]),
-            (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
+            (None, _, Some(out)) if shared_pb => {
+                Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)])
+            }
             _ => None,
         };
         // The last columns are log F and log n, in this order, if the policy has both.
         let log_flow_column = if self.config.paths { -2 } else { -1 };
         let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
         let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);
-        let values =
-            requested.flat_map(|(quantity, _, column)| shared.iter().map(move |out| (quantity, out.select(1, column))));
+        let values = requested.flat_map(|(quantity, _, column)| {
+            shared.iter().map(move |out| (quantity, out.select(1, column)))
+        });
         let values = values.collect();
-        let pf_scale = pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
+        let pf_scale =
+            pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
         let output = NetworkOutput { pf, pb, values, pf_scale };
         Evaluation::from_masks(|direction| masks(env, direction, states), wants, output)
     }

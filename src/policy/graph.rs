@@ -54,7 +54,8 @@ fn evaluate(
     let batch = GraphBatch::new(env.schema(), arrays, conditions, network.parameters().device())?;
     let mut batch = batch.with_label_classes(env.label_classes());
     let mut cached_masks: Vec<Masks> = Vec::new();
-    for (direction, is_needed) in [(Direction::Forward, needs_forward), (Direction::Backward, needs_backward)] {
+    for (direction, is_needed) in [(Direction::Forward, needs_forward), (Direction::Backward, needs_backward)]
+    {
         if !is_needed {
             continue;
         }
@@ -65,7 +66,9 @@ fn evaluate(
     }
     let mut output = network.forward(&batch, wants)?;
     if let Some(reduced) = &reduced {
-        for (direction, blocks) in [(Direction::Forward, &mut output.pf), (Direction::Backward, &mut output.pb)] {
+        for (direction, blocks) in
+            [(Direction::Forward, &mut output.pf), (Direction::Backward, &mut output.pb)]
+        {
             let Some(blocks) = blocks else { continue };
             let masks = env.masks(direction, states);
             let rows = reduced.rows_of_blocks(env, &masks)?;
@@ -95,13 +98,15 @@ fn evaluate(
 /// `output`, which must have `n_rows` rows.
 fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
     if output.size().first() != Some(&(n_rows as i64)) {
-        let remedy = "a network gives one row per graph, or per node where moves are of nodes, of the whole batch";
+        let remedy =
+            "a network gives one row per graph, or per node where moves are of nodes, of the whole batch";
         return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
     if output.size().first() == Some(&0) {
         // The reduction has removed all nodes of all states. No move at the removed nodes is legal, so their
         // logits don't matter and are set to 0.
-        let size: Vec<i64> = std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
+        let size: Vec<i64> =
+            std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
         return Ok(Tensor::zeros(size, (output.kind(), output.device())));
     }
     Ok(select_rows(output, rows))

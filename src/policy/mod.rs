@@ -11,8 +11,8 @@
 //! | [`UniformPolicy`] | any discrete environment | equal probabilities, no parameters |
 //! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! State features: [`ScaledEntries`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and [`ByIndex`]
-//! (one-hot of the state), [`Enumeration`] (the number of the state).
+//! State features: [`ScaledEntries`] (the entries), [`KHot`] (one-hot of each entry), [`ByNumber`] and
+//! [`ByIndex`] (one-hot of the state), [`Enumeration`] (the number of the state).
 
 mod dense;
 mod dense_config;
@@ -108,7 +108,8 @@ impl<D> Evaluation<D> {
 /// equivariant: relabelling a graph permutes its slots and changes no probability.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a policy of `{E}`",
-    note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, `SequencePolicy` and others"
+    note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, \
+        `SequencePolicy` and others"
 )]
 pub trait Policy<E: Env> {
     /// Evaluates each state once and returns the quantities in `wants`. `conditions` has a row per state,

@@ -35,7 +35,8 @@ impl<E: Env, P: Policy<E>, Q: Policy<E>> Policy<E> for WithPrior<P, Q> {
     ) -> Result<Evaluation<E::Dist>> {
         let mut evaluation = self.policy.evaluate(env, states, conditions, wants)?;
         if wants.has(Quantity::LogPrior) {
-            evaluation.prior = tch::no_grad(|| self.prior.evaluate(env, states, conditions, Quantities::PF))?.pf;
+            evaluation.prior =
+                tch::no_grad(|| self.prior.evaluate(env, states, conditions, Quantities::PF))?.pf;
         }
         Ok(evaluation)
     }

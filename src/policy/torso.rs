@@ -126,7 +126,10 @@ mod tests {
         }
         fn embed(&self, states: &Tensor, _: Option<&Tensor>) -> Result<Tensor> {
             assert_eq!((states.size().as_slice(), states.kind()), ([3, 5].as_slice(), Kind::Int64));
-            Ok(Tensor::zeros([states.size()[0] + self.extra_rows, self.actual_width], (Kind::Float, Device::Cpu)))
+            Ok(Tensor::zeros(
+                [states.size()[0] + self.extra_rows, self.actual_width],
+                (Kind::Float, Device::Cpu),
+            ))
         }
     }
 
@@ -140,7 +143,8 @@ mod tests {
                 let rng = &mut Rng::seeded(0);
                 let features = KHot::new(5, 3);
                 let policy =
-                    MlpPolicy::with_torso(&env, features, torso, config, Device::Cpu, Kind::Float, rng).unwrap();
+                    MlpPolicy::with_torso(&env, features, torso, config, Device::Cpu, Kind::Float, rng)
+                        .unwrap();
                 let evaluate = |states: &VectorStates| {
                     policy.evaluate(&env, states, None, Quantity::LogPf | Quantity::LogPb).map(|_| ())
                 };

@@ -25,7 +25,13 @@ impl EncodedVectors {
     /// # Errors
     /// [`Error::Shape`] for a wrong number of entries or active columns; [`Error::Config`] for an active
     /// column that isn't below `width`.
-    pub(crate) fn new(features: Features, n: usize, width: usize, kind: Kind, device: Device) -> Result<Self> {
+    pub(crate) fn new(
+        features: Features,
+        n: usize,
+        width: usize,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self> {
         let k = features.check(n, width)?;
         Ok(match features {
             Features::Dense(values) => {
@@ -56,21 +62,26 @@ impl Features {
         };
         match self {
             Self::Dense(values) if values.len() == n * width => Ok(width),
-            Self::Dense(values) => {
-                Err(wrong(width, values.len(), "`Features::Dense` holds `width()` numbers for each state, row by row"))
-            }
+            Self::Dense(values) => Err(wrong(
+                width,
+                values.len(),
+                "`Features::Dense` holds `width()` numbers for each state, row by row",
+            )),
             Self::Active(columns) => {
                 let k = columns.len().checked_div(n).unwrap_or(0);
                 if k * n != columns.len() {
-                    let remedy = "`Features::Active` holds the same number of columns for each state, row by row";
+                    let remedy =
+                        "`Features::Active` holds the same number of columns for each state, row by row";
                     return Err(wrong(k, columns.len(), remedy));
                 }
                 if let Some(column) = columns.iter().find(|column| !(0..width as i64).contains(*column)) {
                     return Err(Error::config(
                         "an active column of the states' features",
                         format!("{column} of {width} columns"),
-                        "columns from 0 to below `StateFeatures::width()`; -1 is what `KHot` gives for a state that \
-                         doesn't fit it: `KHot::new(entries, values)` takes as many entries as a state has, and as \
+                        "columns from 0 to below `StateFeatures::width()`; -1 is what `KHot` gives for a \
+                            state that \
+                         doesn't fit it: `KHot::new(entries, values)` takes as many entries as a state has, \
+                         and as \
                          many values as one can have",
                     ));
                 }
@@ -135,7 +146,8 @@ impl Network {
                 Some(config) => ConditionInput::Mlp(Mlp::new(&mut scope, n_conditions, width, config)),
             }
         });
-        let norm = (first.is_some() && config.layer_norm).then(|| LayerNorm::new(&mut layer.sub("norm"), width));
+        let norm =
+            (first.is_some() && config.layer_norm).then(|| LayerNorm::new(&mut layer.sub("norm"), width));
         let rest = first.map(|width| {
             let config = MlpConfig { hidden: config.hidden[1..].to_vec(), ..config.clone() };
             (config.activation, Mlp::new(&mut scope.sub("rest"), width, outputs, &config))
@@ -233,7 +245,9 @@ impl HostNetwork {
                 row.iter_mut().zip(weights).for_each(|(x, w)| *x += factor * w);
             };
             match features {
-                Features::Active(columns) => columns[i * k..][..k].iter().for_each(|&column| add(column as usize, 1.0)),
+                Features::Active(columns) => {
+                    columns[i * k..][..k].iter().for_each(|&column| add(column as usize, 1.0))
+                }
                 Features::Dense(values) => {
                     values[i * k..][..k].iter().enumerate().for_each(|(j, &value)| add(j, value))
                 }
@@ -270,8 +284,8 @@ mod tests {
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let run = |features| {
                 let vectors = EncodedVectors::new(features, 2, 5, Kind::Double, Device::Cpu).unwrap();
-                let out =
-                    network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
+                let out = network
+                    .forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
                 assert_eq!(out.size(), [2, 3]);
                 let tensors = parameters.iter().map(|p| &p.tensor).filter(|t| t.requires_grad());
                 let tensors: Vec<&Tensor> = tensors.collect();
@@ -304,8 +318,9 @@ mod tests {
 
     #[test]
     fn features_that_do_not_fit_are_refused() {
-        let message =
-            |features| EncodedVectors::new(features, 2, 3, Kind::Double, Device::Cpu).unwrap_err().to_string();
+        let message = |features| {
+            EncodedVectors::new(features, 2, 3, Kind::Double, Device::Cpu).unwrap_err().to_string()
+        };
         assert!(message(Features::Dense(vec![0.0; 5])).contains("expected [2, 3]"));
         assert!(message(Features::Active(vec![0; 5])).contains("same number of columns"));
         assert!(message(Features::Active(vec![0, 3])).contains("3 of 3 columns"));
@@ -319,7 +334,8 @@ mod tests {
         // The value 6 is too large for the first features; the second ones have another number of entries.
         for features in [KHot::new(2, 5), KHot::new(3, 8)] {
             let width = StateFeatures::<VectorStates>::width(&features);
-            let error = features.encode(&VectorStates::from_rows([[0, 6]])).check(1, width).unwrap_err().to_string();
+            let error =
+                features.encode(&VectorStates::from_rows([[0, 6]])).check(1, width).unwrap_err().to_string();
             assert!(error.contains("KHot::new(entries, values)"), "{error}");
         }
         assert_eq!(KHot::new(2, 7).encode(&VectorStates::from_rows([[0, 6]])).check(1, 14).unwrap(), 2);

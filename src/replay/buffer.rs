@@ -74,7 +74,10 @@ fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> 
 
 impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ReplayBuffer").field("config", &self.config).field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("ReplayBuffer")
+            .field("config", &self.config)
+            .field("len", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,7 +89,11 @@ impl<E: Env> ReplayBuffer<E> {
     /// of draws by rank; [`Error::Missing`] for draws by a custom rule, which need `by_priority`.
     pub fn new(config: ReplayConfig) -> Result<Self> {
         if config.draw == Draw::Custom {
-            return Err(Error::missing("a buffer that draws by a custom rule", "the rule", "use `by_priority`"));
+            return Err(Error::missing(
+                "a buffer that draws by a custom rule",
+                "the rule",
+                "use `by_priority`",
+            ));
         }
         Self::with_rule(config, None)
     }
@@ -158,7 +165,10 @@ impl<E: Env> ReplayBuffer<E> {
     pub(super) fn emptied(&self) -> Result<Self> {
         Ok(Self {
             distinct: self.distinct.as_ref().map(|(identity, _)| (*identity, HashSet::new())),
-            diversity: self.diversity.as_ref().map(|(diversity, _)| (diversity.clone(), Neighbours::default())),
+            diversity: self
+                .diversity
+                .as_ref()
+                .map(|(diversity, _)| (diversity.clone(), Neighbours::default())),
             keeps_paths: self.keeps_paths,
             ..Self::with_rule(self.config, self.priority.clone())?
         })
@@ -222,7 +232,8 @@ impl<E: Env> ReplayBuffer<E> {
         let serial = self.added;
         let full = self.len() >= self.config.capacity;
         let best = self.config.eviction == Eviction::BestReward;
-        if full && best && self.rankings[0].nth(0).is_some_and(|least| Rank::new(log_reward, serial) < least) {
+        if full && best && self.rankings[0].nth(0).is_some_and(|least| Rank::new(log_reward, serial) < least)
+        {
             return false;
         }
         let vector = self.diversity.as_ref().map(|(diversity, _)| diversity.vector(&terminal, &condition));
@@ -265,7 +276,8 @@ impl<E: Env> ReplayBuffer<E> {
         self.weights.set(serial, weights);
         let best = self.config.eviction == Eviction::BestReward;
         // Objects without a loss, because they were never drawn, rank first by loss.
-        let values = [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
+        let values =
+            [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
         for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
             let rank = Rank::new(value, serial);
             if self.config.draw.ranks_by() == Some(by) || best && by == RankBy::Reward {
@@ -279,7 +291,9 @@ impl<E: Env> ReplayBuffer<E> {
             Eviction::Fifo => self.entries.first_key_value().map(|(&serial, _)| serial),
             Eviction::BestReward => self.rankings[0].nth(0).map(Rank::serial),
         };
-        let Some((serial, gone)) = serial.and_then(|serial| self.entries.remove_entry(&serial)) else { return };
+        let Some((serial, gone)) = serial.and_then(|serial| self.entries.remove_entry(&serial)) else {
+            return;
+        };
         self.index(serial, gone.object, false);
         if let Some((_, neighbours)) = &mut self.diversity {
             neighbours.remove(gone.cell, serial);
@@ -334,7 +348,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         self.check_priorities(log_rewards.iter().map(|&log_reward| StoredObject { log_reward, loss: None }))?;
         self.choose_paths(env)?;
         let found = if self.stores_paths && !walks.has_paths() {
-            Some(Walks { conditions: walks.conditions.clone(), ..Walks::default_paths(env, &walks.terminal)? })
+            Some(Walks {
+                conditions: walks.conditions.clone(),
+                ..Walks::default_paths(env, &walks.terminal)?
+            })
         } else {
             None
         };
@@ -356,8 +373,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// actions to restore the labels of nodes.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
-        self.stores_paths =
-            self.keeps_paths || env.symmetry().to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
+        self.stores_paths = self.keeps_paths
+            || env.symmetry().to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
         Ok(())
     }
 }

@@ -92,13 +92,19 @@ impl ReplayConfig {
             return Err(Error::config("replay capacity", "0", "at least 1"));
         }
         match self.draw {
-            Draw::RewardPrioritised { exponent } | Draw::LossPrioritised { exponent } if !exponent.is_finite() => {
+            Draw::RewardPrioritised { exponent } | Draw::LossPrioritised { exponent }
+                if !exponent.is_finite() =>
+            {
                 Err(Error::config("replay exponent", exponent, "a finite number"))
             }
             Draw::RankPrioritised { exponent: power, .. } | Draw::WeightedRanks { k: power, .. }
                 if !(power.is_finite() && power >= 0.0) =>
             {
-                Err(Error::config("replay exponent", power, "a finite number of at least 0 for draws by rank"))
+                Err(Error::config(
+                    "replay exponent",
+                    power,
+                    "a finite number of at least 0 for draws by rank",
+                ))
             }
             _ => Ok(()),
         }

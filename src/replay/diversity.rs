@@ -87,7 +87,8 @@ impl<S> Diversity<S> {
         let terms = vector.len().div_ceil(3).max(1) as f64;
         // The width follows from Hoelder's inequality and is slightly enlarged because of rounding. With a
         // cutoff of 0 only equal vectors must share a cell, so any width is valid.
-        let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
+        let width =
+            if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
     }
 
@@ -114,7 +115,8 @@ impl<S> Diversity<S> {
             // The distances, in each coordinate, to the nearest point of the previous cell, this cell and the
             // next cell.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
-            let cell: Cell = std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
+            let cell: Cell =
+                std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
             let distance = |held: &[f64]| self.norm(vector.iter().zip(held).map(|(a, b)| (a - b).abs()));
             self.norm(gaps) <= 1.0
                 && neighbours.0.get(&cell).is_some_and(|members| {

@@ -52,7 +52,11 @@ impl<E: Env> ReplayBuffer<E> {
     /// [`Error::Config`] if `config.draw` isn't [`Draw::Custom`], and those of [`new`](Self::new).
     pub fn by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self> {
         if config.draw != Draw::Custom {
-            return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Custom` beside a priority"));
+            return Err(Error::config(
+                "draw",
+                format!("{:?}", config.draw),
+                "`Draw::Custom` beside a priority",
+            ));
         }
         Self::with_rule(config, Some(Arc::new(priority)))
     }

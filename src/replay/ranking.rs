@@ -57,7 +57,9 @@ impl Ranking {
     /// Removes a key, if it is in the list.
     pub(super) fn remove(&mut self, rank: Rank) {
         let (chunk, at) = self.position(rank);
-        let Some(ranks) = self.chunks.get_mut(chunk).filter(|ranks| ranks.get(at) == Some(&rank)) else { return };
+        let Some(ranks) = self.chunks.get_mut(chunk).filter(|ranks| ranks.get(at) == Some(&rank)) else {
+            return;
+        };
         ranks.remove(at);
         if ranks.is_empty() {
             self.chunks.remove(chunk);

@@ -6,7 +6,8 @@ use super::ReplayBuffer;
 use crate::env::check_log_rewards;
 use crate::io::{NamedTensors, malformed};
 use crate::rollout::{
-    Container, ReadWalks, ReplayEnv, Trajectories, Walks, conditions_of, read_walks, with_conditions, write_walks,
+    Container, ReadWalks, ReplayEnv, Trajectories, Walks, conditions_of, read_walks, with_conditions,
+    write_walks,
 };
 use crate::{Error, Result};
 
@@ -32,11 +33,14 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             let found = Walks::default_paths(env, &held.terminal)?;
             (held.actions, held.offsets) = (found.actions, found.offsets);
         }
-        let mut tensors =
-            with_conditions(write_walks(env, &held.terminal, &held.actions, &held.offsets), held.conditions());
+        let mut tensors = with_conditions(
+            write_walks(env, &held.terminal, &held.actions, &held.offsets),
+            held.conditions(),
+        );
         let log_rewards: Vec<f64> = self.log_rewards().collect();
         let serials: Vec<i64> = self.entries.keys().map(|&serial| serial as i64).collect();
-        let losses: Vec<f64> = self.entries.values().map(|entry| entry.object.loss.unwrap_or(UNKNOWN)).collect();
+        let losses: Vec<f64> =
+            self.entries.values().map(|entry| entry.object.loss.unwrap_or(UNKNOWN)).collect();
         tensors.extend([
             ("log_rewards".into(), Tensor::from_slice(&log_rewards)),
             ("serials".into(), Tensor::from_slice(&serials)),

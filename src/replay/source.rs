@@ -72,7 +72,9 @@ impl DataSource {
     pub fn new(on_policy: f64, replay: f64, offline: f64) -> Result<Self> {
         let sum = on_policy + replay + offline;
         // NaN makes both conditions false, so it is refused.
-        if [on_policy, replay, offline].iter().all(|&share| share >= 0.0) && (sum - 1.0).abs() <= Self::TOLERANCE {
+        if [on_policy, replay, offline].iter().all(|&share| share >= 0.0)
+            && (sum - 1.0).abs() <= Self::TOLERANCE
+        {
             return Ok(Self(Shares { on_policy, replay, offline }));
         }
         Err(Error::config(
@@ -148,7 +150,9 @@ mod tests {
 
     #[test]
     fn shares_that_make_no_sense_are_refused() {
-        for shares in [[0.5, 0.25, 0.5], [1.5, -0.5, 0.0], [0.0; 3], [f64::NAN, 0.5, 0.5], [f64::INFINITY, 0.0, 0.0]] {
+        for shares in
+            [[0.5, 0.25, 0.5], [1.5, -0.5, 0.0], [0.0; 3], [f64::NAN, 0.5, 0.5], [f64::INFINITY, 0.0, 0.0]]
+        {
             let error = DataSource::new(shares[0], shares[1], shares[2]).unwrap_err();
             assert!(matches!(error, Error::Config { setting: "shares of a data source", .. }), "{error}");
         }
@@ -158,7 +162,10 @@ mod tests {
         let source = DataSource::new(0.5, 0.2, 0.3).unwrap();
         let text = serde_json::to_string(&source).unwrap();
         assert_eq!(serde_json::from_str::<DataSource>(&text).unwrap(), source);
-        assert_eq!(serde_json::from_str::<DataSource>(r#"{"on_policy":1.0}"#).unwrap(), DataSource::default());
+        assert_eq!(
+            serde_json::from_str::<DataSource>(r#"{"on_policy":1.0}"#).unwrap(),
+            DataSource::default()
+        );
     }
 
     proptest! {

@@ -22,7 +22,8 @@ pub(super) struct Weights {
 
 impl Weights {
     /// The sum of the weights of no entries.
-    pub(super) const NONE: Self = Self { count: 0, max: f64::NEG_INFINITY, sum: 0.0, unvisited: 0, greatest: -1.0 };
+    pub(super) const NONE: Self =
+        Self { count: 0, max: f64::NEG_INFINITY, sum: 0.0, unvisited: 0, greatest: -1.0 };
 
     /// Creates the weight of one entry whose log-weight is known.
     pub(super) fn from_log_weight(log_weight: f64) -> Self {

@@ -83,7 +83,11 @@ pub trait Container: parts::Parts {
         let len = self.count();
         if len == 0 && n > 0 {
             let got = format!("{n} of an empty container");
-            return Err(Error::config("the number of elements drawn", got, "0, or a container that isn't empty"));
+            return Err(Error::config(
+                "the number of elements drawn",
+                got,
+                "0, or a container that isn't empty",
+            ));
         }
         Ok(self.pick(&(0..n).map(|_| rng.below(len)).collect::<Vec<_>>()))
     }

@@ -134,7 +134,8 @@ impl<E: Env> Sampler<'_, E> {
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
         check_log_rewards(known, objects.len())?;
-        let corrected = |objects: &E::States, raw: &[f64]| training_log_rewards(self.env, objects, raw.to_vec());
+        let corrected =
+            |objects: &E::States, raw: &[f64]| training_log_rewards(self.env, objects, raw.to_vec());
         let mut current = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
@@ -155,14 +156,20 @@ impl<E: Env> Sampler<'_, E> {
             current.append(proposed);
             let rows: Vec<usize> = (0..n).map(|i| if is_accepted[i] { n + i } else { i }).collect();
             current = current.select(&rows);
-            log_reward = (0..n).map(|i| if is_accepted[i] { new_log_reward[i] } else { log_reward[i] }).collect();
+            log_reward =
+                (0..n).map(|i| if is_accepted[i] { new_log_reward[i] } else { log_reward[i] }).collect();
         }
         Ok((current, log_reward))
     }
 
     /// Returns a proposal for each object, and the log-probability of the reverse proposal minus the
     /// log-probability of the proposal.
-    fn propose(&self, search: LocalSearch, objects: &E::States, rng: &mut Rng) -> Result<(E::States, Vec<f64>)> {
+    fn propose(
+        &self,
+        search: LocalSearch,
+        objects: &E::States,
+        rng: &mut Rng,
+    ) -> Result<(E::States, Vec<f64>)> {
         let n = objects.len();
         let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(search.max_back)).collect();
         let mut states = objects.clone();

@@ -38,7 +38,9 @@ pub struct Sampler<'a, E: Env> {
 impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = f.debug_struct("Sampler");
-        out.field("exploration", &self.exploration).field("max_steps", &self.max_steps).finish_non_exhaustive()
+        out.field("exploration", &self.exploration)
+            .field("max_steps", &self.max_steps)
+            .finish_non_exhaustive()
     }
 }
 
@@ -96,7 +98,12 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.forward_from(&draw_instances(self.env, n, rng), Some(conditions), rng)
     }
 
-    fn forward_from(&self, instances: &[u32], conditions: Option<&Tensor>, rng: &mut Rng) -> Result<Trajectories<E>> {
+    fn forward_from(
+        &self,
+        instances: &[u32],
+        conditions: Option<&Tensor>,
+        rng: &mut Rng,
+    ) -> Result<Trajectories<E>> {
         self.rollout(Direction::Forward, self.env.initial(instances), conditions, true, rng)
     }
 

@@ -5,7 +5,9 @@ use super::container::pick;
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
-use crate::env::{Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards};
+use crate::env::{
+    Direction, Env, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards,
+};
 use crate::error::check_len;
 use crate::{Error, Result};
 
@@ -145,7 +147,8 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// The errors of [`Symmetry::to_insertion_order`](crate::env::Symmetry::to_insertion_order).
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        let renamed = env.symmetry().to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+        let renamed =
+            env.symmetry().to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
         let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
         Ok(Walks { actions, terminal, offsets: self.offsets.clone(), conditions: self.conditions.clone() })
     }
@@ -252,7 +255,8 @@ impl<E: ReplayEnv> Trajectories<E> {
             env.check_actions(states, &next_actions).map_err(|error| in_trajectory(error, live))?;
             Ok(next_actions)
         })?;
-        if let Some(i) = (0..n).find(|&i| out.offsets[i + 1] - out.offsets[i] != offsets[i + 1] - offsets[i]) {
+        if let Some(i) = (0..n).find(|&i| out.offsets[i + 1] - out.offsets[i] != offsets[i + 1] - offsets[i])
+        {
             let steps = out.offsets[i + 1] - out.offsets[i];
             return Err(walk_end("a walk stops at its terminal state", i, steps));
         }
@@ -275,7 +279,8 @@ impl<E: ReplayEnv> Trajectories<E> {
                 log_rewards: None,
             });
         }
-        let rollout = Rollout { direction: Direction::Backward, max_steps: MAX_STEPS_BACK, keep_states: true };
+        let rollout =
+            Rollout { direction: Direction::Backward, max_steps: MAX_STEPS_BACK, keep_states: true };
         rollout.run(env, terminal.clone(), |states, _, _| env.way_back(states))
     }
 }
@@ -294,7 +299,9 @@ fn in_trajectory(error: Error, live: &[usize]) -> Error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {
             Error::IllegalAction { row: live[row], direction, slot, n_slots, n_legal, detail }
         }
-        Error::IllegalStep { row, direction, detail } => Error::IllegalStep { row: live[row], direction, detail },
+        Error::IllegalStep { row, direction, detail } => {
+            Error::IllegalStep { row: live[row], direction, detail }
+        }
         other => other,
     }
 }

@@ -139,8 +139,11 @@ impl<E: Env> Transitions<'_, E> {
         }
         let owner = |row: usize| trajectories.offsets.partition_point(|&start| start <= row) - 1;
         let owners: Vec<usize> = self.rows.iter().map(|&row| owner(row)).collect();
-        let ends: Vec<usize> =
-            self.rows.iter().map(|&row| next[row].unwrap_or_else(|i| trajectories.n_transitions() + i)).collect();
+        let ends: Vec<usize> = self
+            .rows
+            .iter()
+            .map(|&row| next[row].unwrap_or_else(|i| trajectories.n_transitions() + i))
+            .collect();
         let finished: Vec<usize> = (0..ends.len()).filter(|&k| next[self.rows[k]].is_err()).collect();
         let mut log_rewards = vec![0.0; ends.len()];
         match &trajectories.log_rewards {
@@ -283,7 +286,8 @@ impl<E: Env> Trajectories<E> {
 
     /// Evaluates a reward, and returns log R of the state at each index; `None` if the state isn't terminal.
     fn log_rewards_at(&self, indices: &[usize], reward: &dyn Reward<E::States>) -> Result<Vec<Option<f64>>> {
-        let ends: Vec<usize> = indices.iter().filter_map(|index| index.checked_sub(self.n_transitions())).collect();
+        let ends: Vec<usize> =
+            indices.iter().filter_map(|index| index.checked_sub(self.n_transitions())).collect();
         if ends.is_empty() {
             return Ok(vec![None; indices.len()]);
         }

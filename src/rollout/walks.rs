@@ -113,6 +113,9 @@ impl<E: ReplayEnv> Walks<E> {
             ));
         }
         let (conditions, instances) = (self.conditions.clone(), env.instances(&self.terminal));
-        Ok(Trajectories { conditions, ..Trajectories::replay_of(env, &instances, &self.actions, &self.offsets)? })
+        Ok(Trajectories {
+            conditions,
+            ..Trajectories::replay_of(env, &instances, &self.actions, &self.offsets)?
+        })
     }
 }

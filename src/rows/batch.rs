@@ -70,7 +70,8 @@ impl Slots {
             Error::config(
                 "the number of slots of a state",
                 format!("at least {index}"),
-                "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or classes",
+                "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or \
+                    classes",
             )
         })
     }
@@ -91,7 +92,8 @@ impl Rows for Slots {
     }
 }
 
-/// Groups of equal rows of a batch: `first[g]` is the first row of group `g`, and `of[i]` is the group of row `i`.
+/// Groups of equal rows of a batch: `first[g]` is the first row of group `g`, and `of[i]` is the group of row
+/// `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grouping {
     /// The first row of each group, in ascending order.

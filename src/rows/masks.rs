@@ -122,7 +122,11 @@ impl Masks {
     /// masks for one state; [`Slots::slot`](super::Slots::slot) refuses such a number with an error).
     pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let row = self.row(row);
-        assert!(row.len() <= u32::MAX as usize, "a state has {} slots, more than 32 bits can number", row.len());
+        assert!(
+            row.len() <= u32::MAX as usize,
+            "a state has {} slots, more than 32 bits can number",
+            row.len()
+        );
         row.iter().enumerate().filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
     }
 

@@ -175,7 +175,8 @@ impl<T: Entry> Rows for Vectors<T> {
 /// Returns the hash of a row by multiplication and folding. The fold at the end mixes high bits into the low
 /// bits, because a hash table uses both, and states often differ only in few low bits.
 fn hash<T: Entry>(row: &[T]) -> u64 {
-    let mixed = row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mixed =
+        row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed ^ mixed >> 32
 }
 

@@ -73,7 +73,8 @@ where
         if let Some(latest) = trainer.latest() {
             let objects = latest.terminal_states();
             let is_mode = (self.is_mode)(objects);
-            let rows: Vec<usize> = (0..objects.len()).filter(|&row| is_mode.get(row) == Some(&true)).collect();
+            let rows: Vec<usize> =
+                (0..objects.len()).filter(|&row| is_mode.get(row) == Some(&true)).collect();
             let keys = trainer.env().keys(&objects.select(&rows));
             self.tracker.add(record.step, record.reward_calls, keys);
         }
@@ -115,7 +116,8 @@ where
             reward_calls: reward_calls[k] as u64,
             modes: modes[k] as usize,
         };
-        self.tracker = ModeTracker::from_parts(keys, (0..n).map(point).collect()).ok_or_else(|| malformed("modes"))?;
+        self.tracker =
+            ModeTracker::from_parts(keys, (0..n).map(point).collect()).ok_or_else(|| malformed("modes"))?;
         Ok(())
     }
 }

@@ -118,8 +118,9 @@ impl<E: Env> Observer<E> for EarlyStop {
 
     fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         if let Some(state) = state {
-            self.state = StopState::deserialize(state)
-                .map_err(|error| Error::contract("a checkpoint keeps an early stop's best value and count", error))?;
+            self.state = StopState::deserialize(state).map_err(|error| {
+                Error::contract("a checkpoint keeps an early stop's best value and count", error)
+            })?;
         }
         Ok(())
     }
@@ -144,7 +145,8 @@ mod tests {
     #[test]
     fn patience_counts_measurements_without_improvement() {
         let mut stop = EarlyStop::new("tv", Goal::Smaller, 3).unwrap().min_change(0.1).unwrap();
-        let stops = [1.0, 0.95, 0.85, 0.84, f64::NAN, 0.7, 0.7, 0.65, 0.61].map(|value| stop.add_measurement(value));
+        let stops =
+            [1.0, 0.95, 0.85, 0.84, f64::NAN, 0.7, 0.7, 0.65, 0.61].map(|value| stop.add_measurement(value));
         assert_eq!(stops, [false, false, false, false, false, false, false, false, true]);
         assert_eq!((stop.best(), stop.state.stale), (Some(0.7), 3));
         let mut stop = EarlyStop::new("modes", Goal::Larger, 1).unwrap();

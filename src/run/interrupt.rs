@@ -68,7 +68,9 @@ fn is_default(_signal: i32) -> bool {
 #[must_use]
 pub fn interrupted() -> bool {
     let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
-    handlers.as_ref().is_some_and(|handlers| handlers.listening > 0 && handlers.has_arrived.load(Ordering::SeqCst))
+    handlers
+        .as_ref()
+        .is_some_and(|handlers| handlers.listening > 0 && handlers.has_arrived.load(Ordering::SeqCst))
 }
 
 /// Listens for SIGINT (Ctrl-C) and SIGTERM (which schedulers send before they kill a process) until it is

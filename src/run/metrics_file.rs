@@ -58,7 +58,8 @@ fn open(path: &Path, done: usize) -> Result<File> {
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path).map_err(io);
     }
-    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
     let mut reader = BufReader::new(&file);
     let (mut kept, mut line) = (0, Vec::new());
     for number in 1.. {

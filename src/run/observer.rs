@@ -91,7 +91,10 @@ impl Record {
     /// Returns all values of the record that are single numbers: first those that the step itself reports,
     /// then the metrics.
     pub(super) fn figures(&self) -> Vec<(&str, f64)> {
-        self.own_figures().into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
+        self.own_figures()
+            .into_iter()
+            .chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value)))
+            .collect()
     }
 
     /// Returns the numbers that the step itself reports. The seconds of a phase have the tag `seconds/PHASE`.
@@ -126,7 +129,8 @@ impl Record {
             Some(name) => Err(Error::config(
                 "the name of a metric",
                 format!("`{name}`"),
-                "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
+                "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of \
+                    `StepStats`)",
             )),
         }
     }

@@ -243,7 +243,10 @@ mod tests {
         progress.step = 1_200;
         let message = progress.message(Duration::from_secs(2));
         assert_eq!(message, "1200/2000  100.000 it/s  8s left  ring");
-        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).message(Duration::from_secs(2)), "10/10  ring");
+        assert_eq!(
+            Progress::on(None, 10, "ring").resumed_at(10).message(Duration::from_secs(2)),
+            "10/10  ring"
+        );
     }
 
     #[test]

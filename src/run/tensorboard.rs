@@ -61,7 +61,8 @@ impl TensorBoard {
         fs::create_dir_all(&self.folder).map_err(|source| Error::io(&self.folder, source))?;
         // TensorBoard recognizes event files by `tfevents` in their names, and reads them in the order of
         // their names.
-        self.path = self.folder.join(format!("events.out.tfevents.{:010}.{:09}", now.as_secs(), now.subsec_nanos()));
+        self.path =
+            self.folder.join(format!("events.out.tfevents.{:010}.{:09}", now.as_secs(), now.subsec_nanos()));
         let file = File::create_new(&self.path).map_err(|source| Error::io(&self.path, source))?;
         self.file = Some(file);
         self.write(&head(now.as_secs_f64(), first))
@@ -222,7 +223,8 @@ mod tests {
         let reward = |s: &Positions, _: Option<&tch::Tensor>| Ok(vec![0.0; s.0.len()]);
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
         let mut trainer =
-            Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0)).unwrap();
+            Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))
+                .unwrap();
         for steps in [3, 5] {
             Fit::new(steps).observe(&mut TensorBoard::new(&folder)).run(&mut trainer).unwrap();
         }
@@ -231,7 +233,10 @@ mod tests {
         let found: Vec<_> = paths.iter().map(|path| events(&fs::read(path).unwrap())).collect();
         let begins = |event: &[u8], step: u8, field: u8| event.starts_with(&[2 << 3, step, field << 3 | 2]);
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [2 + 3, 2 + 2]);
-        assert!(begins(&found[0][1], 1, 7) && begins(&found[1][1], 4, 7), "sessions start at steps 1 and 4: {found:?}");
+        assert!(
+            begins(&found[0][1], 1, 7) && begins(&found[1][1], 4, 7),
+            "sessions start at steps 1 and 4: {found:?}"
+        );
         let steps = found.iter().flat_map(|file| &file[2..]).zip(1..);
         steps.for_each(|(event, step)| assert!(begins(event, step, 5), "step {step}: {event:?}"));
         // A path to something that isn't a folder is an error.

@@ -44,8 +44,9 @@ fn mode() -> u32 {
 #[cfg(target_arch = "x86_64")]
 fn set_mode(mode: u32) {
     #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
-    // SAFETY: the instruction reads the four bytes pointed at. Callers change only the two bits for denormals, not the
-    // exception masks or the rounding mode, and run no Rust arithmetic until the bits are restored.
+    // SAFETY: the instruction reads the four bytes pointed at. Callers change only the two bits for
+    // denormals, not the exception masks or the rounding mode, and run no Rust arithmetic until the bits are
+    // restored.
     unsafe {
         std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, readonly));
     }

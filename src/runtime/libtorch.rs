@@ -23,13 +23,16 @@ pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
         }
         if !Path::new("/dev/nvidiactl").exists() {
             return Err((
-                "libtorch's CUDA part is loaded, but there is no NVIDIA driver (/dev/nvidiactl is missing)".into(),
+                "libtorch's CUDA part is loaded, but there is no NVIDIA driver (/dev/nvidiactl is \
+                    missing)"
+                    .into(),
                 "install NVIDIA's driver (in a container: start it with the GPUs), or use --device cpu",
             ));
         }
         Err((
             "libtorch's CUDA part is loaded and there is an NVIDIA driver, but no GPU is visible".into(),
-            "update a driver that is older than libtorch's CUDA, check CUDA_VISIBLE_DEVICES, or use --device cpu",
+            "update a driver that is older than libtorch's CUDA, check CUDA_VISIBLE_DEVICES, or use --device \
+                cpu",
         ))
     })
 }
@@ -45,7 +48,8 @@ fn load_cuda() -> Result<(), Refusal> {
     let Some(folder) = mapped("libtorch_cpu.so").or_else(|| built_with.filter(|lib| lib.is_dir())) else {
         return Err((
             "no libtorch is loaded, and there is none where it was at build time".into(),
-            "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is exported, it \
+            "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
+                exported, it \
              must name a PyTorch 2.13",
         ));
     };
@@ -53,12 +57,13 @@ fn load_cuda() -> Result<(), Refusal> {
     if !path.is_file() {
         return Err((
             format!("the libtorch in {} is one without CUDA (no libtorch_cuda.so)", folder.display()),
-            "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+            "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device \
+                cpu",
         ));
     }
     #[allow(unsafe_code, reason = "a library can be loaded in no other way")]
-    // SAFETY: this is libtorch's own library, of the folder that the running libtorch came from; its initialisers
-    // register the CUDA kernels and are meant to run at any time before the first use of CUDA.
+    // SAFETY: this is libtorch's own library, of the folder that the running libtorch came from; its
+    // initialisers register the CUDA kernels and are meant to run at any time before the first use of CUDA.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) };
     match library {
         Ok(library) => {
@@ -69,7 +74,8 @@ fn load_cuda() -> Result<(), Refusal> {
         }
         Err(error) => Err((
             format!("libtorch's CUDA part can't be loaded: {}", innermost(&error)),
-            "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.13.0`, \
+            "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install \
+                torch==2.13.0`, \
              export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         )),
     }

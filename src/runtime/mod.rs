@@ -1,8 +1,8 @@
 //! Set-up of the process: threads, memory allocator, device, and libtorch.
 //!
-//! A program that doesn't choose the numbers of threads gets defaults from its first trainer or sampler. To choose
-//! them, or to choose a device by name, call [`Runtime::new`] first in `main`, before any use of a tensor or of
-//! rayon:
+//! A program that doesn't choose the numbers of threads gets defaults from its first trainer or sampler. To
+//! choose them, or to choose a device by name, call [`Runtime::new`] first in `main`, before any use of a
+//! tensor or of rayon:
 //!
 //! ```
 //! use gfn::runtime::{DeviceKind, Runtime};
@@ -88,7 +88,9 @@ impl FromStr for DeviceKind {
                 .filter(|index| index.bytes().all(|byte| byte.is_ascii_digit()))
                 .and_then(|index| index.parse().ok()),
         };
-        index.map(Self::Cuda).ok_or_else(|| Error::config("device", format!("`{text}`"), "cpu, cuda or cuda:N"))
+        index
+            .map(Self::Cuda)
+            .ok_or_else(|| Error::config("device", format!("`{text}`"), "cpu, cuda or cuda:N"))
     }
 }
 
@@ -139,13 +141,13 @@ impl Runtime {
     /// or more threads the calling thread, usually the main thread, is one of rayon's threads.
     ///
     /// libtorch's threads spin while they wait for each other. Several threads speed up large products on an
-    /// otherwise idle machine. If other processes use the same cores, each wait can take a scheduler time slice, and
-    /// a run can take ten times as long. In this case set `OMP_WAIT_POLICY=passive` before the program starts, or
-    /// keep libtorch at one thread.
+    /// otherwise idle machine. If other processes use the same cores, each wait can take a scheduler time
+    /// slice, and a run can take ten times as long. In this case set `OMP_WAIT_POLICY=passive` before the
+    /// program starts, or keep libtorch at one thread.
     ///
     /// # Errors
-    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs with other
-    ///   numbers (from an earlier call, or because rayon was used before);
+    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs
+    ///   with other numbers (from an earlier call, or because rayon was used before);
     /// * [`Error::Device`] if the device can't be used.
     pub fn new(threads: impl Into<Threads>, device: DeviceKind) -> Result<Self> {
         // The device is resolved first, so that a failed request for a GPU leaves the process unchanged.
@@ -189,7 +191,8 @@ mod tests {
             assert_eq!(json, format!("\"{text}\""));
             assert_eq!(serde_json::from_str::<DeviceKind>(&json).unwrap(), device);
         }
-        for text in ["", "CPU", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "gpu", "cuda:99999999999999999999"] {
+        for text in ["", "CPU", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "gpu", "cuda:99999999999999999999"]
+        {
             let error = text.parse::<DeviceKind>().unwrap_err().to_string();
             assert!(error.contains("cpu, cuda or cuda:N"), "{text}: {error}");
         }

@@ -89,19 +89,26 @@ impl Threads {
             pool = pool.use_current_thread();
         }
         let built = pool.build_global();
-        if built.is_err() && rayon::current_num_threads() != self.rayon { Err(other_threads(self)) } else { Ok(()) }
+        if built.is_err() && rayon::current_num_threads() != self.rayon {
+            Err(other_threads(self))
+        } else {
+            Ok(())
+        }
     }
 
     fn set_libtorch(self, threads: i32) -> Result<()> {
         tch::set_num_threads(threads);
         if tch::get_num_interop_threads() != threads {
             // libtorch refuses to set this number twice, and tch turns the refusal into a panic.
-            std::panic::catch_unwind(|| tch::set_num_interop_threads(threads)).map_err(|_| other_threads(self))?;
+            std::panic::catch_unwind(|| tch::set_num_interop_threads(threads))
+                .map_err(|_| other_threads(self))?;
         }
         if threads > 1 {
             // An operation that is large enough to be split starts libtorch's threads. They inherit the mode
             // for denormal numbers from the thread that starts them, which is why they are started here.
-            let _ = flushing_denormals(|| tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp());
+            let _ = flushing_denormals(|| {
+                tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp()
+            });
         }
         Ok(())
     }
@@ -147,7 +154,8 @@ pub(crate) fn prepare() {
 /// Returns `true` if the program or its user chose the number of libtorch threads. If the number is
 /// libtorch's default (a thread per core or per pair of hyperthreads), nobody has chosen it.
 fn chose_libtorch_threads() -> bool {
-    let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
+    let by_environment =
+        ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
     by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
 }
@@ -181,7 +189,8 @@ fn keep_memory() {
         [(libc::M_MMAP_THRESHOLD, 32 * MIB), (libc::M_TRIM_THRESHOLD, 512 * MIB), (libc::M_TOP_PAD, 16 * MIB)]
     {
         #[allow(unsafe_code, reason = "the allocator is tuned through libc only")]
-        // SAFETY: mallopt takes two integers, locks the allocator itself, and ignores what it does not accept.
+        // SAFETY: mallopt takes two integers, locks the allocator itself, and ignores what it does not
+        // accept.
         unsafe {
             libc::mallopt(option, value);
         }

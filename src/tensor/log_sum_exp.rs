@@ -11,8 +11,9 @@
 pub fn log_sum_exp(values: impl IntoIterator<Item = f64, IntoIter: Clone>) -> f64 {
     let values = values.into_iter();
     // The maximum is computed by a fold, because `f64::max` would ignore NaN.
-    let max =
-        values.clone().fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
+    let max = values
+        .clone()
+        .fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
     if max.is_finite() { max + values.map(|value| (value - max).exp()).sum::<f64>().ln() } else { max }
 }
 

@@ -30,8 +30,8 @@ pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Te
     empty.index_add(0, ids, &scaled).log() + max
 }
 
-/// Returns the largest value of each segment, `[segments]`, on the device of the values and without gradient. It is 0
-/// for a segment that is empty or whose largest value isn't finite.
+/// Returns the largest value of each segment, `[segments]`, on the device of the values and without gradient.
+/// It is 0 for a segment that is empty or whose largest value isn't finite.
 pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
     match values.device() {
         Device::Cpu => segment_max_on_host(values, offsets),

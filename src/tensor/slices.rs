@@ -2,7 +2,8 @@
 
 #![allow(
     unsafe_code,
-    reason = "libtorch has no fused optimiser step that tch binds; a loop over the raw numbers is several times faster (docs/decisions.md)"
+    reason = "libtorch has no fused optimiser step that tch binds; a loop over the raw numbers is several \
+        times faster (docs/decisions.md)"
 )]
 
 use tch::{Device, Kind, TchError, Tensor, no_grad};
@@ -11,24 +12,31 @@ use tch::{Device, Kind, TchError, Tensor, no_grad};
 /// for any other tensor.
 pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R> {
     let (data, len) = elements(tensor)?;
-    // SAFETY: `elements` has checked that `len` aligned f32 lie at `data`. `tensor` keeps the storage alive, and `f` is
-    // given no tensor, so nothing on this thread writes to it meanwhile. A clone of the tensor on another thread is
-    // excluded by the contract of `Adam::step`, as it is for libtorch's own in-place operations.
+    // SAFETY: `elements` has checked that `len` aligned f32 lie at `data`. `tensor` keeps the storage alive,
+    // and `f` is given no tensor, so nothing on this thread writes to it meanwhile. A clone of the tensor on
+    // another thread is excluded by the contract of `Adam::step`, as it is for libtorch's own in-place
+    // operations.
     Some(f(unsafe { std::slice::from_raw_parts(data, len) }))
 }
 
 /// Calls `f` with the elements of two tensors, which it may change, and returns its result. Returns `None`
 /// unless both tensors are f32, dense, contiguous, on the host and of the same size, and don't overlap in
 /// memory.
-pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32], &mut [f32]) -> R) -> Option<R> {
+pub(crate) fn write<R>(
+    a: &mut Tensor,
+    b: &mut Tensor,
+    f: impl FnOnce(&mut [f32], &mut [f32]) -> R,
+) -> Option<R> {
     let ((a_data, a_len), (b_data, b_len)) = (elements(a)?, elements(b)?);
     let apart = a_data.wrapping_add(a_len) <= b_data || b_data.wrapping_add(b_len) <= a_data;
     if a_len != b_len || !(apart || a_len == 0) {
         return None;
     }
-    // SAFETY: as in `read`, and the two ranges were just checked not to overlap, so the slices are the only ones.
-    let (a, b) =
-        unsafe { (std::slice::from_raw_parts_mut(a_data, a_len), std::slice::from_raw_parts_mut(b_data, b_len)) };
+    // SAFETY: as in `read`, and the two ranges were just checked not to overlap, so the slices are the only
+    // ones.
+    let (a, b) = unsafe {
+        (std::slice::from_raw_parts_mut(a_data, a_len), std::slice::from_raw_parts_mut(b_data, b_len))
+    };
     Some(f(a, b))
 }
 

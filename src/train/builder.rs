@@ -57,7 +57,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer,
     /// without conditions, and for a buffer that draws by loss.
-    pub fn with_hindsight(mut self, hindsight: impl Hindsight<E::States> + 'static, share: f64) -> Result<Self> {
+    pub fn with_hindsight(
+        mut self,
+        hindsight: impl Hindsight<E::States> + 'static,
+        share: f64,
+    ) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::config("the share of hindsight", share, "a number between 0 and 1"));
         }
@@ -142,9 +146,13 @@ impl<E: TrainEnv> Trainer<E> {
         let supplied = companion.supplies();
         let objective = self.context.objective.as_ref();
         if !supplied.is_empty() && !objective.needs().has_any(supplied) {
-            let expected =
-                "an objective that needs a quantity which the companion supplies; this one would ignore the companion";
-            return Err(Error::config("the objective of a trainer with a companion", objective.name(), expected));
+            let expected = "an objective that needs a quantity which the companion supplies; this one would \
+                ignore the companion";
+            return Err(Error::config(
+                "the objective of a trainer with a companion",
+                objective.name(),
+                expected,
+            ));
         }
         self.companions.push(Box::new(companion));
         Ok(self)
@@ -292,7 +300,8 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Returns the policy's parameters, or an error that names `needed_by`, which can't work without them.
     fn parameters(&self, needed_by: &'static str) -> Result<&Parameters> {
-        let none = || Error::missing(needed_by, "a policy with parameters", "leave it out: this policy has none");
+        let none =
+            || Error::missing(needed_by, "a policy with parameters", "leave it out: this policy has none");
         self.context.policy.parameters().ok_or_else(none)
     }
 
@@ -301,8 +310,8 @@ impl<E: TrainEnv> Trainer<E> {
     fn check_name(&self, name: &str) -> Result<()> {
         let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
         if name.is_empty() || name.contains('/') || is_taken() {
-            let expected =
-                "a name without `/` that no other part of the trainer has: a checkpoint tells them apart by it";
+            let expected = "a name without `/` that no other part of the trainer has: a checkpoint tells \
+                them apart by it";
             return Err(Error::config("the name of a source or companion", format!("`{name}`"), expected));
         }
         Ok(())

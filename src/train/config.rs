@@ -169,15 +169,20 @@ impl TrainerConfig {
         let TransitionBatches { size, updates_per_draw } = transitions;
         if size == 0 || updates_per_draw == 0 {
             let got = format!("{size} transitions, {updates_per_draw} updates");
-            return Err(Error::config("transitions", got, "at least one transition an update, and one update a step"));
+            return Err(Error::config(
+                "transitions",
+                got,
+                "at least one transition an update, and one update a step",
+            ));
         }
         if !objective.learns_from_transitions() {
-            let remedy =
-                "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or forward-looking";
+            let remedy = "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or \
+                forward-looking";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }
         if self.chunk.is_some() {
-            let remedy = "leave `TrainerConfig::chunk` out: an update on single transitions is a small batch by itself";
+            let remedy = "leave `TrainerConfig::chunk` out: an update on single transitions is a small batch \
+                by itself";
             return Err(Error::missing(objective.name(), "a batch that is scored at once", remedy));
         }
         Ok(())
@@ -219,7 +224,8 @@ impl StepStats {
     /// Sets the results that are computed from the scores of the first update.
     pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
         // Single transitions lack the initial state, whose flow is Z, so log Z is NaN.
-        let log_z = if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
+        let log_z =
+            if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
         // The trainer replaces this mean by the mean over trajectories. It keeps this one if there are
         // several replicas, because it has only the scores of the other replicas' trajectories.

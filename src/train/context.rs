@@ -67,7 +67,8 @@ impl<E: Env> Context<E> {
     /// Returns the moving average together with the parameters, if fresh trajectories are sampled with the
     /// average; otherwise `None`.
     pub(super) fn sampling_average(&self) -> Option<(&Average, &Parameters)> {
-        let (averaged, parameters) = self.averaged().filter(|(one, _)| one.purpose == AverageFor::Sampling)?;
+        let (averaged, parameters) =
+            self.averaged().filter(|(one, _)| one.purpose == AverageFor::Sampling)?;
         Some((&averaged.average, parameters))
     }
 
@@ -112,13 +113,17 @@ impl<E: Env> Context<E> {
 
     /// Returns the trajectories with log-rewards computed for their objects.
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
-        let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
+        let rewards =
+            log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
         trajectories.with_log_rewards(rewards)
     }
 
     /// Returns the settings by which whole trajectories are scored at this step.
     pub(super) fn scoring(&self) -> Scoring<'static> {
-        Scoring { exponent: self.config.reward_exponent.at(self.step), ..Scoring::new(self.objective.needs()) }
+        Scoring {
+            exponent: self.config.reward_exponent.at(self.step),
+            ..Scoring::new(self.objective.needs())
+        }
     }
 
     /// Returns the number of updates on each batch.
@@ -147,7 +152,8 @@ impl<E: Env> Context<E> {
             _ => Err(Error::missing(
                 "trajectories from outside of the trainer",
                 "conditions if the trainer has some, and none if it hasn't",
-                "draw them under conditions of `Context::draw_conditions`; `Trainer::with_conditions` sets their source",
+                "draw them under conditions of `Context::draw_conditions`; `Trainer::with_conditions` sets \
+                    their source",
             )),
         }
     }
@@ -157,7 +163,10 @@ impl<E: Env> Context<E> {
         let (setting, remedy) = if self.replicas().is_some() {
             ("several replicas", "update by `Trainer::apply`, which sums their gradients")
         } else if self.config.chunk.is_some() {
-            ("batches that are scored in chunks", "update by `Trainer::apply`, or leave `TrainerConfig::chunk` out")
+            (
+                "batches that are scored in chunks",
+                "update by `Trainer::apply`, or leave `TrainerConfig::chunk` out",
+            )
         } else {
             return Ok(());
         };

@@ -117,7 +117,8 @@ impl BatchScores {
         if self.is_partial || got == expected {
             return Ok(!self.is_partial);
         }
-        let size = |offsets: &[usize]| vec![offsets.len() as i64 - 1, offsets.last().map_or(0, |&n| n as i64)];
+        let size =
+            |offsets: &[usize]| vec![offsets.len() as i64 - 1, offsets.last().map_or(0, |&n| n as i64)];
         Err(Error::shape(
             "scores, as trajectories and transitions,",
             size(expected),
@@ -177,7 +178,11 @@ pub(super) fn score<E: TrainEnv>(
     whole.old = old;
     let chunks = chunks.map(|chunks| -> Box<dyn Any + Send> { Box::new(chunks) });
     let is_partial = context.config.transitions.is_some();
-    Ok(BatchScores { parts: vec![ScoredPart { whole, replica, offsets, chunks }], joined_scores: None, is_partial })
+    Ok(BatchScores {
+        parts: vec![ScoredPart { whole, replica, offsets, chunks }],
+        joined_scores: None,
+        is_partial,
+    })
 }
 
 /// Returns the loss of scores as a tensor and as a finite number. For several parts it is the mean of the
@@ -196,7 +201,8 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
     }
     let n = losses.len();
     let sum = losses.into_iter().reduce(|sum, loss| sum + loss);
-    let sum = sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
+    let sum =
+        sum.ok_or_else(|| Error::missing(objective.name(), "scores", "score at least one part of a batch"))?;
     let loss = if n > 1 { sum / n as f64 } else { sum };
     let value = loss.double_value(&[]);
     if value.is_finite() {
@@ -227,7 +233,8 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
         let mut offsets = part.offsets.clone();
         reaches_parameters |= match (&part.chunks, &part.replica) {
             (Some(chunks), _) => {
-                let other = || Error::contract("scores are of this trainer's environment", "they are of another one");
+                let other =
+                    || Error::contract("scores are of this trainer's environment", "they are of another one");
                 let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
                 backward_chunks(context, chunks, &part.whole, &mut offsets)?
             }
@@ -241,7 +248,8 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
         return Err(Error::missing(
             context.objective.name(),
             "a loss with a gradient",
-            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
+            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they \
+                compute",
         ));
     }
     Ok(())
@@ -251,7 +259,9 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
 /// needs the quantity.
 fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     match error {
-        Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
+        Error::Missing { needed_by: SCORING, missing, remedy } => {
+            Error::missing(objective.name(), missing, remedy)
+        }
         other => other,
     }
 }
@@ -279,7 +289,8 @@ pub(super) fn start_log_z<E: TrainEnv>(
     let has_prior = objective.needs().has(Quantity::LogPrior);
     let needs = if has_prior { Quantity::LogPrior.into() } else { Quantities::NONE };
     let scores = leaf_scores(context, &chunks, &Scoring { needs, ..context.scoring() });
-    let mine = scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
+    let mine =
+        scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
     // `score` returns an error for such values that names their cause.
@@ -306,7 +317,11 @@ fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Resu
 }
 
 /// Scores all chunks without gradients and joins their scores to leaf tensors.
-fn leaf_scores<E: Env>(context: &Context<E>, chunks: &[Trajectories<E>], scoring: &Scoring<'_>) -> Result<Scores> {
+fn leaf_scores<E: Env>(
+    context: &Context<E>,
+    chunks: &[Trajectories<E>],
+    scoring: &Scoring<'_>,
+) -> Result<Scores> {
     let (env, reward) = (&context.env, context.reward.as_ref());
     let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
@@ -364,7 +379,8 @@ fn backward_chunks<E: Env>(
 ) -> Result<bool> {
     let mut has_gradient = false;
     for chunk in chunks {
-        let part = score_as(&context.env, context.reward.as_ref(), context.policy(), chunk, &context.scoring())?;
+        let part =
+            score_as(&context.env, context.reward.as_ref(), context.policy(), chunk, &context.scoring())?;
         has_gradient |= offsets.propagate(&part, leaves)?;
     }
     Ok(has_gradient)

@@ -296,8 +296,8 @@ impl<E: TrainEnv> Trainer<E> {
         context.check_conditions(trajectories)?;
         let walks = trajectories.walks(&context.env)?;
         let known = trajectories.recorded_log_rewards();
-        let rewards =
-            known.map_or_else(|| trajectories.log_rewards(context.reward.as_ref()), |known| Ok(known.to_vec()))?;
+        let rewards = known
+            .map_or_else(|| trajectories.log_rewards(context.reward.as_ref()), |known| Ok(known.to_vec()))?;
         let added = buffer.add(&context.env, &walks, &rewards)?;
         if known.is_none() {
             sources.reward_calls += rewards.len() as u64;

@@ -23,7 +23,8 @@ use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
-const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same objective and \
+const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same \
+    objective and \
      settings: build them alike, from one seed";
 /// The number of objects whose reward each replica computes before the first step, to compare the rewards.
 const N_PROBES: usize = 8;
@@ -67,12 +68,13 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
         return Ok(());
     }
     let uniform = env.uniform();
-    let mut walks = match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
-        // If random walks exceed the step limit, they exceed it on every replica, so all replicas skip the
-        // comparison.
-        Err(Error::StepLimit { .. }) => return Ok(()),
-        drawn => drawn?,
-    };
+    let mut walks =
+        match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
+            // If random walks exceed the step limit, they exceed it on every replica, so all replicas skip
+            // the comparison.
+            Err(Error::StepLimit { .. }) => return Ok(()),
+            drawn => drawn?,
+        };
     if let Some(source) = conditions {
         walks = walks.with_conditions(source.draw(N_PROBES, &mut Rng::seeded(0))?)?;
     }
@@ -88,13 +90,15 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
         };
         // Conditions are compared first, although they come after the rewards in the list: if they differ,
         // they are the reason why rewards differ.
-        let differing = if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
+        let differing =
+            if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
         let Some(k) = differing else { continue };
         let detail = if k < N_PROBES {
             let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
             let (theirs, mine) = (theirs[k], mine[k]);
             format!(
-                "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at replica {rank}"
+                "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at \
+                    replica {rank}"
             )
         } else {
             format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}")
@@ -209,7 +213,8 @@ impl<E: Env> Companion<E> for GradientSum {
 /// Replaces each gradient by its sum over all replicas. A gradient that is undefined on all replicas stays
 /// undefined, as it would in one process.
 fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
-    let trained: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
+    let trained: Vec<&Tensor> =
+        parameters.iter().map(|p| &p.tensor).filter(|tensor| tensor.requires_grad()).collect();
     let gradients: Vec<Tensor> = trained.iter().map(|tensor| tensor.grad()).collect();
     no_grad(|| {
         let flat = |(tensor, gradient): (&&Tensor, &Tensor)| {
@@ -217,7 +222,8 @@ fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
         };
         let mut all: Vec<Tensor> = trained.iter().zip(&gradients).map(flat).collect();
         let Some(first) = all.first() else { return Ok(()) };
-        let defined: Vec<f64> = gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
+        let defined: Vec<f64> =
+            gradients.iter().map(|gradient| f64::from(u8::from(gradient.defined()))).collect();
         all.push(from_host(&defined, first.kind(), first.device()));
         let mut sum = Tensor::cat(&all, 0);
         group.sum(&mut sum)?;
@@ -255,7 +261,8 @@ mod tests {
         replicate(3, |replica| {
             let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
             let mut scope = parameters.scope(&mut rng);
-            let [by_one, by_two, by_none] = ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
+            let [by_one, by_two, by_none] =
+                ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
             let rank = replica.rank();
             if rank == 1 {
                 (&by_one * 5.0).sum(Kind::Float).backward();

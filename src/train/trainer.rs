@@ -215,7 +215,13 @@ impl<E: TrainEnv> Trainer<E> {
         let Self { context, sources, rng, progress, .. } = self;
         let batch = sources.draw(context, progress.replica_rng.as_mut().unwrap_or(rng))?;
         if needs_reward_check && !sources.fresh_traits(context).is_external {
-            check_reward(&context.env, context.reward.as_ref(), &batch.trajectories, batch.fresh, Budget::quick())?;
+            check_reward(
+                &context.env,
+                context.reward.as_ref(),
+                &batch.trajectories,
+                batch.fresh,
+                Budget::quick(),
+            )?;
         }
         progress.first_log_z = start_log_z(context, &batch.trajectories, batch.fresh)?;
         if let (Some(averaged), Some(parameters)) = (&mut context.average, context.policy.parameters())
@@ -236,7 +242,13 @@ impl<E: TrainEnv> Trainer<E> {
         }
         let Context { env, policy, conditions, step, .. } = &self.context;
         if *step >= self.next_check {
-            check_policy(env, policy, conditions.as_deref(), Budget::quick(), &mut Rng::seeded(*step as u64))?;
+            check_policy(
+                env,
+                policy,
+                conditions.as_deref(),
+                Budget::quick(),
+                &mut Rng::seeded(*step as u64),
+            )?;
             self.next_check = next_check(*step);
         }
         // Draws no random numbers unless the network has noisy layers.

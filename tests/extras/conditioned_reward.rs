@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use gfn::condition::ConditionSource;
 use gfn::env::{CachedReward, Reward, Slots};
 use gfn::{Error, Result, Rng};
-use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, Temperature};
+use gfn_extras::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, Temperature,
+};
 use tch::Tensor;
 
 /// A reward that looks values up by the number of the state.
@@ -85,7 +87,8 @@ fn missing_parts_are_reported() {
     let reward = two(false);
     let states = Slots(vec![0, 1]);
     assert!(matches!(reward.log_reward(&states, None), Err(Error::Missing { .. })));
-    let vectors = reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
+    let vectors =
+        reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
     assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
     // The closures have no rewards of unfinished objects.
     assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
@@ -125,7 +128,8 @@ fn conditions_weigh_cached_rewards() {
         Ok(states.0.iter().map(|&s| f64::from(s) / 2.0).collect())
     };
     let cached = CachedReward::new(halves, |states: &Slots| states.0.clone(), 8).unwrap();
-    let conditioning = Conditioning::new(1).unwrap().temperature(Temperature::Constant(2.0), Encoding::Number).unwrap();
+    let conditioning =
+        Conditioning::new(1).unwrap().temperature(Temperature::Constant(2.0), Encoding::Number).unwrap();
     let weighed = ConditionedReward::new(conditioning, vec![Arc::new(cached)]).unwrap();
     let conditions = weighed.conditioning().draw(2, &mut Rng::seeded(0)).unwrap();
     for _ in 0..40 {

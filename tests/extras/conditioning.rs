@@ -8,8 +8,11 @@ use tch::{Device, Tensor};
 fn all(encoding: Encoding) -> Conditioning {
     let distribution = Temperature::LogUniform { least: 0.5, most: 64.0 };
     let conditioning = Conditioning::new(3).unwrap().temperature(distribution, encoding).unwrap();
-    let conditioning = conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding).unwrap();
-    conditioning.focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding).unwrap()
+    let conditioning =
+        conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding).unwrap();
+    conditioning
+        .focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding)
+        .unwrap()
 }
 
 /// A draw at the end of the range stays within it after decoding, in both precisions.
@@ -52,7 +55,8 @@ fn conditions_come_back_from_their_vectors() {
         }
     }
     // Constant parts take no entries.
-    let constant = Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
+    let constant =
+        Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
     let constant = constant.preferences(Directions::Constant(vec![1.0, 3.0]), Encoding::Number).unwrap();
     assert_eq!(constant.width(), 0);
     let decoded = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();

@@ -70,7 +70,9 @@ fn a_number_comes_back_from_its_row() {
         for _ in 0..100 {
             let value = -1.5 + 65.5 * rng.uniform();
             let row = thermometer.encode(value);
-            assert!(row.windows(2).all(|pair| pair[0] >= pair[1]) && row.len() == bins && row[bins - 1] == 0.0);
+            assert!(
+                row.windows(2).all(|pair| pair[0] >= pair[1]) && row.len() == bins && row[bins - 1] == 0.0
+            );
             assert!((thermometer.decode(&row) - value).abs() < 1e-12);
         }
         assert_eq!(thermometer.decode(&thermometer.encode(1e9)), 64.0);

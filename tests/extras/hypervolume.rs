@@ -27,7 +27,8 @@ fn equals_inclusion_and_exclusion() {
         for n in 1..=9 {
             for _ in 0..10 {
                 let points = random(width, n, &mut rng);
-                let (mine, exact) = (hypervolume(&points, &vec![0.0; width]).unwrap(), volume_by_subsets(&points));
+                let (mine, exact) =
+                    (hypervolume(&points, &vec![0.0; width]).unwrap(), volume_by_subsets(&points));
                 assert!((mine - exact).abs() < 1e-12, "{width} {n}: {mine}, {exact}");
             }
         }
@@ -58,7 +59,8 @@ fn equals_a_count_of_lattice_cells_and_random_points() {
             let at: Vec<f64> = (0..width).map(|_| rng.uniform()).collect();
             points.rows().any(|row| row.iter().zip(&at).all(|(x, y)| x >= y))
         });
-        let (share, exact) = (hits.count() as f64 / f64::from(draws), hypervolume(&points, &vec![0.0; width]).unwrap());
+        let (share, exact) =
+            (hits.count() as f64 / f64::from(draws), hypervolume(&points, &vec![0.0; width]).unwrap());
         let sd = (exact * (1.0 - exact) / f64::from(draws)).sqrt();
         assert!((share - exact).abs() < 4.0 * sd, "{width}: {share}, {exact} +- {sd}");
     }

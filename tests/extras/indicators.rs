@@ -13,10 +13,21 @@ fn distances_from_a_front_by_hand() {
     let far = inverted_generational_distance(&origin, &front).unwrap();
     assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
     let more = Reals::from_rows([[0.0, 0.0], [0.0, 4.0]]);
-    assert!((inverted_generational_distance(&more, &front).unwrap() - (3.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
-    assert!(matches!(inverted_generational_distance(&Reals::filled(2, 0, 0.0), &front), Err(Error::Config { .. })));
-    assert!(matches!(inverted_generational_distance(&front, &Reals::filled(2, 0, 0.0)), Err(Error::Config { .. })));
-    assert!(matches!(inverted_generational_distance(&front, &Reals::filled(3, 1, 0.0)), Err(Error::Shape { .. })));
+    assert!(
+        (inverted_generational_distance(&more, &front).unwrap() - (3.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12
+    );
+    assert!(matches!(
+        inverted_generational_distance(&Reals::filled(2, 0, 0.0), &front),
+        Err(Error::Config { .. })
+    ));
+    assert!(matches!(
+        inverted_generational_distance(&front, &Reals::filled(2, 0, 0.0)),
+        Err(Error::Config { .. })
+    ));
+    assert!(matches!(
+        inverted_generational_distance(&front, &Reals::filled(3, 1, 0.0)),
+        Err(Error::Shape { .. })
+    ));
 }
 
 #[test]

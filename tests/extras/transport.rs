@@ -60,7 +60,8 @@ fn distances_of_known_pairs() {
 fn discrepancy_is_of_the_distribution() {
     let mut rng = Rng::seeded(5);
     let (a, b, c) = (normals(400, 0.0, &mut rng), normals(500, 0.0, &mut rng), normals(500, 1.0, &mut rng));
-    let (same, other) = (maximum_mean_discrepancy(&a, &b).unwrap(), maximum_mean_discrepancy(&a, &c).unwrap());
+    let (same, other) =
+        (maximum_mean_discrepancy(&a, &b).unwrap(), maximum_mean_discrepancy(&a, &c).unwrap());
     assert!(same.abs() < 0.01 && other > 0.1, "{same}, {other}");
     assert!(maximum_mean_discrepancy(&a, &Reals::filled(1, 1, 0.0)).is_err());
 }

@@ -33,7 +33,9 @@ pub(crate) fn wait_for_turn() -> MutexGuard<'static, ()> {
 
 /// Returns the number in an environment variable, or `None` if the variable isn't set.
 fn number_of_variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
 /// The executions of an attack: a fixed number, so that every machine does the same work.
@@ -76,7 +78,8 @@ impl Target<'_> {
             let (before, began) = (MEMORY.current_usage(), Instant::now());
             let ended = catch_unwind(AssertUnwindSafe(|| execute(&input)));
             let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
-            let context = || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
+            let context =
+                || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
             assert!(ended.is_ok(), "a panic; {}", context());
             assert!(took < MAX_TIME, "{took:?}; {}", context());
             let most = BASE_MEMORY + self.bytes_per_byte * input.len();
@@ -109,7 +112,9 @@ impl Target<'_> {
                 let piece = bytes[range(bytes, rng)].to_vec();
                 insert(bytes, &piece);
             }
-            4 | 5 if !self.words.is_empty() => insert(bytes, self.words[rng.below(self.words.len())].as_bytes()),
+            4 | 5 if !self.words.is_empty() => {
+                insert(bytes, self.words[rng.below(self.words.len())].as_bytes())
+            }
             6 => {
                 let other = &self.seeds[rng.below(self.seeds.len())];
                 insert(bytes, &other[range(other, rng)]);
@@ -153,8 +158,12 @@ fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
 /// Control: a reader with a rare panic, and one that allocates as much as a number says, must be detected.
 #[test]
 fn attacks_find_what_is_wrong() {
-    let target =
-        || Target { name: "wrong", seeds: vec![b"size 16\n".to_vec()], words: &["size ", "\n"], bytes_per_byte: 1 };
+    let target = || Target {
+        name: "wrong",
+        seeds: vec![b"size 16\n".to_vec()],
+        words: &["size ", "\n"],
+        bytes_per_byte: 1,
+    };
     let found = |execute: fn(&[u8])| {
         let panic = catch_unwind(|| target().attack(200_000, execute)).unwrap_err();
         *panic.downcast::<String>().unwrap()

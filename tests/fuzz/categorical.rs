@@ -27,7 +27,10 @@ fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
         Some(*sum)
     }));
     let slot_ptr = slot_ptr.collect();
-    (Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false }, logits)
+    (
+        Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false },
+        logits,
+    )
 }
 
 /// Returns the logits of each state's slots, in order.
@@ -47,7 +50,11 @@ fn log_softmax(logits: &[f64], legal: &[bool]) -> Vec<f64> {
     let legal_logits = || logits.iter().zip(legal).filter(|(_, legal)| **legal).map(|(logit, _)| *logit);
     let most = legal_logits().fold(f64::NEG_INFINITY, f64::max);
     let sum = most + legal_logits().map(|logit| (logit - most).exp()).sum::<f64>().ln();
-    logits.iter().zip(legal).map(|(logit, &legal)| if legal { logit - sum } else { f64::NEG_INFINITY }).collect()
+    logits
+        .iter()
+        .zip(legal)
+        .map(|(logit, &legal)| if legal { logit - sum } else { f64::NEG_INFINITY })
+        .collect()
 }
 
 fn host(tensor: &Tensor) -> Vec<f64> {
@@ -75,8 +82,9 @@ fn log_probabilities_are_those_of_the_definition() {
         let has_all = (0..masks.len()).all(|state| masks.n_legal(state) > 0);
         let entropies = host(&on_device.entropy());
         for (state, logits) in logits_by_state(&masks, &logits).into_iter().enumerate() {
-            let (expected, context) =
-                (log_softmax(&logits, masks.row(state)), || format!("execution {}, {masks:?}, {logits:?}", runs.done));
+            let (expected, context) = (log_softmax(&logits, masks.row(state)), || {
+                format!("execution {}, {masks:?}, {logits:?}", runs.done)
+            });
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));
             let legal: Vec<u32> = masks.legal_slots(state).collect();
             if legal.is_empty() {
@@ -87,11 +95,13 @@ fn log_probabilities_are_those_of_the_definition() {
             let rows = vec![state; legal.len()];
             for dist in [&on_device, &on_host] {
                 let got = host(&dist.log_prob(&rows, &Slots(legal.clone())).unwrap());
-                let all_close = legal.iter().zip(got).all(|(&slot, got)| close(got, expected[slot as usize], scale));
+                let all_close =
+                    legal.iter().zip(got).all(|(&slot, got)| close(got, expected[slot as usize], scale));
                 assert!(all_close, "{}", context());
                 let slots = dist.sample(&[state; 8], &Exploration::on_policy(), &mut rng).unwrap();
                 assert!(slots.0.iter().all(|&slot| expected[slot as usize] > -110.0), "{}", context());
-                let likeliest = legal.iter().map(|&slot| expected[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
+                let likeliest =
+                    legal.iter().map(|&slot| expected[slot as usize]).fold(f64::NEG_INFINITY, f64::max);
                 assert_eq!(dist.argmax().is_ok(), has_all, "{}", context());
                 if let Ok(best) = dist.argmax() {
                     assert!(close(expected[best.0[state] as usize], likeliest, scale), "{}", context());
@@ -99,7 +109,10 @@ fn log_probabilities_are_those_of_the_definition() {
             }
             if let Some(slot) = (0..expected.len() as u32).find(|slot| !legal.contains(slot)) {
                 assert!(
-                    matches!(on_host.log_prob(&[state], &Slots(vec![slot])), Err(Error::IllegalAction { .. })),
+                    matches!(
+                        on_host.log_prob(&[state], &Slots(vec![slot])),
+                        Err(Error::IllegalAction { .. })
+                    ),
                     "{}",
                     context()
                 );

@@ -5,8 +5,8 @@ use crate::attack::{Runs, wait_for_turn};
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates,
-    MoveMask, Node, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState,
+    GraphStates, MoveMask, Node, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
@@ -40,7 +40,9 @@ impl RandomRules {
 impl GraphRules for RandomRules {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if let Some(closed) = self.closed.filter(|_| moves.type_name() == "add_edge") {
-            moves.retain(|action| graph.degree(action.a) % 3 != closed && graph.degree(action.b) % 3 != closed);
+            moves.retain(|action| {
+                graph.degree(action.a) % 3 != closed && graph.degree(action.b) % 3 != closed
+            });
         }
         if let Some(label) = self.label.filter(|_| moves.type_name() == "add_edge") {
             moves.retain(|action| action.a != label);
@@ -144,7 +146,8 @@ fn accepted_environments_sample_the_reward() {
         }
     }
     println!(
-        "environments: {passed} are right, {refused} refused, {missed} by the exact policy alone, {large} too large to list"
+        "environments: {passed} are right, {refused} refused, {missed} by the exact policy alone, {large} \
+            too large to list"
     );
     assert!(100_000 * missed <= passed + refused + 100_000, "{missed} faults were missed by the checks");
     // Most random environments are valid, and some aren't.

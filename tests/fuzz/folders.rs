@@ -40,8 +40,12 @@ fn attack_folder(names: [&str; 2], files: [&str; 2], folder: &Scratch, load: imp
     load().unwrap();
     let paths = files.map(|file| folder.0.join(file));
     let good = paths.each_ref().map(|path| std::fs::read(path).unwrap());
-    let attacked =
-        |k: usize| Target { name: names[k], seeds: vec![good[k].clone()], words: &WORDS, bytes_per_byte: 1 << 10 };
+    let attacked = |k: usize| Target {
+        name: names[k],
+        seeds: vec![good[k].clone()],
+        words: &WORDS,
+        bytes_per_byte: 1 << 10,
+    };
     attacked(0).attack(15_000, |text| {
         std::fs::write(&paths[0], text).unwrap();
         let _ = load();
@@ -50,7 +54,8 @@ fn attack_folder(names: [&str; 2], files: [&str; 2], folder: &Scratch, load: imp
         let mut manifest: Value = serde_json::from_slice(&good[0]).unwrap();
         manifest["bytes"] = json!(bytes.len());
         std::fs::write(&paths[1], bytes).unwrap();
-        let write = |manifest: &Value| std::fs::write(&paths[0], serde_json::to_vec(manifest).unwrap()).unwrap();
+        let write =
+            |manifest: &Value| std::fs::write(&paths[0], serde_json::to_vec(manifest).unwrap()).unwrap();
         write(&manifest);
         let Err(error) = load() else { return };
         let message = error.to_string();
@@ -58,7 +63,10 @@ fn attack_folder(names: [&str; 2], files: [&str; 2], folder: &Scratch, load: imp
             manifest["checksum"] = json!(rest.split(',').next().unwrap());
             write(&manifest);
             let again = load();
-            assert!(again.as_ref().err().is_none_or(|error| !error.to_string().contains("checksum ")), "{again:?}");
+            assert!(
+                again.as_ref().err().is_none_or(|error| !error.to_string().contains("checksum ")),
+                "{again:?}"
+            );
         }
     });
 }
@@ -79,7 +87,11 @@ fn checkpoints() {
 #[test]
 fn data_sets() {
     let (env, folder) = (Chain::new(5), Scratch::new("data"));
-    Sampler::new(&env, &UniformPolicy).forward(4, &mut Rng::seeded(0)).unwrap().save(&env, &folder.0).unwrap();
+    Sampler::new(&env, &UniformPolicy)
+        .forward(4, &mut Rng::seeded(0))
+        .unwrap()
+        .save(&env, &folder.0)
+        .unwrap();
     let files = ["manifest.json", "data.safetensors"];
     attack_folder(["manifests of data sets", "data sets"], files, &folder, || {
         Trajectories::load(&env, &folder.0).map(drop)
@@ -103,14 +115,17 @@ fn pickles_and_tables() {
         #[cfg(feature = "descriptors")]
         let _ = AccessibilityTable::read(path);
     };
-    Target { name: "pickles and tables", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(20_000, |bytes| {
-        std::fs::write(&file.0, bytes).unwrap();
-        read(&file.0);
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(bytes).unwrap();
-        std::fs::write(&file.0, packed.finish().unwrap()).unwrap();
-        read(&file.0);
-    });
+    Target { name: "pickles and tables", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(
+        20_000,
+        |bytes| {
+            std::fs::write(&file.0, bytes).unwrap();
+            read(&file.0);
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(bytes).unwrap();
+            std::fs::write(&file.0, packed.finish().unwrap()).unwrap();
+            read(&file.0);
+        },
+    );
 }
 
 #[cfg(feature = "descriptors")]
@@ -156,11 +171,15 @@ fn answers_of_a_program() {
     let words = ["\n", "nan", "inf", "1e999", " ", "0.5\n0.5\n", "\u{0}", "\r\n", "-"];
     let seeds = vec![b"0.5\n1e-3\n".to_vec(), b"12\n-3.25\n".to_vec()];
     let smiles = ["C", "CC"].map(str::to_owned);
-    Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(2_000, |bytes| {
-        std::fs::write(&file.0, bytes).unwrap();
-        let scorer = ExternalScorer::new(["cat", file.0.to_str().unwrap()], Duration::from_secs(5)).unwrap();
-        if let Ok(scores) = scorer.scores(&smiles) {
-            assert!(scores.len() == 2 && scores.iter().all(|score| score.is_finite()));
-        }
-    });
+    Target { name: "answers of a program", seeds, words: &words, bytes_per_byte: 1 << 12 }.attack(
+        2_000,
+        |bytes| {
+            std::fs::write(&file.0, bytes).unwrap();
+            let scorer =
+                ExternalScorer::new(["cat", file.0.to_str().unwrap()], Duration::from_secs(5)).unwrap();
+            if let Ok(scores) = scorer.scores(&smiles) {
+                assert!(scores.len() == 2 && scores.iter().all(|score| score.is_finite()));
+            }
+        },
+    );
 }

@@ -13,7 +13,9 @@ use gfn_gym::graph_problems::{Instances, read_dimacs, write_dimacs};
 use gfn_gym::phylo_tree::PhyloTree;
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
-use gfn_molecules::{Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, MoleculeScore, ScoreConfig};
+use gfn_molecules::{
+    Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, MoleculeScore, ScoreConfig,
+};
 
 /// A temporary file, removed on drop.
 pub(crate) struct Scratch(pub(crate) PathBuf);
@@ -45,7 +47,8 @@ fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
 }
 
 const GRAPHS: [&str; 4] = [
-    "graph directed 4\nnode 0 class 1 attributes 2 0 5\nedge 0 1 class 2\nedge 1 0\ngraph undirected 2 # two\nedge 0 1 attributes 0 3\n",
+    "graph directed 4\nnode 0 class 1 attributes 2 0 5\nedge 0 1 class 2\nedge 1 0\ngraph undirected 2 # \
+        two\nedge 0 1 attributes 0 3\n",
     "# FromNodeId  ToNodeId\n0 1\n1 7 {'weight': 0.5}\n7 0 3.5\n",
     "a b\nb c\nc a\n",
     "graph undirected 16384\n",
@@ -87,12 +90,15 @@ fn edge_lists() {
 fn graph6() {
     let texts = ["Bw\n", ">>graph6<<DhC\nFoSvw\n", "&C?QG\n", ">>digraph6<<&BOO\n", "~?@?\n", "~~?????A\n"];
     let words = ["~", "~~", "&", ">>graph6<<", ">>digraph6<<", "?", "\n", "~~~~~~~~"];
-    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(100_000, |text| {
-        if let Ok(graphs) = GraphFormat::Graph6.read(text) {
-            let again = GraphFormat::Graph6.write(&graphs).unwrap();
-            assert!(GraphFormat::Graph6.read(again.as_bytes()).unwrap() == graphs);
-        }
-    });
+    Target { name: "graph6", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        100_000,
+        |text| {
+            if let Ok(graphs) = GraphFormat::Graph6.read(text) {
+                let again = GraphFormat::Graph6.write(&graphs).unwrap();
+                assert!(GraphFormat::Graph6.read(again.as_bytes()).unwrap() == graphs);
+            }
+        },
+    );
 }
 
 #[test]
@@ -169,23 +175,30 @@ fn smiles() -> Vec<Vec<u8>> {
 
 #[test]
 fn smiles_strings() {
-    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(20_000, |text| {
-        let Ok(text) = std::str::from_utf8(text) else { return };
-        let _ = Cleanup::ALL.read(text);
-        // A molecule's own SMILES gives the same molecule.
-        if let Ok(molecule) = Molecule::from_smiles(text) {
-            let written = molecule.smiles();
-            let again = Molecule::from_smiles(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
-            assert_eq!(again.smiles(), written);
-            assert_eq!(again.formula(), molecule.formula());
-            let kekule = Molecule::from_smiles(&molecule.kekule_smiles()).unwrap();
-            assert_eq!(kekule.smiles(), written);
-        }
-    });
+    Target { name: "SMILES", seeds: smiles(), words: &SMILES_WORDS, bytes_per_byte: 1 << 12 }.attack(
+        20_000,
+        |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            let _ = Cleanup::ALL.read(text);
+            // A molecule's own SMILES gives the same molecule.
+            if let Ok(molecule) = Molecule::from_smiles(text) {
+                let written = molecule.smiles();
+                let again =
+                    Molecule::from_smiles(&written).unwrap_or_else(|error| panic!("{written}: {error}"));
+                assert_eq!(again.smiles(), written);
+                assert_eq!(again.formula(), molecule.formula());
+                let kekule = Molecule::from_smiles(&molecule.kekule_smiles()).unwrap();
+                assert_eq!(kekule.smiles(), written);
+            }
+        },
+    );
 }
 
 /// An SD file of one molecule as RDKit writes it, and one with a stereo centre and data.
-const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    2.5981   -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  <name>\nethanal\n\n$$$$\n";
+const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    \
+    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    \
+    2.5981   -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  \
+    <name>\nethanal\n\n$$$$\n";
 
 /// A table with quotes over several lines, an index, and a column chosen by name.
 const TABLE: &str = ",smiles;Name\t|\n0,\"CC(C)O\n\",\"a \"\"b\"\"\"\n1,CCN;\"x\ny\"\n";
@@ -213,40 +226,45 @@ fn molecule_files() {
         "D   0",
     ];
     let file = Scratch::new("molecules.sdf");
-    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(10_000, |text| {
-        for format in [MoleculeFormat::Smiles, MoleculeFormat::Sd] {
-            for cleanup in [Cleanup::default(), Cleanup::ALL] {
-                let mut reader = MoleculeReader::new(text, format).with_cleanup(cleanup);
+    Target { name: "molecule files", seeds: texts, words: &words, bytes_per_byte: 1 << 12 }.attack(
+        10_000,
+        |text| {
+            for format in [MoleculeFormat::Smiles, MoleculeFormat::Sd] {
+                for cleanup in [Cleanup::default(), Cleanup::ALL] {
+                    let mut reader = MoleculeReader::new(text, format).with_cleanup(cleanup);
+                    let _ =
+                        reader.by_ref().map(|molecule| molecule.map(drop)).collect::<gfn::Result<Vec<()>>>();
+                    let _ = reader.report().to_string();
+                }
+                let mut reader = MoleculeReader::new(text, format).with_column("Name");
                 let _ = reader.by_ref().map(|molecule| molecule.map(drop)).collect::<gfn::Result<Vec<()>>>();
-                let _ = reader.report().to_string();
             }
-            let mut reader = MoleculeReader::new(text, format).with_column("Name");
-            let _ = reader.by_ref().map(|molecule| molecule.map(drop)).collect::<gfn::Result<Vec<()>>>();
-        }
-        let path = file.with(text);
-        let _ = (KnownMolecules::read(path), KnownMolecules::read_some(path), Vocabulary::read(path));
-    });
+            let path = file.with(text);
+            let _ = (KnownMolecules::read(path), KnownMolecules::read_some(path), Vocabulary::read(path));
+        },
+    );
 }
 
 #[test]
 fn fragment_libraries() {
     let texts = ["C 0,0,0\nc1ccccc1 0,2,4\n# more\nO 0\n", "C1CCNCC1 0,3\nS=C 1\nC#N 0\n"];
     let words = [" 0", ",", "0,0,0,0,0", "\n", "#", "c1ccccc1 0,1,2,3,4,5", "[nH]", " 99999999999"];
-    Target { name: "fragment libraries", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        12_000,
-        |text| {
+    Target { name: "fragment libraries", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }
+        .attack(12_000, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = FragmentLibrary::parse(text);
-        },
-    );
+        });
 }
 
 #[test]
 fn scores() {
     let texts = [
-        "[[factors]]\nproperty = \"weight\"\nshape = { window = { least = 100.0, most = 300.0, width = 50.0 } }\n",
-        "[[factors]]\nproperty = { similarity = { to = \"Cc1ccccc1O\" } }\npower = 2.0\n[[factors]]\nproperty = \"rings\"\nshape = { limit = { most = 2.0 } }\n",
-        "[[factors]]\nproperty = \"qed\"\n[[factors]]\nproperty = { substructures = { smarts = [\"[#8][#8]\"] } }\nshape = { limit = { most = 0.0 } }\n",
+        "[[factors]]\nproperty = \"weight\"\nshape = { window = { least = 100.0, most = 300.0, width = 50.0 \
+            } }\n",
+        "[[factors]]\nproperty = { similarity = { to = \"Cc1ccccc1O\" } }\npower = \
+            2.0\n[[factors]]\nproperty = \"rings\"\nshape = { limit = { most = 2.0 } }\n",
+        "[[factors]]\nproperty = \"qed\"\n[[factors]]\nproperty = { substructures = { smarts = \
+            [\"[#8][#8]\"] } }\nshape = { limit = { most = 0.0 } }\n",
     ];
     let words = [
         "[[factors]]\n",
@@ -263,14 +281,17 @@ fn scores() {
         "\"\"\"",
         "c1ccccc1",
     ];
-    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(120_000, |text| {
-        let Ok(text) = std::str::from_utf8(text) else { return };
-        let Ok(config) = config_file::from_toml::<ScoreConfig>(text) else { return };
-        if let Ok(score) = config.build() {
-            let molecule = [Molecule::from_smiles("Cc1ccccc1O").unwrap()];
-            let _ = score.log_scores(&molecule).map(|scores| assert!(scores[0] < f64::INFINITY));
-        }
-    });
+    Target { name: "scores", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 14 }.attack(
+        120_000,
+        |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            let Ok(config) = config_file::from_toml::<ScoreConfig>(text) else { return };
+            if let Ok(score) = config.build() {
+                let molecule = [Molecule::from_smiles("Cc1ccccc1O").unwrap()];
+                let _ = score.log_scores(&molecule).map(|scores| assert!(scores[0] < f64::INFINITY));
+            }
+        },
+    );
 }
 
 #[test]
@@ -283,9 +304,8 @@ fn data_of_variables() {
         "\"a\",\"b\"\n\"1\",\"2\"\n",
     ];
     let words = [",", ";", "\"", "\n", "INT", "nan", "inf", "1e999", "a;b", "\r\n", "\u{feff}"];
-    Target { name: "data of variables", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        8_000,
-        |text| {
+    Target { name: "data of variables", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }
+        .attack(8_000, |text| {
             let _ = DiscreteData::from_csv(text);
             let _ = DiscreteData::from_csv_with_interventions(text, "INT");
             if let Ok(data) = ContinuousData::from_csv(text) {
@@ -295,13 +315,14 @@ fn data_of_variables() {
             if let Ok(edges) = named_edges(text, &names) {
                 assert!(edges.iter().all(|&(from, to)| from < 3 && to < 3));
             }
-        },
-    );
+        });
 }
 
 #[test]
 fn bayesian_networks() {
-    let bif = "network asia { }\nvariable a { type discrete [ 2 ] { yes, no }; }\nvariable b { type discrete [ 3 ] { x, y, z }; }\nprobability ( a ) { table 0.01, 0.99; }\nprobability ( b | a ) { (yes) 0.2, 0.3, 0.5; (no) 0.1, 0.1, 0.8; }\n";
+    let bif = "network asia { }\nvariable a { type discrete [ 2 ] { yes, no }; }\nvariable b { type discrete \
+        [ 3 ] { x, y, z }; }\nprobability ( a ) { table 0.01, 0.99; }\nprobability ( b | a ) { (yes) 0.2, \
+        0.3, 0.5; (no) 0.1, 0.1, 0.8; }\n";
     let words = [
         "variable ",
         "type discrete [ ",
@@ -319,13 +340,11 @@ fn bayesian_networks() {
         "\"",
         "property x;",
     ];
-    Target { name: "Bayesian networks", seeds: seeds(&[bif]), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        100_000,
-        |text| {
+    Target { name: "Bayesian networks", seeds: seeds(&[bif]), words: &words, bytes_per_byte: 1 << 12 }
+        .attack(100_000, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = DiscreteNetwork::from_bif(text);
-        },
-    );
+        });
 }
 
 #[test]
@@ -334,16 +353,14 @@ fn tables_of_rewards() {
     let alphabet = Alphabet::dna();
     let texts = ["sequence,reward\nACG,0.5\nA,1\n,2e-3\n", "\u{feff}sequence,reward\r\nTTT,3\r\n"];
     let words = ["sequence,reward\n", ",", "A", "C", "G", "T", "\n", "-1", "inf", "1e-320"];
-    Target { name: "tables of rewards", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
-        50_000,
-        |text| {
+    Target { name: "tables of rewards", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }
+        .attack(50_000, |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = (
                 TableReward::parse(&sequence, &alphabet, text, Some(1e-3)),
                 TableReward::parse(&sequence, &alphabet, text, None),
             );
-        },
-    );
+        });
 }
 
 #[test]
@@ -351,10 +368,13 @@ fn newick() {
     let rules = PhyloTree::new(5).unwrap();
     let texts = ["((0,2),((1,4),3));", "((3:0.5,1:1e-2)inner:2,((2,0),4));"];
     let words = ["(", ")", ",", ";", ":0.1", "0", "4", "((((", "a"];
-    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(100_000, |text| {
-        let Ok(text) = std::str::from_utf8(text) else { return };
-        if let Ok(row) = rules.read_newick(text) {
-            assert_eq!(rules.read_newick(&rules.newick(&row)).unwrap(), row);
-        }
-    });
+    Target { name: "Newick", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
+        100_000,
+        |text| {
+            let Ok(text) = std::str::from_utf8(text) else { return };
+            if let Ok(row) = rules.read_newick(text) {
+                assert_eq!(rules.read_newick(&rules.newick(&row)).unwrap(), row);
+            }
+        },
+    );
 }

@@ -3,7 +3,8 @@
 use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node,
+    Semantics,
 };
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -122,7 +123,10 @@ pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
 type Grid = VectorEnv;
 
 /// Builds a grid and its reward.
-pub(crate) fn grid(ndim: usize, height: usize) -> (Grid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
+pub(crate) fn grid(
+    ndim: usize,
+    height: usize,
+) -> (Grid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
     let grid = HyperGrid::new(ndim, height).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();

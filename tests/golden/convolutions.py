@@ -11,7 +11,8 @@ import torch_geometric
 from torch_geometric.nn import GATv2Conv, GINConv, GINEConv, GPSConv
 
 WIDTH, HEADS, CLASSES = 6, 3, 2
-# Numbers of nodes, and edges with their classes: graphs of other sizes in one batch, one with an isolated node.
+# Numbers of nodes, and edges with their classes: graphs of other sizes in one batch, one with an isolated
+# node.
 GRAPHS = [(4, [(0, 1, 0), (1, 2, 1), (2, 0, 0)]), (2, [(1, 0, 1)]), (1, []), (3, [(0, 1, 1), (1, 2, 1)])]
 
 torch.set_default_dtype(torch.float64)
@@ -59,13 +60,25 @@ def case(conv, kind, directed, classes):
     n = sum(size for size, _ in GRAPHS)
     x, batch = numbers(n, WIDTH), torch.tensor([g for g, (size, _) in enumerate(GRAPHS) for _ in range(size)])
     # Without classes PyTorch Geometric adds self-loops and no edge has a vector.
-    table = [of("edges.class", numbers(CLASSES, WIDTH) if classes else torch.zeros(1, WIDTH))] if classes or conv == "Gat" else []
+    table = (
+        [of("edges.class", numbers(CLASSES, WIDTH) if classes else torch.zeros(1, WIDTH))]
+        if classes or conv == "Gat"
+        else []
+    )
     against = of("against", numbers(1, WIDTH)) if directed else torch.zeros(1, WIDTH)
     output = linear(of, "output", WIDTH, WIDTH)
     if conv == "Gat":
         itself = of("itself", numbers(1, WIDTH) if classes else torch.zeros(1, WIDTH))
-        layer = GATv2Conv(WIDTH, WIDTH // HEADS, HEADS, edge_dim=CLASSES + 2 if classes else None, add_self_loops=not classes)
-        layer.lin_l, layer.lin_r = linear(of, "from", WIDTH, WIDTH), linear(of, "to", WIDTH, WIDTH, bias=False)
+        layer = GATv2Conv(
+            WIDTH,
+            WIDTH // HEADS,
+            HEADS,
+            edge_dim=CLASSES + 2 if classes else None,
+            add_self_loops=not classes,
+        )
+        layer.lin_l, layer.lin_r = linear(of, "from", WIDTH, WIDTH), linear(
+            of, "to", WIDTH, WIDTH, bias=False
+        )
         layer.att.data = of("scores", numbers(HEADS, WIDTH // HEADS)).unsqueeze(0)
         layer.bias.data = torch.zeros(WIDTH)
         if classes:
@@ -82,9 +95,15 @@ def case(conv, kind, directed, classes):
         if not classes:
             inner.bias.data = of("inner.bias", torch.zeros(WIDTH))
         mlp, eps = torch.nn.Sequential(inner, torch.nn.ReLU(), output), of("eps", numbers(1))
-        local = GINEConv(mlp, train_eps=True, edge_dim=CLASSES + 2) if classes else GINConv(mlp, train_eps=True)
-        inner.weight.data, output.weight.data = (torch.tensor(parameters[f"{name}.weight"]).view(WIDTH, WIDTH) for name in ("inner", "output"))
-        inner.bias.data, output.bias.data = (torch.tensor(parameters[f"{name}.bias"]) for name in ("inner", "output"))
+        local = (
+            GINEConv(mlp, train_eps=True, edge_dim=CLASSES + 2) if classes else GINConv(mlp, train_eps=True)
+        )
+        inner.weight.data, output.weight.data = (
+            torch.tensor(parameters[f"{name}.weight"]).view(WIDTH, WIDTH) for name in ("inner", "output")
+        )
+        inner.bias.data, output.bias.data = (
+            torch.tensor(parameters[f"{name}.bias"]) for name in ("inner", "output")
+        )
         local.eps.data = eps
         if classes:
             local.lin.weight.data = torch.cat([table[0], against, torch.zeros(1, WIDTH)]).T
@@ -93,16 +112,21 @@ def case(conv, kind, directed, classes):
         # GPSConv resets its local convolution.
         for name, module in (("inner", inner), ("output", output)):
             assert parameters[f"{name}.weight"] == module.weight.reshape(-1).tolist()
-        layer.norm1, layer.norm2, layer.norm3 = (norm(of, name, kind) for name in ("norm", "whole.norm", "whole.norm_feed"))
+        layer.norm1, layer.norm2, layer.norm3 = (
+            norm(of, name, kind) for name in ("norm", "whole.norm", "whole.norm_feed")
+        )
         layer.norm_with_batch = kind == "Graph"
         query, key, value = (
-            linear(of, f"whole.{name}", WIDTH, WIDTH, bias) for name, bias in (("query", True), ("key", False), ("value", True))
+            linear(of, f"whole.{name}", WIDTH, WIDTH, bias)
+            for name, bias in (("query", True), ("key", False), ("value", True))
         )
         layer.attn.in_proj_weight.data = torch.cat([query.weight, key.weight, value.weight]).detach()
         layer.attn.in_proj_bias.data = torch.cat([query.bias, key.bias, value.bias]).detach()
         out = linear(of, "whole.output", WIDTH, WIDTH)
         layer.attn.out_proj.weight.data, layer.attn.out_proj.bias.data = out.weight.data, out.bias.data
-        layer.mlp[0], layer.mlp[3] = linear(of, "whole.feed_in", WIDTH, 2 * WIDTH), linear(of, "whole.feed_out", 2 * WIDTH, WIDTH)
+        layer.mlp[0], layer.mlp[3] = linear(of, "whole.feed_in", WIDTH, 2 * WIDTH), linear(
+            of, "whole.feed_out", 2 * WIDTH, WIDTH
+        )
         attributes = {"edge_attr": torch.tensor(carried)} if classes else {}
         y = layer(x, torch.tensor(ends).T, batch, **attributes)
     return {
@@ -127,9 +151,12 @@ settings = [
     ("Gps", "Layer", True, True),
 ]
 golden = {
-    "source": f"tests/golden/convolutions.py: torch_geometric {torch_geometric.__version__}, torch {torch.__version__}, float64.",
-    "description": "A round of GATv2Conv (with self-loops, then ReLU, a linear map, a residual connection and a norm) or of GPSConv with "
-    "GINConv or GINEConv: parameters, rows x before and y after it, [nodes, width] row by row. Edges are [from, to, class].",
+    "source": f"tests/golden/convolutions.py: torch_geometric {torch_geometric.__version__}, torch "
+              f"{torch.__version__}, float64.",
+    "description": "A round of GATv2Conv (with self-loops, then ReLU, a linear map, a residual connection "
+                   "and a norm) or of GPSConv with "
+    "GINConv or GINEConv: parameters, rows x before and y after it, [nodes, width] row by row. Edges are "
+    "[from, to, class].",
     "cases": [case(*setting) for setting in settings],
 }
 path = pathlib.Path(__file__).with_name("convolutions.json")

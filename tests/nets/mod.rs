@@ -1,9 +1,12 @@
 //! Environments, graphs and networks for tests of networks.
 
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
+use gfn::graph::{
+    Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics,
+};
 use gfn::nn::{
-    BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, NormKind, Parameters,
+    BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, JumpingKnowledge, NormKind,
+    Parameters,
 };
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::{Quantities, Quantity};
@@ -85,7 +88,8 @@ pub(crate) fn configs() -> Vec<GraphNetConfig> {
         (ConvKind::Gat { heads: 2 }, graph, JumpingKnowledge::Concat),
         (ConvKind::Gps { heads: 2 }, graph, JumpingKnowledge::Max),
     ];
-    let more = more.map(|(conv, norm, jumping)| GraphNetConfig { norm, jumping, degrees: true, ..config(conv) });
+    let more =
+        more.map(|(conv, norm, jumping)| GraphNetConfig { norm, jumping, degrees: true, ..config(conv) });
     CONVS.map(config).into_iter().chain(more).collect()
 }
 

@@ -19,7 +19,11 @@ fn replay_trainer() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
     let draw = Draw::LossPrioritised { exponent: 1.0 };
-    Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig { capacity: 500, eviction: Eviction::Fifo, draw })?))
+    Ok(trainer.with_replay(ReplayBuffer::new(ReplayConfig {
+        capacity: 500,
+        eviction: Eviction::Fifo,
+        draw,
+    })?))
 }
 
 /// Final state of each replica: rank, parameters, and log-rewards in its buffer.

@@ -13,9 +13,10 @@ use gfn::group::{Group, Replica, replicate};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
-    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit, Objective,
-    PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores,
-    StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
+    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit,
+    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
+    TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
@@ -108,7 +109,11 @@ impl Reward<VectorStates> for HalfSum {
     fn log_reward(&self, states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() / 2.0).collect())
     }
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }
@@ -182,10 +187,16 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
                 let (stats, together) = gradients_of(size, make, Setup { kind, chunk }, |replica| replica);
                 let (name, distance) = (format!("{:?}", make()), largest_distance(&whole, &together));
-                assert!(distance <= most, "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}");
+                assert!(
+                    distance <= most,
+                    "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}"
+                );
                 assert!((stats.loss - one.loss).abs() < 1e-5 * one.loss.abs().max(1.0), "{name}");
                 assert_eq!((stats.mean_len, stats.states), (one.mean_len, one.states), "{name}");
-                assert!((stats.log_z - one.log_z).abs() < 1e-5 && (stats.grad_norm / one.grad_norm - 1.0).abs() < 1e-6);
+                assert!(
+                    (stats.log_z - one.log_z).abs() < 1e-5
+                        && (stats.grad_norm / one.grad_norm - 1.0).abs() < 1e-6
+                );
             }
         }
     }
@@ -208,9 +219,11 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
             estimators: EstimatorsConfig::with_flow(true),
             ..GraphNetConfig::default()
         };
-        let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap());
+        let policy =
+            GraphPolicy(GraphNet::new(&env, config, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap());
         let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
-        let (start, recorded) = (replica.as_ref().map_or(0, |r| share(r, BATCH).start), RecordedGradients::default());
+        let (start, recorded) =
+            (replica.as_ref().map_or(0, |r| share(r, BATCH).start), RecordedGradients::default());
         let mut trainer = Trainer::new(env, colour_reward(), policy, make(), fresh(BATCH), Rng::seeded(1))?
             .with_source(1.0, FixedShare { all, start })?
             .with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1)))?;
@@ -224,8 +237,10 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
         for (kind, most) in [(Kind::Float, 1e-6), (Kind::Double, 1e-14)] {
             let whole = gradient(make, kind, None).unwrap();
             for size in [2, 3] {
-                let distance =
-                    largest_distance(&whole, &replicate(size, |replica| gradient(make, kind, Some(replica))).unwrap());
+                let distance = largest_distance(
+                    &whole,
+                    &replicate(size, |replica| gradient(make, kind, Some(replica))).unwrap(),
+                );
                 assert!(distance <= most, "{:?}, {kind:?}, {size} replicas: {distance:e}", make());
             }
         }
@@ -290,7 +305,8 @@ fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
 fn every_objective_of_the_table_is_compared() {
     let text = include_str!("../../src/objective/mod.rs");
     let is_name = |c: char| c.is_ascii_alphanumeric();
-    let cells = text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
+    let cells =
+        text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
     let mut named: BTreeSet<&str> = cells.filter_map(|(name, _)| name.rsplit(':').next()).collect();
     // The second of two objectives in one row.
     named.insert("AugmentedDetailedBalance");
@@ -323,8 +339,11 @@ fn conditions_reach_the_loss_of_the_whole_batch() {
     let weighted_trainer = |start: usize, recorded: &RecordedGradients| {
         let numbers: Vec<f32> = (0..2 * BATCH).map(|k| k as f32 * 0.1).collect();
         let conditions = Tensor::from_slice(&numbers).reshape([-1, 2]);
-        let all = Sampler::new(&words(), &UniformPolicy).forward_conditional(&conditions, &mut Rng::seeded(5)).unwrap();
-        let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
+        let all = Sampler::new(&words(), &UniformPolicy)
+            .forward_conditional(&conditions, &mut Rng::seeded(5))
+            .unwrap();
+        let config =
+            MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
         Trainer::new(words(), count, policy(config), ConditionWeighted, fresh(BATCH), Rng::seeded(1))
             .and_then(|trainer| trainer.with_source(1.0, FixedShare { all, start }))
             .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))

@@ -21,7 +21,8 @@ use tch::{Kind, Tensor};
 
 pub(crate) fn parameters(trainer: &Trainer<VectorEnv>) -> Vec<f64> {
     let parameters = trainer.policy().parameters().unwrap();
-    let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().to_kind(Kind::Double).reshape([-1])).collect();
+    let all: Vec<Tensor> =
+        parameters.iter().map(|p| p.tensor.detach().to_kind(Kind::Double).reshape([-1])).collect();
     Vec::try_from(Tensor::cat(&all, 0)).unwrap()
 }
 
@@ -52,7 +53,12 @@ impl<E: Env> Persist<E> for FixedShare<E> {
 }
 
 impl<E: Env + 'static> Source<E> for FixedShare<E> {
-    fn draw(&mut self, request: BatchRequest, _: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        _: &Context<E>,
+        _: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         self.all.select(self.start..self.start + request.max).map(Some)
     }
 }

@@ -70,7 +70,8 @@ fn run_id(path: &Path) -> u64 {
 /// Returns the paths of both replicas' checkpoints, and of the hidden ones that a kill leaves.
 fn paths(path: &Path) -> [PathBuf; 4] {
     let name = path.file_name().unwrap().to_str().unwrap();
-    let names = [name.to_owned(), format!("{name}.1"), format!(".{name}.partial"), format!(".{name}.1.partial")];
+    let names =
+        [name.to_owned(), format!("{name}.1"), format!(".{name}.partial"), format!(".{name}.1.partial")];
     names.map(|name| path.with_file_name(name))
 }
 

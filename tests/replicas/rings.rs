@@ -39,7 +39,8 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
         epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_group(replica)?;
+    let mut trainer =
+        Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_group(replica)?;
     (0..STEPS).try_for_each(|_| trainer.step().map(drop))?;
     let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
@@ -59,7 +60,8 @@ fn replicas_of_other_environments_are_refused() {
         };
         let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
         let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-        let trainer = Trainer::new(env, RingReward::new(100.0, 1.0)?, policy, TrajectoryBalance, config, rng)?;
+        let trainer =
+            Trainer::new(env, RingReward::new(100.0, 1.0)?, policy, TrajectoryBalance, config, rng)?;
         trainer.with_group(replica)?.step().map(drop)
     });
     let error = run.unwrap_err().to_string();

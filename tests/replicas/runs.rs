@@ -120,7 +120,8 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
 fn replicas_with_separate_buffers_stay_equal() {
     let ends = Mutex::new(Vec::new());
     replicate(2, |replica| {
-        let buffer = ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
+        let buffer =
+            ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
         let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(16) };
         let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
         let mut trainer = trainer.with_replay(buffer).with_group(replica)?;
@@ -179,7 +180,8 @@ fn replicas_with_separate_exploration_stay_equal() {
 
 #[test]
 fn one_replica_is_a_trainer_by_itself() {
-    let alone = || Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1)).unwrap();
+    let alone =
+        || Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1)).unwrap();
     let together = replicate(1, |replica| {
         let mut trainer = alone().with_group(replica)?;
         Fit::new(4).run(&mut trainer)?;
@@ -252,7 +254,11 @@ fn different_operations_are_an_error_for_all_replicas() {
     });
     says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, sum"]);
     assert!(
-        messages.lock().unwrap().iter().any(|message| message.contains("member 0 is at operation 0, join, member 1"))
+        messages
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|message| message.contains("member 0 is at operation 0, join, member 1"))
     );
 }
 
@@ -265,8 +271,9 @@ fn settings_that_differ_between_replicas_are_refused() {
         });
         result.unwrap_err()
     };
-    let with =
-        |batch, seed| Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed));
+    let with = |batch, seed| {
+        Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed))
+    };
     says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
     says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another seed", "than member"]);
     says(&refused(&|rank| with(8 + 2 * rank, 0)), &["build them alike", "another set of settings"]);
@@ -293,7 +300,8 @@ fn slow_rewards_overlap() {
     };
     let taken = |replicas| {
         let timed = replicate(replicas, |replica| {
-            let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
+            let trainer =
+                Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
             let mut trainer = trainer.with_group(replica)?;
             // Before its first step each replica evaluates the same objects.
             trainer.step()?;
@@ -323,7 +331,9 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
         });
         result.unwrap_err()
     };
-    let with = |reward: Reward| Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(9), Rng::seeded(0));
+    let with = |reward: Reward| {
+        Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(9), Rng::seeded(0))
+    };
     let error = refused(&|rank| with(if rank == 1 { other } else { count }));
     // All replicas report the same error, which names the differing replica.
     says(&error, &["same reward", "replica 1 has another reward: log R of ", "at replica 0"]);

@@ -2,7 +2,9 @@
 
 pub(crate) mod subdivisions;
 
-use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
+};
 
 /// Connected graphs of at most `n` nodes in two colours, grown node by node, up to isomorphism.
 #[derive(Debug)]

@@ -89,7 +89,8 @@ impl Subdivisions {
             .with(AddEdge::new(1))
             .with(Subdivide { max_nodes });
         let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
-        GraphEnv::new(Self, actions, GraphState::new(GraphKind::Undirected)).and_then(|env| env.with_schema(schema))
+        GraphEnv::new(Self, actions, GraphState::new(GraphKind::Undirected))
+            .and_then(|env| env.with_schema(schema))
     }
 }
 

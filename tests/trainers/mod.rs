@@ -123,13 +123,16 @@ pub(crate) fn ring(setting: Setting) -> RingTrainer {
     };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_edges() as f64);
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, setting.config(), rng).unwrap();
+    let trainer =
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, setting.config(), rng).unwrap();
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
 /// Differs between isomorphism classes, so that draws depend on the buffer's content.
 pub(crate) fn colour_reward() -> PerGraph<fn(&GraphState) -> f64> {
-    PerGraph(|graph| graph.nodes().filter(|node| node.class == 1).count() as f64 - 0.3 * graph.n_edges() as f64)
+    PerGraph(|graph| {
+        graph.nodes().filter(|node| node.class == 1).count() as f64 - 0.3 * graph.n_edges() as f64
+    })
 }
 
 pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
@@ -144,7 +147,8 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
     };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let objective = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
-    let trainer = Trainer::new(env, colour_reward(), GraphPolicy(net), objective, setting.config(), rng).unwrap();
+    let trainer =
+        Trainer::new(env, colour_reward(), GraphPolicy(net), objective, setting.config(), rng).unwrap();
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
@@ -162,11 +166,18 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
         estimators: EstimatorsConfig::with_flow(true),
         ..MlpPolicyConfig::default()
     };
-    let policy =
-        MlpPolicy::new(&env, KHot::new(grid.ndim(), grid.height()), config, Device::Cpu, Kind::Float, &mut rng)
-            .unwrap();
+    let policy = MlpPolicy::new(
+        &env,
+        KHot::new(grid.ndim(), grid.height()),
+        config,
+        Device::Cpu,
+        Kind::Float,
+        &mut rng,
+    )
+    .unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
-    let trainer = Trainer::new(env, reward, policy, DetailedBalance::default(), setting.config(), rng).unwrap();
+    let trainer =
+        Trainer::new(env, reward, policy, DetailedBalance::default(), setting.config(), rng).unwrap();
     // Every trajectory is kept, even of equal objects.
     trainer.with_replay(ReplayBuffer::new(setting.replay()).unwrap())
 }

@@ -58,11 +58,17 @@ struct Processes {
 
 fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     let (Some((name, arguments)), true) = (program.split_first(), n > 0) else {
-        return Err("a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned());
+        return Err(
+            "a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned()
+        );
     };
     let stop_signal = Arc::new(AtomicUsize::new(0));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-        let set = signal_hook::flag::register_usize(signal, Arc::clone(&stop_signal), signal.unsigned_abs() as usize);
+        let set = signal_hook::flag::register_usize(
+            signal,
+            Arc::clone(&stop_signal),
+            signal.unsigned_abs() as usize,
+        );
         set.map_err(|error| format!("signals can't be handled: {error}"))?;
     }
     // A random id, so that a process of another run can't join this one.
@@ -146,7 +152,10 @@ impl Processes {
                     (0, None) => None,
                     (0, Some(rank)) => {
                         let status = ended[rank].unwrap_or_default();
-                        eprintln!("process {rank} of {} failed ({status}); all are asked to end", ended.len());
+                        eprintln!(
+                            "process {rank} of {} failed ({status}); all are asked to end",
+                            ended.len()
+                        );
                         Some(status_exit_code(status))
                     }
                     (signal, _) => Some(signal_exit_code(signal)),

@@ -101,7 +101,8 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
     terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
     let log_r = log_rewards(reward, &terminal, None)?;
-    let points = Walks { actions: env.no_actions(), offsets: vec![0; POINTS + 1], terminal, conditions: None };
+    let points =
+        Walks { actions: env.no_actions(), offsets: vec![0; POINTS + 1], terminal, conditions: None };
     let (eviction, draw) = NEWEST;
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: POINTS, eviction, draw })?.terminal_only();
     data.add(env, &points, &log_r)?;

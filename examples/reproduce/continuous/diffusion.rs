@@ -90,12 +90,14 @@ impl Task for Diffusion {
         }
         let (make_target, sigma) = self.target.value;
         let target = make_target()?;
-        let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
+        let recipe =
+            Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
         let process = Process::new(ProcessKind::PinnedBrownian, sigma, self.horizon)?;
         let env = DiffusionSampling::new(target.dim(), process)?;
         let energy = Energy::new(target.clone()).along(env.process());
-        run.config.noise = Schedule::Linear { from: self.exploration, to: 0.0, steps: run.steps().div_ceil(2) };
+        run.config.noise =
+            Schedule::Linear { from: self.exploration, to: 0.0, steps: run.steps().div_ceil(2) };
         let mut backward = BackwardSteps::Fixed;
         if common.objective.trains_backward() {
             backward = BackwardSteps::Learned { range: BACKWARD_RANGE };
@@ -174,12 +176,21 @@ impl Task for PosteriorDiffusion {
         let common = &self.common;
         refuse_replay()?;
         refuse_validation()?;
-        refuse(&["--epsilon", "--exit-bias"], "no such flag: Gaussian steps have no uniform actions and no exit")?;
+        refuse(
+            &["--epsilon", "--exit-bias"],
+            "no such flag: Gaussian steps have no uniform actions and no exit",
+        )?;
         refuse(&["--backward"], "no such flag: relative to a prior P_B cancels")?;
         let objective: Build = match common.objective.name {
             "tb" => || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)),
             "vargrad" => || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)),
-            other => return Err(Error::config("--objective", other, "tb or vargrad: both are relative to the prior")),
+            other => {
+                return Err(Error::config(
+                    "--objective",
+                    other,
+                    "tb or vargrad: both are relative to the prior",
+                ));
+            }
         };
         let recipe = Recipe { steps: 2_000, batch: 200, epsilon: 0.0, lr: 2e-3, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
@@ -191,7 +202,8 @@ impl Task for PosteriorDiffusion {
             log_variance_range: Some(4.0),
             ..DiffusionPolicyConfig::default()
         };
-        let make = |rng: &mut Rng| DiffusionPolicy::new(&env, config.clone(), None, run.device, Kind::Float, rng);
+        let make =
+            |rng: &mut Rng| DiffusionPolicy::new(&env, config.clone(), None, run.device, Kind::Float, rng);
         let mut rng = run.rng();
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
@@ -224,7 +236,8 @@ impl Task for PosteriorDiffusion {
             let rng = &mut trainer.evaluation_rng();
             let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
             let needs = Quantities::from(Quantity::LogPrior);
-            let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
+            let scores =
+                tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
             let estimate = importance_log_z(&scores.relative_log_weights(1.0)?)?;
             let points = &trajectories.terminal_states().points;
             report_samples(&truth, &estimate, points, rng, report)?;
@@ -239,7 +252,11 @@ impl Task for PosteriorDiffusion {
 }
 
 /// Returns a replay buffer of exact samples of the prior. Trajectories to the samples are drawn backwards.
-fn prior_data(env: &DiffusionSampling, prior: &Mixture, rng: &mut Rng) -> Result<ReplayBuffer<DiffusionSampling>> {
+fn prior_data(
+    env: &DiffusionSampling,
+    prior: &Mixture,
+    rng: &mut Rng,
+) -> Result<ReplayBuffer<DiffusionSampling>> {
     let (eviction, draw) = NEWEST;
     let mut data = ReplayBuffer::new(ReplayConfig { capacity: DATA, eviction, draw })?.terminal_only();
     let Some(points) = prior.sample(DATA, rng) else { return Ok(data) };
@@ -277,12 +294,16 @@ fn report_samples(
     if let Some(exact) = target.sample(2 * PAIRED, rng) {
         let part = |points: &Reals, from: usize| points.select(&(from..from + PAIRED).collect::<Vec<_>>());
         let (samples, first, second) = (part(points, 0), part(&exact, 0), part(&exact, PAIRED));
-        report.extend(json!({ "w2": wasserstein2(&samples, &first)?, "w2_perfect": wasserstein2(&second, &first)?,
-            "mmd": maximum_mean_discrepancy(&samples, &first)? }));
+        report.extend(
+            json!({ "w2": wasserstein2(&samples, &first)?, "w2_perfect": wasserstein2(&second, &first)?,
+            "mmd": maximum_mean_discrepancy(&samples, &first)? }),
+        );
     }
     if let Some((centres, radius)) = target.modes() {
         let is_near = |centre: &[f64]| {
-            points.rows().any(|x| x.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>() <= radius * radius)
+            points
+                .rows()
+                .any(|x| x.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>() <= radius * radius)
         };
         let found = centres.rows().filter(|centre| is_near(centre)).count();
         report.extend(json!({ "modes_found": found, "modes_total": centres.len() }));

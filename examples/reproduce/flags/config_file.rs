@@ -17,7 +17,10 @@ use serde::de::DeserializeOwned;
 ///
 /// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`. The flag's own parser reads the
 /// value, so that a flag is declared only once. Other keys are errors.
-pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
+pub(crate) fn matches(
+    program: &Command,
+    args: impl IntoIterator<Item = impl Into<OsString>>,
+) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let whole = signed(program);
     // The first pass only finds `--config` and the flags on the command line. Errors and requests for help
@@ -29,7 +32,9 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
         // A task's flags follow its name, so the file's flags are inserted after it.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
-    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return whole.try_get_matches_from(args) };
+    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else {
+        return whole.try_get_matches_from(args);
+    };
     let mut from_file: Vec<String> = Vec::new();
     for (key, setting) in read(path)? {
         let arg = find_flag(command, path, &key)?;
@@ -58,14 +63,16 @@ pub(crate) fn matches(program: &Command, args: impl IntoIterator<Item = impl Int
 /// Lets each number on the command line have a sign, so that `--steps -1` is an invalid number and not
 /// another flag.
 fn signed(program: &Command) -> Command {
-    let sign = |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+    let sign =
+        |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
     program.clone().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
-    from_toml(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
+    from_toml(&text)
+        .map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }
 
 /// The largest depth to which tables and lists may be nested.
@@ -115,7 +122,9 @@ fn to_arguments(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<Strin
         _ => None,
     };
     match (arg.get_action(), setting) {
-        (ArgAction::SetTrue, setting) => Some(if setting.as_bool()? { vec![format!("--{key}")] } else { Vec::new() }),
+        (ArgAction::SetTrue, setting) => {
+            Some(if setting.as_bool()? { vec![format!("--{key}")] } else { Vec::new() })
+        }
         (ArgAction::Append, toml::Value::Array(values)) => values.iter().map(value).collect(),
         _ => value(setting).map(|value| vec![value]),
     }

@@ -32,7 +32,9 @@ impl<T> Selection<T> {
 }
 
 /// Returns each value of a table with its name.
-pub(crate) fn selections<T: Clone + 'static>(table: impl IntoIterator<Item = &'static Choice<T>>) -> Vec<Selection<T>> {
+pub(crate) fn selections<T: Clone + 'static>(
+    table: impl IntoIterator<Item = &'static Choice<T>>,
+) -> Vec<Selection<T>> {
     table.into_iter().map(|(name, value, _)| Selection { name, value: value.clone() }).collect()
 }
 
@@ -41,7 +43,8 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     table: impl IntoIterator<Item = &'static Choice<T>>,
 ) -> impl TypedValueParser<Value = Selection<T>> {
     let table: Vec<&'static Choice<T>> = table.into_iter().collect();
-    let names: Vec<PossibleValue> = table.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help)).collect();
+    let names: Vec<PossibleValue> =
+        table.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help)).collect();
     PossibleValuesParser::new(names).try_map(move |given| {
         let known = table.iter().find(|(name, ..)| *name == given);
         known.map(|(name, value, _)| Selection { name, value: value.clone() }).ok_or("an unknown name")

@@ -22,7 +22,11 @@ pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
         || Ok(Box::new(DetailedBalance { flow: StateFlow::ForwardLooking })),
         "Detailed balance, forward-looking",
     ),
-    ("modified-db", || Ok(Box::new(ModifiedDetailedBalance::default())), "Detailed balance without state flows"),
+    (
+        "modified-db",
+        || Ok(Box::new(ModifiedDetailedBalance::default())),
+        "Detailed balance without state flows",
+    ),
     ("subtb", || Ok(Box::new(geometric()?)), "Sub-trajectory balance, geometric weights"),
     (
         "fl-subtb",
@@ -30,9 +34,17 @@ pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
         "Sub-trajectory balance, forward-looking",
     ),
     ("fm", || Ok(Box::new(FlowMatching::default())), "Flow matching"),
-    ("pg", || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)), "Policy gradient of the soft return"),
+    (
+        "pg",
+        || Ok(Box::new(PolicyGradient::new(Advantage::Gae { lambda: 0.7 })?)),
+        "Policy gradient of the soft return",
+    ),
     ("ppo", || Ok(Box::new(ProximalPolicy::default())), "Proximal policy optimisation of the soft return"),
-    ("tb-tlm", || Ok(with_backward(TrajectoryLikelihood)), "Trajectory balance, P_B by trajectory likelihood"),
+    (
+        "tb-tlm",
+        || Ok(with_backward(TrajectoryLikelihood)),
+        "Trajectory balance, P_B by trajectory likelihood",
+    ),
     ("tb-maxent", || Ok(with_backward(MaximumEntropyBackward)), "Trajectory balance, P_B of most entropy"),
 ];
 

@@ -61,7 +61,8 @@ impl Task for Devices {
             // Graph networks don't estimate the number of paths, so objectives that need it are skipped.
             let mut messages = None;
             if !objective.needs(Quantity::LogPaths) {
-                let (mut here, mut there) = (rings(objective, Device::Cpu, 16, 32)?, rings(objective, device, 16, 32)?);
+                let (mut here, mut there) =
+                    (rings(objective, Device::Cpu, 16, 32)?, rings(objective, device, 16, 32)?);
                 messages = Some(gap(&mut here, &mut there)?);
             }
             worst = worst.max(perceptron).max(messages.unwrap_or_default());
@@ -70,7 +71,9 @@ impl Task for Devices {
                 "{:<14} gradients differ by {perceptron:.1e} (perceptron), {shown} (messages)",
                 objective.name
             ));
-            rows.push(json!({ "objective": objective.words(), "perceptron": perceptron, "messages": messages }));
+            rows.push(
+                json!({ "objective": objective.words(), "perceptron": perceptron, "messages": messages }),
+            );
         }
         let (there, back) = (resumed(Device::Cpu, device)?, resumed(device, Device::Cpu)?);
         tell(format_args!(
@@ -78,7 +81,8 @@ impl Task for Devices {
         ));
         // Large batches take minutes on a CPU, so they are only measured on another device.
         let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
-        let speeds = sizes.map(|&(batch, width)| self.speed(device, batch, width)).collect::<Result<Vec<Value>>>()?;
+        let speeds =
+            sizes.map(|&(batch, width)| self.speed(device, batch, width)).collect::<Result<Vec<Value>>>()?;
         if self.json {
             print(json!({ "example": "devices", "device": self.device.to_string(), "threads": self.threads,
                 "gradients": rows, "worst": worst, "resumed": there, "resumed_back": back, "its_per_s": speeds }))?;
@@ -86,7 +90,10 @@ impl Task for Devices {
         let worst = worst.max(there).max(back);
         if worst > ALLOWED {
             let remedy = format!("at most {ALLOWED:e}: look at the objective above that differs most");
-            return Err(Error::contract("gradients are the CPU's", format!("they differ by {worst:.1e}; {remedy}")));
+            return Err(Error::contract(
+                "gradients are the CPU's",
+                format!("they differ by {worst:.1e}; {remedy}"),
+            ));
         }
         Ok(())
     }
@@ -120,7 +127,8 @@ const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTI
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));
-    let network = objective.perceptron(MlpConfig { hidden: vec![64; 2], ..MlpConfig::default() }, backward(objective));
+    let network =
+        objective.perceptron(MlpConfig { hidden: vec![64; 2], ..MlpConfig::default() }, backward(objective));
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), network, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
     Trainer::new(env, Sums, policy, objective.build()?, config, rng)
@@ -157,7 +165,8 @@ fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) 
         (Batch::from(walks()?), Batch::from(walks()?))
     };
     let (ours, theirs) = (gradient(one, ours)?, gradient(other, theirs)?);
-    let apart: f64 = ours.iter().zip(&theirs).map(|(a, b)| (a - b).square().sum(Kind::Double).double_value(&[])).sum();
+    let apart: f64 =
+        ours.iter().zip(&theirs).map(|(a, b)| (a - b).square().sum(Kind::Double).double_value(&[])).sum();
     let norm: f64 = ours.iter().map(|a| a.square().sum(Kind::Double).double_value(&[])).sum();
     Ok((apart / norm.max(f64::MIN_POSITIVE)).sqrt())
 }

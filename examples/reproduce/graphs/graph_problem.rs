@@ -2,7 +2,9 @@
 
 use gfn::train::TransitionBatches;
 use gfn_extras::condition::Condition;
-use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi};
+use gfn_gym::graph_problems::{
+    GraphProblem, Instances, Problem, RbModel, SizeReward, barabasi_albert, erdos_renyi,
+};
 use gfn_solver::SearchSource;
 
 use super::held_out::Small;
@@ -72,9 +74,17 @@ pub(super) const PROBLEMS: &[Choice<Problem>] = &[
 const CONVS: &[Choice<ConvKind>] = &[
     ("gin", ConvKind::Gin, "Sums over neighbours"),
     ("gin-virtual", ConvKind::GinVirtual, "Sums over neighbours, and over the whole graph"),
-    ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along edges and to a virtual node, four heads"),
+    (
+        "transformer",
+        ConvKind::Transformer { heads: 4 },
+        "Attention along edges and to a virtual node, four heads",
+    ),
     ("gat", ConvKind::Gat { heads: 4 }, "GATv2: attention along edges, four heads"),
-    ("gps", ConvKind::Gps { heads: 4 }, "GPS: sums over neighbours beside attention to the whole graph, four heads"),
+    (
+        "gps",
+        ConvKind::Gps { heads: 4 },
+        "GPS: sums over neighbours beside attention to the whole graph, four heads",
+    ),
 ];
 
 /// A kind of input graphs: small random graphs, or large graphs of a model.
@@ -86,7 +96,11 @@ pub(super) enum Graphs {
 }
 
 const GRAPHS: &[Choice<Graphs>] = &[
-    ("small", Graphs::Small, "All of 6 nodes and random ones of 6 to 14; held out are random ones of 10 to 14: exact"),
+    (
+        "small",
+        Graphs::Small,
+        "All of 6 nodes and random ones of 6 to 14; held out are random ones of 10 to 14: exact",
+    ),
     ("rb", Graphs::Rb(RbModel::medium), "RB graphs of 50 to 100 nodes: the best sample beside the optimum"),
     ("rb-large", Graphs::Rb(RbModel::large), "RB graphs of 200 to 300 nodes"),
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
@@ -116,7 +130,9 @@ impl Graphs {
         let one = |k: usize| match self {
             Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
             Self::Rb(model) => model().draw(rng),
-            Self::Ba => barabasi_albert(BA_NODES[0] + rng.below(BA_NODES[1] - BA_NODES[0] + 1), BA_ATTACHED, rng),
+            Self::Ba => {
+                barabasi_albert(BA_NODES[0] + rng.below(BA_NODES[1] - BA_NODES[0] + 1), BA_ATTACHED, rng)
+            }
         };
         Instances::new((0..count).map(one).collect::<Result<_>>()?)
     }
@@ -146,8 +162,14 @@ impl GraphProblems {
             refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
         }
         if self.graphs.name != "small" {
-            refuse(&["--validate-every"], "no such flag with --graphs rb: no distance is measured during training")?;
-            refuse(&["--any-beta"], "no such flag with RB graphs: what it is measured by is exact distances")?;
+            refuse(
+                &["--validate-every"],
+                "no such flag with --graphs rb: no distance is measured during training",
+            )?;
+            refuse(
+                &["--any-beta"],
+                "no such flag with RB graphs: what it is measured by is exact distances",
+            )?;
         }
         Ok(())
     }
@@ -185,7 +207,8 @@ impl Task for GraphProblems {
             network.estimators.n_conditions = any.conditioning.width() as i64;
             network.estimators.logit_scale = Some(MlpConfig { hidden: vec![32], ..MlpConfig::default() });
         }
-        let task = json!({ "problem": self.problem.words(), "graphs": self.graphs.name, "beta": reward.beta() });
+        let task =
+            json!({ "problem": self.problem.words(), "graphs": self.graphs.name, "beta": reward.beta() });
         if let Some(from) = beta_from.filter(|_| !self.any_beta) {
             let steps = (run.steps() * 3).div_ceil(4);
             run.config.reward_exponent = Schedule::Linear { from: from / reward.beta(), to: 1.0, steps };
@@ -193,9 +216,9 @@ impl Task for GraphProblems {
         let batches = |updates_per_draw| TransitionBatches { size: TRANSITIONS, updates_per_draw };
         run.config.transitions = self.updates.map(batches);
         let trainer = match &any_beta {
-            Some(any) => {
-                run.graph_trainer(env, any.reward()?, network, task)?.with_conditions(any.conditioning.clone())
-            }
+            Some(any) => run
+                .graph_trainer(env, any.reward()?, network, task)?
+                .with_conditions(any.conditioning.clone()),
             None => run.graph_trainer(env, reward, network, task)?,
         };
         let trainer = match self.improve {
@@ -224,7 +247,8 @@ pub(super) struct AnyBeta {
 impl AnyBeta {
     fn new(problem: Problem, least: f64, most: f64) -> Result<Self> {
         let distribution = Temperature::Uniform { least, most };
-        let conditioning = Conditioning::new(1)?.temperature(distribution, Encoding::Thermometer { bins: 16 })?;
+        let conditioning =
+            Conditioning::new(1)?.temperature(distribution, Encoding::Thermometer { bins: 16 })?;
         Ok(Self { problem, conditioning, measured: [least, 0.5 * (least + most), most] })
     }
 

@@ -40,7 +40,13 @@ impl Small {
             None => (None, Box::new(reward)),
         };
         let sizes = graphs.graphs().iter().map(|graph| (graph.n_nodes(), graph.n_edges())).collect();
-        Ok(Self { env: GraphProblem::for_size(problem, graphs)?.into_env(), reward, condition, any_beta, sizes })
+        Ok(Self {
+            env: GraphProblem::for_size(problem, graphs)?.into_env(),
+            reward,
+            condition,
+            any_beta,
+            sizes,
+        })
     }
 
     /// Returns the distances between the policy and the target on one graph under a condition, and the
@@ -51,7 +57,8 @@ impl Small {
         trainer: &ProblemTrainer,
         condition: Option<&Tensor>,
     ) -> Result<(Distances, f64)> {
-        let (distances, target) = compare(space, &self.env, trainer.policy(), self.reward.as_ref(), condition)?;
+        let (distances, target) =
+            compare(space, &self.env, trainer.policy(), self.reward.as_ref(), condition)?;
         Ok((distances, target.log_z))
     }
 
@@ -60,7 +67,8 @@ impl Small {
         let start = self.env.initial(&(0..self.env.n_instances()).collect::<Vec<_>>());
         let conditions = self.condition.as_ref().map(|one| one.expand([start.len() as i64, -1], false));
         let conditions = conditions.as_ref();
-        let evaluation = tch::no_grad(|| policy.evaluate(&self.env, &start, conditions, Quantity::LogFlow.into()))?;
+        let evaluation =
+            tch::no_grad(|| policy.evaluate(&self.env, &start, conditions, Quantity::LogFlow.into()))?;
         let Some(flow) = evaluation.values.get(Quantity::LogFlow) else { return Ok(None) };
         let mut flow = Vec::<f64>::try_from(flow.to_kind(Kind::Double))?;
         if is_forward_looking {
@@ -103,9 +111,11 @@ impl Small {
                 _ => None,
             };
             let mean = |of: fn(&Distances) -> f64| mean_distance(&measured, of);
-            report.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
+            report.extend(
+                json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true,
                 "tv_largest": measured.iter().map(|(distances, _)| distances.tv).fold(0.0, f64::max),
-                "log_z_pearson": pearson, "held_out": rows }));
+                "log_z_pearson": pearson, "held_out": rows }),
+            );
             report.panels.extend(log_z.map(|log_z| {
                 Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
                     .labels("log Z of all solutions", "log of the flow of the initial state")
@@ -116,7 +126,8 @@ impl Small {
                     let condition = Some(any.condition(beta)?);
                     let instances = 0..self.env.n_instances();
                     let space = |one| StateGraph::build_of(&self.env, one, LIMIT);
-                    let measured = instances.map(|one| self.measure(&space(one)?, trainer, condition.as_ref()));
+                    let measured =
+                        instances.map(|one| self.measure(&space(one)?, trainer, condition.as_ref()));
                     let measured: Vec<_> = measured.collect::<Result<_>>()?;
                     of_betas.push(json!({ "beta": beta, "tv": mean_distance(&measured, |d| d.tv) }));
                 }
@@ -152,7 +163,8 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
 /// The larger graphs on which a policy is measured. The second set is called large by Zhang et al.; no exact
 /// search ends on it.
-const LARGER: [Larger; 2] = [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
+const LARGER: [Larger; 2] =
+    [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
 fn largest() -> RbModel {
     RbModel { cliques: 40..=55, clique_nodes: 20..=25, tightness: [0.3, 1.0], nodes: 800..=1_200 }

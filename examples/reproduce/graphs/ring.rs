@@ -97,9 +97,16 @@ impl Task for Rings {
             let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.estimators());
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
             let task = json!({ "example": "ring_edge_mlp", "task": task });
-            run.distinct(run.build(env, reward, network, task, run.rng(), |env, network, device, kind, rng| {
-                EdgeMlp::new(env, network, device, kind, rng).map(GraphPolicy)
-            })?)?
+            run.distinct(run.build(
+                env,
+                reward,
+                network,
+                task,
+                run.rng(),
+                |env, network, device, kind, rng| {
+                    EdgeMlp::new(env, network, device, kind, rng).map(GraphPolicy)
+                },
+            )?)?
         } else {
             let network = GraphNetConfig {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
@@ -107,13 +114,18 @@ impl Task for Rings {
                 global: false,
                 // Initially the exit is about as likely as all edges together, for any number of nodes.
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
-                ..common.graph_net(if self.undirected || nodes > 4 { 2 } else { 1 }, 128, BackwardPolicy::Uniform)
+                ..common.graph_net(
+                    if self.undirected || nodes > 4 { 2 } else { 1 },
+                    128,
+                    BackwardPolicy::Uniform,
+                )
             };
             run.graph_trainer(env, reward, network, task)?
         };
         run.learn(trainer, "graphs", Vec::new(), |report, trainer, exact| {
             let samples = evaluated(trainer, SAMPLES)?;
-            let rings: Vec<usize> = samples.graphs().iter().filter_map(|graph| ring.ring_index(graph)).collect();
+            let rings: Vec<usize> =
+                samples.graphs().iter().filter_map(|graph| ring.ring_index(graph)).collect();
             let n_rings = ring.n_rings();
             report.extend(json!({ "valid_share": rings.len() as f64 / SAMPLES as f64, "samples": SAMPLES,
                 "log_z_true": reward.log_z(&ring), "modes_found": rings.iter().collect::<BTreeSet<_>>().len(),
@@ -122,16 +134,18 @@ impl Task for Rings {
                 let is_ring: Vec<bool> =
                     exact.graph.states().graphs().iter().map(|graph| ring.is_ring(graph)).collect();
                 report.set("modes_found", modes_found(&exact.probs, &is_ring, n_rings as usize)?);
-                let of_rings = exact.target.probs.iter().zip(&exact.probs).zip(&is_ring).filter(|(_, ring)| **ring);
-                report.panels = vec![Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p)))];
+                let of_rings =
+                    exact.target.probs.iter().zip(&exact.probs).zip(&is_ring).filter(|(_, ring)| **ring);
+                report.panels =
+                    vec![Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p)))];
             } else if !common.is_frozen() {
                 match bound(trainer, &ring, reward)? {
-                    Some((jsd, dropped)) => {
-                        report.extend(json!({ "jsd": jsd, "jsd_is_upper_bound": true, "dropped_mass": dropped }))
-                    }
+                    Some((jsd, dropped)) => report
+                        .extend(json!({ "jsd": jsd, "jsd_is_upper_bound": true, "dropped_mass": dropped })),
                     None => {
                         let n = ring.n_states();
-                        let why = format!("of {n:.1e} states the policy spreads over more than can be followed");
+                        let why =
+                            format!("of {n:.1e} states the policy spreads over more than can be followed");
                         report.set("why_not_exact", why);
                         report.extend(sampled(trainer, 2_000)?);
                     }

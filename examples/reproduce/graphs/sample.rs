@@ -39,7 +39,9 @@ impl Task for Sample {
         let checkpoint = Checkpoint::load(&self.checkpoint)?;
         let (env, network) = match checkpoint.description()? {
             Saved::Ring { nodes, kind, network } => (Ring::new(nodes, kind)?.into_env(), network),
-            Saved::ColoredGraphs { max_nodes, network } => (ColoredGraphs::new(max_nodes)?.into_env(), network),
+            Saved::ColoredGraphs { max_nodes, network } => {
+                (ColoredGraphs::new(max_nodes)?.into_env(), network)
+            }
         };
         let mut rng = Rng::seeded(self.machine.seed);
         let net = GraphNet::new(&env, network, device, Kind::Float, &mut rng)?;
@@ -47,7 +49,8 @@ impl Task for Sample {
         let policy = GraphPolicy(net);
         let mut graphs = GraphStates::from(Vec::new());
         while graphs.len() < self.samples {
-            let drawn = Sampler::new(&env, &policy).forward(CHUNK.min(self.samples - graphs.len()), &mut rng)?;
+            let drawn =
+                Sampler::new(&env, &policy).forward(CHUNK.min(self.samples - graphs.len()), &mut rng)?;
             graphs.append(drawn.terminal_states().clone());
         }
         write_graphs(&self.out, graphs.graphs())?;
@@ -56,8 +59,10 @@ impl Task for Sample {
         report_file(&self.out);
         tell(format_args!("{count} graphs, {distinct} distinct, of a policy after {step} steps"));
         if self.machine.json {
-            print(json!({ "example": "sample", "seed": self.machine.seed, "count": count, "distinct": distinct,
-                "step": step, "out": self.out }))?;
+            print(
+                json!({ "example": "sample", "seed": self.machine.seed, "count": count, "distinct": distinct,
+                "step": step, "out": self.out }),
+            )?;
         }
         Ok(())
     }

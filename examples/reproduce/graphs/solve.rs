@@ -57,9 +57,15 @@ impl Solve {
         };
         let checkpoint = Checkpoint::load(folder)?;
         let saved: Saved = checkpoint.description()?;
-        let problem =
-            Problem::ALL.into_iter().find(|problem| problem.to_string() == saved.problem).ok_or_else(|| {
-                Error::file(folder, saved.problem, "give a checkpoint that `reproduce graph-problem --save` wrote")
+        let problem = Problem::ALL
+            .into_iter()
+            .find(|problem| problem.to_string() == saved.problem)
+            .ok_or_else(|| {
+                Error::file(
+                    folder,
+                    saved.problem,
+                    "give a checkpoint that `reproduce graph-problem --save` wrote",
+                )
             })?;
         refuse_weights(problem, &self.graph, graph)?;
         let env = GraphProblem::for_size(problem, &Instances::new(vec![graph.graph.clone()])?)?;
@@ -85,7 +91,9 @@ impl Task for Solve {
         let names = graph.names_of(&solved.nodes)?;
         let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
         let SolverResult { size, samples, .. } = &solved;
-        tell(format_args!("{problem} of size {size} in a graph of {nodes} nodes and {edges} edges, {samples} samples"));
+        tell(format_args!(
+            "{problem} of size {size} in a graph of {nodes} nodes and {edges} edges, {samples} samples"
+        ));
         if !self.machine.json {
             return print(names.join("\n"));
         }

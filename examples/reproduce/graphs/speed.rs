@@ -40,11 +40,15 @@ impl Task for Speed {
     fn run(&self) -> Result<()> {
         refuse_replay()?;
         refuse_validation()?;
-        let recipe = Recipe { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Recipe::default() };
+        let recipe =
+            Recipe { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        let network =
-            GraphNetConfig { conv: ConvKind::Gin, ..self.common.graph_net(2, 128, BackwardPolicy::default()) };
-        let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
+        let network = GraphNetConfig {
+            conv: ConvKind::Gin,
+            ..self.common.graph_net(2, 128, BackwardPolicy::default())
+        };
+        let reward =
+            |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
         let task = json!({ "nodes": self.nodes });
         let trainer = run.graph_trainer(Growth::env(self.nodes)?, reward, network.clone(), task)?;
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {

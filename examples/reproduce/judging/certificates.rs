@@ -89,15 +89,23 @@ impl Visit for &Certificates {
                         0 => (0.0, 0.0),
                         _ => (1.0 - worse * check.rng.uniform(), 2.0 * worse * check.rng.uniform()),
                     };
-                    let policy =
-                        BlurredPolicy { policy: &exact, direction: Direction::Forward, graph, keep, noise, seed };
+                    let policy = BlurredPolicy {
+                        policy: &exact,
+                        direction: Direction::Forward,
+                        graph,
+                        keep,
+                        noise,
+                        seed,
+                    };
                     check.policy(&policy, known.reward.as_ref(), counted)?
                 }
                 "ordered" => {
                     let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
-                    let orders = BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
+                    let orders =
+                        BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
-                    let policy = BlurredPolicy { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
+                    let policy =
+                        BlurredPolicy { policy: &ordered, direction, graph, keep: 0.0, noise: 0.0, seed };
                     check.policy(&policy, known.reward.as_ref(), counted)?
                 }
                 _ => {
@@ -107,13 +115,15 @@ impl Visit for &Certificates {
                     let others = listed.first.iter().filter(|state| of[**state] != needle);
                     let log_others = log_sum_exp(others.map(|state| log_rewards[*state]).collect::<Vec<_>>());
                     let with_needle = |log_r: f64| {
-                        let of_state = move |state: usize| if of[state] == needle { log_r } else { log_rewards[state] };
+                        let of_state =
+                            move |state: usize| if of[state] == needle { log_r } else { log_rewards[state] };
                         move |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> {
                             let of_index = |index: Option<usize>| index.map_or(f64::NEG_INFINITY, of_state);
                             Ok(graph.indices(env, states).into_iter().map(of_index).collect())
                         }
                     };
-                    let policy = ExactPolicy::new(graph, env, &UniformPolicy, &with_needle(log_others - 14.0))?;
+                    let policy =
+                        ExactPolicy::new(graph, env, &UniformPolicy, &with_needle(log_others - 14.0))?;
                     check.policy(&policy, &with_needle(log_others + (mass / (1.0 - mass)).ln()), counted)?
                 }
             };
@@ -141,7 +151,12 @@ struct Check<'a, E: EnumerableEnv> {
 impl<E: EnumerableEnv> Check<'_, E> {
     /// Certifies a policy twice, without and with objects of the target. Returns the policy's total
     /// variation.
-    fn policy(&mut self, policy: &dyn Policy<E>, reward: &dyn Reward<E::States>, counted: &mut Counts) -> Result<f64> {
+    fn policy(
+        &mut self,
+        policy: &dyn Policy<E>,
+        reward: &dyn Reward<E::States>,
+        counted: &mut Counts,
+    ) -> Result<f64> {
         let Self { args, env, task: listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
         let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
@@ -193,7 +208,9 @@ impl Counts {
         }
         self.bound("tv_at_least", of_tv.at_least <= tv + ROUNDING);
         self.bound("tv_at_most", tv <= of_tv.at_most + ROUNDING);
-        if let (Some(most), true) = (of_tv.at_most_by_importance, of_tv.if_log_z_at_most.is_some_and(|z| log_z <= z)) {
+        if let (Some(most), true) =
+            (of_tv.at_most_by_importance, of_tv.if_log_z_at_most.is_some_and(|z| log_z <= z))
+        {
             self.bound("tv_at_most_by_importance", tv <= most + ROUNDING);
         }
         self.clean += usize::from(certificate.is_clean());
@@ -213,14 +230,16 @@ fn true_consistency<E: EnumerableEnv>(
     rng: &mut Rng,
 ) -> Result<f64> {
     let graph = &listed.graph;
-    let uniform =
-        Cumulative::new(&listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs));
+    let uniform = Cumulative::new(
+        &listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs),
+    );
     let own = Cumulative::new(probs);
     // The settings are those of the local search inside certificates.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
-    let searched: Vec<usize> = graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
+    let searched: Vec<usize> =
+        graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
     let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;
     let mut total = 0.0;
     for _ in 0..SUBSETS {
@@ -255,7 +274,12 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
     }
 
-    fn blurred(&self, env: &E, states: &E::States, dist: &GraphActionCategorical) -> Result<GraphActionCategorical> {
+    fn blurred(
+        &self,
+        env: &E,
+        states: &E::States,
+        dist: &GraphActionCategorical,
+    ) -> Result<GraphActionCategorical> {
         let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
         let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());

@@ -180,11 +180,16 @@ impl TaskArgs {
 /// Returns the task of molecules of C, N and O.
 fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     let molecules = plain_molecules(max_atoms)?;
-    let score = ScoreConfig::from_name("heteroatoms").ok_or(Error::missing("the task", "its score", "name another"))?;
+    let score = ScoreConfig::from_name("heteroatoms").ok_or(Error::missing(
+        "the task",
+        "its score",
+        "name another",
+    ))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
-    let row =
-        move |line: &str| codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?);
+    let row = move |line: &str| {
+        codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?)
+    };
     Ok(KnownTask {
         env: molecules.env().clone(),
         reward,
@@ -207,10 +212,13 @@ fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: 
         let words = line.split([',', ' ', '\t', ';']).filter(|word| !word.is_empty());
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
         let row = row.filter(|row| row.len() == width);
-        row.ok_or_else(|| Error::config("a row of numbers", line, "as many whole numbers of 0 or more as the task has"))
+        row.ok_or_else(|| {
+            Error::config("a row of numbers", line, "as many whole numbers of 0 or more as the task has")
+        })
     };
-    let write =
-        move |row: &[u16]| Ok(row.iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "));
+    let write = move |row: &[u16]| {
+        Ok(row.iter().map(|x| (x - offset.min(*x)).to_string()).collect::<Vec<_>>().join(" "))
+    };
     vectors(env, reward, true, row, write)
 }
 
@@ -234,7 +242,11 @@ fn vectors(
     }
 }
 
-fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: GraphFormat) -> KnownTask<GraphEnv> {
+fn graphs(
+    env: GraphEnv,
+    reward: impl Reward<GraphStates> + 'static,
+    format: GraphFormat,
+) -> KnownTask<GraphEnv> {
     KnownTask {
         env,
         reward: Box::new(reward),
@@ -244,7 +256,8 @@ fn graphs(env: GraphEnv, reward: impl Reward<GraphStates> + 'static, format: Gra
             if !has_graph6(&text) && text.lines().any(|line| line.trim().contains([' ', '\t'])) {
                 return Ok((GraphStates::from(read_graphs(path)?), 0));
             }
-            let (rows, n_invalid) = lines(path, false, &|line: &str| GraphFormat::Graph6.read(line.as_bytes()))?;
+            let (rows, n_invalid) =
+                lines(path, false, &|line: &str| GraphFormat::Graph6.read(line.as_bytes()))?;
             Ok((GraphStates::from(rows.concat()), n_invalid))
         }),
         write: Box::new(move |states, row| {

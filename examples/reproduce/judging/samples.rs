@@ -5,8 +5,9 @@ use std::path::Path;
 use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
 /// The lower-case titles that mark a line as a header.
-const TITLES: [&str; 11] =
-    ["molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples"];
+const TITLES: [&str; 11] = [
+    "molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples",
+];
 
 /// Returns the text of a file, without a byte-order mark.
 pub(crate) fn read_text(path: &Path) -> Result<String> {
@@ -30,7 +31,9 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
         match row(line) {
             Ok(row) => {
                 if k == 0 && numbers && are_columns {
-                    notes.push(format!("line {number}, {line:?}, counts as a sample: remove it if it is a header"));
+                    notes.push(format!(
+                        "line {number}, {line:?}, counts as a sample: remove it if it is a header"
+                    ));
                 }
                 rows.push(row);
             }
@@ -53,7 +56,8 @@ fn is_header(line: &str, numbers: bool) -> bool {
     if numbers {
         // The words `nan` and `inf` parse as numbers, too, so they don't make a header.
         let is_value = |word: &str| word.parse::<f64>().is_ok() || word == "none";
-        return words.all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
+        return words
+            .all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
     }
     let first = words.find(|word| !word.is_empty()).unwrap_or_default();
     TITLES.contains(&first.as_str()) || first.ends_with("smiles")
@@ -86,7 +90,11 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     for line in lines() {
         if let Some(title) = line.strip_prefix('>').map(str::trim) {
             if title.is_empty() || species.iter().any(|(name, _)| name == title) {
-                return Err(Error::file(path, format!("the title {title:?} is empty or not unique"), "change it"));
+                return Err(Error::file(
+                    path,
+                    format!("the title {title:?} is empty or not unique"),
+                    "change it",
+                ));
             }
             species.push((title.to_owned(), String::new()));
         } else if let Some((_, sequence)) = species.last_mut() {
@@ -107,7 +115,9 @@ pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
         let mut places = (0..names.len()).filter(|&k| names[k].split_whitespace().next() == Some(name));
         let by_word = places.next().filter(|_| places.next().is_none());
         match names.iter().position(|known| known == name).or(by_word) {
-            Some(k) if is_leaf && name.parse::<usize>().is_err() => out += &format!("{k}{}", &part[word.len()..]),
+            Some(k) if is_leaf && name.parse::<usize>().is_err() => {
+                out += &format!("{k}{}", &part[word.len()..])
+            }
             _ => out.push_str(part),
         }
         is_leaf = part.ends_with(['(', ',']);

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
-use gfn_molecules::{Element, ExternalScorer, FactoredScore, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig};
+use gfn_molecules::{
+    Element, ExternalScorer, FactoredScore, MoleculeConfig, MoleculeEnv, MoleculeReward, ScoreConfig,
+};
 
 use super::directions::read_all;
 use super::outputs;
@@ -36,7 +38,11 @@ struct AtomArgs {
 /// orders are.
 const CONVS: &[Choice<ConvKind>] = &[
     ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
-    ("transformer", ConvKind::Transformer { heads: 4 }, "Attention along bonds and to the molecule, four heads"),
+    (
+        "transformer",
+        ConvKind::Transformer { heads: 4 },
+        "Attention along bonds and to the molecule, four heads",
+    ),
 ];
 
 fn element(symbol: &str) -> std::result::Result<Element, String> {
@@ -175,7 +181,8 @@ impl Task for FragmentTrees {
             None => FragmentLibrary::parse(FRAGMENTS)?,
         };
         let corrects = !self.run.no_symmetry_correction;
-        let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
+        let fragments: Vec<String> =
+            library.fragments().iter().map(|fragment| fragment.to_string()).collect();
         let task = MoleculeTask {
             objects: "junction trees",
             args: &self.run,
@@ -248,7 +255,9 @@ impl RewardArgs {
         let Some(path) = &self.score else {
             let name = name_of(self.reward).replace('-', "_");
             let config = ScoreConfig::from_name(&name);
-            return config.ok_or(Error::config("--reward", name, "a score that the library has by name"))?.build();
+            return config
+                .ok_or(Error::config("--reward", name, "a score that the library has by name"))?
+                .build();
         };
         outputs::read_score(path)
     }
@@ -284,8 +293,13 @@ impl MoleculeTask<'_> {
         add: impl FnOnce(&mut Report),
     ) -> Result<()> {
         let args = self.args;
-        let recipe =
-            Recipe { steps: 4_000, batch: 128, exact_up_to: self.exact_limit, samples: 0, ..Recipe::default() };
+        let recipe = Recipe {
+            steps: 4_000,
+            batch: 128,
+            exact_up_to: self.exact_limit,
+            samples: 0,
+            ..Recipe::default()
+        };
         let run = Run::begin(&args.common, recipe)?;
         let score: SharedScore = Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?);
         let task = json!({ "built_of": self.built_of });

@@ -40,7 +40,8 @@ impl ConditionSampler<'_> {
             let condition = Condition { beta: self.beta, preferences: direction.clone(), focus };
             let vector = self.reward.conditioning().encode(&[condition])?;
             let conditions = vector.expand([self.samples as i64, -1], false);
-            let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, rng)?;
+            let sampled =
+                Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, rng)?;
             let states = sampled.terminal_states();
             let molecules = read_all(states, self.read)?;
             let objectives = self.reward.objectives(states)?;
@@ -58,7 +59,10 @@ impl ConditionSampler<'_> {
 }
 
 /// Returns the molecule of each graph.
-pub(super) fn read_all(states: &GraphStates, read: impl Fn(&GraphState) -> Result<Molecule>) -> Result<Vec<Molecule>> {
+pub(super) fn read_all(
+    states: &GraphStates,
+    read: impl Fn(&GraphState) -> Result<Molecule>,
+) -> Result<Vec<Molecule>> {
     states.graphs().iter().map(read).collect()
 }
 

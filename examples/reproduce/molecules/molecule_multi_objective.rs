@@ -62,7 +62,8 @@ impl MultiObjective {
         let encoding = Encoding::Thermometer { bins: 16 };
         let betas = Temperature::Uniform { least: BETAS.0, most: BETAS.1 };
         let directions = || Directions::Dirichlet { concentration: 1.0 };
-        let conditioning = Conditioning::new(2)?.temperature(betas, encoding)?.preferences(directions(), encoding)?;
+        let conditioning =
+            Conditioning::new(2)?.temperature(betas, encoding)?.preferences(directions(), encoding)?;
         match self.focus {
             None => Ok(conditioning),
             Some(cosine) => conditioning.focus(focus(cosine, BETAS.1, LEAST, directions()), encoding),
@@ -101,7 +102,8 @@ impl Task for MultiObjective {
         network.estimators.n_conditions = conditioning.width() as i64;
         let graph = list_states(run.recipe.exact_up_to, &env)?;
         let task = json!({ "max_atoms": self.max_atoms, "conditioning": conditioning });
-        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
+        let mut trainer =
+            run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if let Some(share) = self.hindsight {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }

@@ -29,7 +29,8 @@ pub(super) fn write(
 ) -> Result<()> {
     common.write("samples.csv", |path| {
         let scored = molecules.iter().zip(log_scores);
-        let lines: String = scored.map(|(molecule, score)| format!("{},{score}\n", molecule.smiles())).collect();
+        let lines: String =
+            scored.map(|(molecule, score)| format!("{},{score}\n", molecule.smiles())).collect();
         std::fs::write(path, format!("smiles,log_score\n{lines}")).map_err(|source| Error::io(path, source))
     })?;
     common.write("molecules.sdf", |path| {
@@ -39,7 +40,11 @@ pub(super) fn write(
             ranking = ranking.with_columns(&score.names(), |molecules| score.properties(molecules))?;
         }
         if let Some((n, first)) = ranking.write(folder, title, SHOWN)? {
-            tell(format_args!("{n} of {} molecules aren't in {}: {first}", ranking.entries().len(), path.display()));
+            tell(format_args!(
+                "{n} of {} molecules aren't in {}: {first}",
+                ranking.entries().len(),
+                path.display()
+            ));
         }
         ranking.sheet(title, SHOWN).write(folder.join("molecules.png"))
     })
@@ -59,7 +64,9 @@ pub(super) fn of_molecules(
     }
     let tv = gaps.values().map(|gap| gap.abs()).sum::<f64>() / 2.0;
     let states = exact.graph.len();
-    Ok(json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }))
+    Ok(
+        json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }),
+    )
 }
 
 /// Returns statistics of samples, including the number of distinct molecules and the mean score.

@@ -126,7 +126,9 @@ impl Run<'_> {
             exact.probs = exact.learned(&trainer)?;
             report.exact_mean(&[exact.distances(&exact.probs)?]);
             let (found, total) = exact.modes()?;
-            report.extend(json!({ "log_z_true": exact.target.log_z, "modes_found": found, "modes_total": total }));
+            report.extend(
+                json!({ "log_z_true": exact.target.log_z, "modes_found": found, "modes_total": total }),
+            );
             report.panels.push(exact.panel(objects));
         } else {
             report.not_listed(self);
@@ -176,13 +178,16 @@ pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E
 /// Returns two heat maps, of squares with `side` cells along each side, with one scale of colours.
 pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
     let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
-    maps.map(|(title, values)| Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability"))
+    maps.map(|(title, values)| {
+        Panel::heat_map(title, side, values, max).labels("x", "y").colour_label("probability")
+    })
 }
 
 /// Estimates log Z with its interval by importance sampling. Also returns the number of distinct samples and
 /// the mean log-reward.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
-    let (env, policy, reward, rng) = (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
+    let (env, policy, reward, rng) =
+        (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
     let states = sample(env, policy, n, rng)?;
     let distinct: BTreeSet<_> = env.keys(&states).into_iter().collect();
@@ -200,7 +205,11 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
 
 /// Reports a certificate of the policy, and draws a panel with a dot for each probed object. The panel's
 /// rewards are divided by the largest Z that is known.
-fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, report: &mut Report) -> Result<()> {
+fn certified<E: EnumerableEnv + TrainEnv>(
+    trainer: &Trainer<E>,
+    samples: usize,
+    report: &mut Report,
+) -> Result<()> {
     let budget = Budget { samples, subsets: 32, paths: 16, ..Budget::default() };
     let rng = &mut trainer.evaluation_rng();
     let certificate = certify(trainer.env(), trainer.policy(), trainer.reward(), None, budget, rng)?;
@@ -209,7 +218,8 @@ fn certified<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, samples: usize, 
     figures["probes"] = json!(certificate.probes.len());
     report.set("certificate", figures);
     let log_z = certificate.tv.if_log_z_at_most.unwrap_or(certificate.log_z.at_least);
-    let dots = certificate.probes.iter().map(|probe| (probe.log_reward - log_z, probe.log_prob.log_p.estimate));
+    let dots =
+        certificate.probes.iter().map(|probe| (probe.log_reward - log_z, probe.log_prob.log_p.estimate));
     let dots = dots.map(|(target, learned)| (target.exp(), learned.exp()));
     report.panels.push(Panel::learned_against_target("objects looked at", dots));
     Ok(())

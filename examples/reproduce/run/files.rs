@@ -44,5 +44,7 @@ pub(crate) fn try_file(path: &Path) -> Result<()> {
     }
     let is_new = !path.exists();
     let tried = OpenOptions::new().append(true).create(true).open(path);
-    tried.and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) }).map_err(|source| Error::io(path, source))
+    tried
+        .and_then(|_| if is_new { fs::remove_file(path) } else { Ok(()) })
+        .map_err(|source| Error::io(path, source))
 }

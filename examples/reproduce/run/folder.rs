@@ -71,7 +71,8 @@ impl RunFolder {
     /// Returns `true` if `path` is the checkpoint of this folder. Paths are compared by their folder, because
     /// an interrupted save may have moved the checkpoint away.
     fn has_checkpoint(&self, path: &Path) -> bool {
-        let is_same = |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        let is_same =
+            |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let own = self.checkpoint();
         is_same(path, &own) || path.file_name() == own.file_name() && is_same(folder, &self.0)
@@ -86,8 +87,8 @@ impl RunFolder {
             format!("of the task `{}`", stored.task)
         };
         if !differences.is_empty() {
-            let remedy =
-                "give a new folder; to resume that run under other settings, give its checkpoint by --resume, too";
+            let remedy = "give a new folder; to resume that run under other settings, give its checkpoint by \
+                --resume, too";
             return refuse(format!("it holds another run: {differences}"), remedy);
         }
         if self.result().exists() {
@@ -95,7 +96,8 @@ impl RunFolder {
             return refuse("it holds this run already, finished: see its result.json".to_owned(), remedy);
         }
         if resume.is_some() && stored.flags.get("resume") != flags.flags.get("resume") {
-            let problem = "it holds a run that began elsewhere, or from another checkpoint than --resume names";
+            let problem =
+                "it holds a run that began elsewhere, or from another checkpoint than --resume names";
             let remedy = "leave out --resume to resume the run in the folder, or give a new folder";
             return refuse(problem.to_owned(), remedy);
         }
@@ -128,7 +130,9 @@ impl RunFolder {
     /// Removes the result of an earlier run.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
-            Err(source) if source.kind() != ErrorKind::NotFound => return Err(Error::io(self.result(), source)),
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                return Err(Error::io(self.result(), source));
+            }
             _ => {}
         }
         let mut settings = settings(flags);
@@ -146,15 +150,17 @@ impl RunFolder {
             return Err(Error::file(&self.0, "it is no run folder: it has no settings.json", OF_A_RUN));
         }
         let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
-        serde_json::from_str(&text)
-            .map_err(|error| Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN))
+        serde_json::from_str(&text).map_err(|error| {
+            Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN)
+        })
     }
 
     /// Returns `true` if the folder has no files except settings.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
-            let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
+            let empty = path == self.pictures()
+                && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
             let is_ours = [self.0.join(LOCK), self.settings(), beside(&self.settings())].contains(&path);
             if !empty && !is_ours {
                 return Ok(false);
@@ -198,6 +204,7 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
 /// Replaces a file's content by this value in one step, so that a killed run leaves either the old or the new
 /// content.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
-    let written = fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
+    let written =
+        fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));
     written.map_err(|source| Error::io(path, source))
 }

@@ -70,7 +70,8 @@ fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> 
 
 #[cfg(feature = "dist")]
 fn in_processes(timeout: Duration, work: impl Fn() -> Result<()>) -> Result<()> {
-    let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
+    let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or \
+        torchrun, srun, mpirun";
     let launch = gfn_dist::Launch::from_env()?.ok_or(Error::config("--dist", "given", expected))?;
     as_member(Box::new(launch.connect(timeout)?), &work)
 }

@@ -132,7 +132,8 @@ impl<'a> Run<'a> {
         description: &Value,
     ) -> Result<Trainer<E>> {
         let (objective, config) = ((self.objective)()?, self.config.clone());
-        let trainer = Trainer::new(env, reward, policy, objective, config, rng)?.with_description(description)?;
+        let trainer =
+            Trainer::new(env, reward, policy, objective, config, rng)?.with_description(description)?;
         match self.common.replay(&self.recipe) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::new(config)?)),
             None => Ok(trainer),
@@ -170,9 +171,14 @@ impl<'a> Run<'a> {
         network: GraphNetConfig,
         task: Value,
     ) -> Result<Trainer<GraphEnv>> {
-        self.distinct(self.build(env, reward, network, task, self.rng(), |env, network, device, kind, rng| {
-            GraphNet::new(env, network, device, kind, rng).map(GraphPolicy)
-        })?)
+        self.distinct(self.build(
+            env,
+            reward,
+            network,
+            task,
+            self.rng(),
+            |env, network, device, kind, rng| GraphNet::new(env, network, device, kind, rng).map(GraphPolicy),
+        )?)
     }
 
     /// Builds a trainer for a perceptron on vectors. `values` is the number of values that an entry can take.

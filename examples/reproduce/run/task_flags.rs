@@ -80,7 +80,10 @@ impl TaskFlags {
             let id = arg.get_id().as_str();
             Some((arg.get_long().unwrap_or(id).to_owned(), value(arg, given)?))
         };
-        Some(Self { task: command.get_name().to_owned(), flags: command.get_arguments().filter_map(flag).collect() })
+        Some(Self {
+            task: command.get_name().to_owned(),
+            flags: command.get_arguments().filter_map(flag).collect(),
+        })
     }
 
     /// Returns the task and flags of this process.

@@ -38,7 +38,8 @@ impl Run<'_> {
             stats.steps = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
-        let mut validation = common.measures_every(steps).map(|every| Validation::every(every, average)).transpose()?;
+        let mut validation =
+            common.measures_every(steps).map(|every| Validation::every(every, average)).transpose()?;
         let mut lines = common.metrics().map(MetricsFile::new);
         let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
         let mut keep = |_: &Trainer<E>, record: &mut Record| {
@@ -117,7 +118,8 @@ impl Run<'_> {
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
         let (mut trainer, steps) = (members::join(trainer)?, self.steps());
         if let Some(decay) = self.common.ema {
-            let purpose = if self.common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
+            let purpose =
+                if self.common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
             trainer = trainer.with_average(decay, purpose)?;
         }
         if let Some(path) = self.common.resume() {
@@ -180,7 +182,9 @@ impl Report {
     pub(crate) fn exact_mean(&mut self, distances: &[Distances]) {
         let n = distances.len() as f64;
         let mean = |of: fn(&Distances) -> f64| distances.iter().map(|one| of(one) / n).sum::<f64>();
-        self.extend(json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true }));
+        self.extend(
+            json!({ "l1": mean(|d| d.l1), "tv": mean(|d| d.tv), "jsd": mean(|d| d.jsd), "exact": true }),
+        );
     }
 
     /// Adds a note with the reason why there are no exact distances.
@@ -198,8 +202,10 @@ impl Run<'_> {
     /// Draws the pictures and prints the report: numbers for users, and a line of JSON with `--json`.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
-        report.extend(json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
-            "threads": self.common.threads, "device": self.common.device.to_string() }));
+        report.extend(
+            json!({ "example": task_flags::example(), "seed": self.common.seed, "steps": self.steps(),
+            "threads": self.common.threads, "device": self.common.device.to_string() }),
+        );
         report.extend(report.stats.figures());
         let line = Value::Object(report.figures);
         if let Some(run) = self.common.run_folder() {
@@ -217,7 +223,8 @@ impl Run<'_> {
     /// Draws the curves of loss, log Z and other metrics, and the task's panels.
     fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.stats.steps.records;
-        let metrics: BTreeSet<&str> = records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
+        let metrics: BTreeSet<&str> =
+            records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
         let mut figure = Figure::new(task_flags::command());
         for name in ["loss", "log_z"].into_iter().chain(metrics) {
             let (title, is_by_calls) = (name.replace('_', " "), name == MODES);
@@ -289,7 +296,8 @@ impl TrainingStats {
     pub(crate) fn its_per_s(&self) -> f64 {
         let steps = |window: &[StepRecord]| window.iter().map(|step| step.n).sum::<usize>() as f64;
         let rate = |window: &[StepRecord]| steps(window) / window.iter().map(StepRecord::time).sum::<f64>();
-        let mut windows: Vec<f64> = self.warm().chunks(self.warm().len().div_ceil(9).max(1)).map(rate).collect();
+        let mut windows: Vec<f64> =
+            self.warm().chunks(self.warm().len().div_ceil(9).max(1)).map(rate).collect();
         windows.sort_by(f64::total_cmp);
         windows.get(windows.len() / 2).copied().unwrap_or(f64::NAN)
     }

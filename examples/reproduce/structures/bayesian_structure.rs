@@ -42,7 +42,11 @@ enum Network {
 const NETWORKS: &[Choice<Network>] = &[
     ("mlp", Network::Perceptron, "A perceptron on the adjacency matrix"),
     ("gnn", Network::Messages(ConvKind::Directed), "Messages along edges between numbered nodes"),
-    ("graph-transformer", Network::Messages(ConvKind::Transformer { heads: 4 }), "Attention along edges, four heads"),
+    (
+        "graph-transformer",
+        Network::Messages(ConvKind::Transformer { heads: 4 }),
+        "Attention along edges, four heads",
+    ),
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
@@ -100,7 +104,8 @@ impl Task for Structures {
         let (env, device, float) = (structures.env().clone(), run.device, Kind::Float);
         let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
             Network::Perceptron => {
-                let (config, features) = (common.perceptron(BackwardPolicy::Uniform), AdjacencyFeatures::new(n));
+                let (config, features) =
+                    (common.perceptron(BackwardPolicy::Uniform), AdjacencyFeatures::new(n));
                 let network = json!(config);
                 (Box::new(MlpPolicy::new(&env, features, config, device, float, &mut rng)?), network)
             }
@@ -111,7 +116,8 @@ impl Task for Structures {
                 (Box::new(GraphPolicy(GraphNet::new(&env, config, device, float, &mut rng)?)), network)
             }
             Network::Pairs => {
-                let mut config = EdgeTransformerConfig { estimators: common.estimators(), ..Default::default() };
+                let mut config =
+                    EdgeTransformerConfig { estimators: common.estimators(), ..Default::default() };
                 config.layers = common.layers.unwrap_or(config.layers);
                 config.embedding = common.embedding.unwrap_or(config.embedding);
                 let network = json!(config);
@@ -201,7 +207,8 @@ impl<'a> Findings<'a> {
         }
         let truth = self.problem.truth.as_ref().filter(|truth| !truth.is_empty());
         let found = truth.map(|truth| learned.edge.detection(truth)).transpose()?;
-        let best = truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
+        let best =
+            truth.zip(self.exact_edges.as_ref()).map(|(truth, edges)| edges.detection(truth)).transpose()?;
         let shd = truth.map(|truth| expected_shd(&self.states, self.probs.as_deref(), truth)).transpose()?;
         report.extend(json!({ "expected_edges": learned.expected_edges, "expected_shd": shd,
             "true_edges": self.problem.truth.as_ref().map(Vec::len), "log_z_true": self.log_z_true,
@@ -284,7 +291,10 @@ impl<'a> Findings<'a> {
     /// probable graphs.
     fn print(&self) {
         let names = &self.problem.names;
-        tell(format_args!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)));
+        tell(format_args!(
+            "{}",
+            table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge)
+        ));
         if let Some(exact) = &self.exact_edges {
             tell(format_args!("{}", table_of_edges("P(edge), exact", names, exact)));
         }

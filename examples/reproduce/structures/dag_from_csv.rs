@@ -13,8 +13,8 @@ use gfn::prelude::*;
 use gfn::replay::{Draw, Eviction};
 use gfn::{Error, Result};
 use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
-    LocalScore, MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
+    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward,
+    EdgeMarginals, LocalScore, MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
 use tch::{Device, Kind};
 
@@ -44,7 +44,10 @@ pub(crate) struct Args {
 
 /// Returns an error for `--run`, which names the task to use instead.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
-    Err("this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same file")
+    Err(
+        "this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same \
+            file",
+    )
 }
 
 /// The learned and exact probabilities of edges.
@@ -95,7 +98,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
         .with_replay(ReplayBuffer::new(replay)?);
     Fit::new(args.steps).run(&mut trainer)?;
 
-    let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
+    let sampled =
+        Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
     let learned = Marginals::of(sampled.terminal_states(), None)?.edge;
     Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
@@ -136,15 +140,23 @@ impl fmt::Display for Edges {
         }
         let (graphs, sampling) = (self.graphs, 0.5 / (self.graphs as f64).sqrt());
         writeln!(f, "\nEdges below {LEAST} aren't listed. Learned is the share of {graphs} sampled graphs:")?;
-        writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
+        writeln!(
+            f,
+            "a standard error of at most {sampling:.3} from sampling, and what training has left to learn."
+        )?;
         match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
             Some(error) => {
-                let much = if error > CONVERGED { ", which is much: believe exact, or give more --steps" } else { "" };
+                let much = if error > CONVERGED {
+                    ", which is much: believe exact, or give more --steps"
+                } else {
+                    ""
+                };
                 writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){much}.")
             }
             None => writeln!(
                 f,
-                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} variables, if not too much cancels.\n\
+                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} \
+                    variables, if not too much cancels.\n\
                  Repeat with another --seed and more --steps, and believe what stays."
             ),
         }

@@ -2,8 +2,8 @@
 //! compare with.
 
 use gfn_dags::{
-    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw,
-    LinearGaussianBic, LocalScore, Sem, SemConfig, StructureConfig, StructurePrior, named_edges,
+    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData,
+    GraphLaw, LinearGaussianBic, LocalScore, Sem, SemConfig, StructureConfig, StructurePrior, named_edges,
 };
 
 use crate::prelude::*;
@@ -99,7 +99,12 @@ impl ProblemArgs {
                 (Ok(classes), _) if are_classes(&classes) => {
                     let (names, rows) = (classes.names().to_vec(), classes.n_rows());
                     let truth = self.known_edges(&names)?;
-                    return self.with_score(names, rows, truth, Box::new(Bde::new(classes, BdeConfig::default())?));
+                    return self.with_score(
+                        names,
+                        rows,
+                        truth,
+                        Box::new(Bde::new(classes, BdeConfig::default())?),
+                    );
                 }
                 // The error of reading classes is returned for all files, of words and of numbers.
                 (Err(error), Err(_)) => return Err(error),
@@ -160,7 +165,8 @@ impl Problem {
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));
-        let numbers = (0..data.n_rows()).filter_map(|row| label(row).parse::<f64>().ok().filter(|x| x.is_finite()));
+        let numbers =
+            (0..data.n_rows()).filter_map(|row| label(row).parse::<f64>().ok().filter(|x| x.is_finite()));
         let is_coded = data.n_values()[variable] <= MAX_CODES && numbers.clone().all(|x| x.fract() == 0.0);
         is_coded || 2 * numbers.count() <= data.n_rows()
     })

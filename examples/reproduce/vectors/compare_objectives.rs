@@ -53,11 +53,23 @@ enum Environment {
 /// the uniform policy as prior.
 const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
-    ("subtb-modified-db", || weighted(Weighting::ModifiedDb), "Sub-trajectory balance, weights of modified DB"),
+    (
+        "subtb-modified-db",
+        || weighted(Weighting::ModifiedDb),
+        "Sub-trajectory balance, weights of modified DB",
+    ),
     ("subtb-tb", || weighted(Weighting::Tb), "Sub-trajectory balance, weights of TB"),
     ("subtb-equal", || weighted(Weighting::Equal), "Sub-trajectory balance, equal weights"),
-    ("subtb-equal-within", || weighted(Weighting::EqualWithin), "Sub-trajectory balance, equal within trajectories"),
-    ("subtb-geometric", || weighted(Weighting::Geometric { lambda: 0.9 }), "Sub-trajectory balance, geometric weights"),
+    (
+        "subtb-equal-within",
+        || weighted(Weighting::EqualWithin),
+        "Sub-trajectory balance, equal within trajectories",
+    ),
+    (
+        "subtb-geometric",
+        || weighted(Weighting::Geometric { lambda: 0.9 }),
+        "Sub-trajectory balance, geometric weights",
+    ),
     ("relative-tb", || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)), "Relative to a prior"),
     ("relative-vargrad", || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)), "Relative to a prior"),
     ("trust-pcl", || Ok(Box::new(TrustPcl::new(1.0)?)), "Relative to a prior"),
@@ -81,8 +93,16 @@ const SOURCES: &[Choice<Replay>] = &[
         Some((Eviction::BestReward, Draw::Uniform, ReplayPath::Stored)),
         "Half of the batch from the best rewards",
     ),
-    ("prioritised", Some((Eviction::Fifo, BY_REWARD, ReplayPath::Stored)), "Half of it in proportion to the reward"),
-    ("terminating", Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)), "Half of it by new paths"),
+    (
+        "prioritised",
+        Some((Eviction::Fifo, BY_REWARD, ReplayPath::Stored)),
+        "Half of it in proportion to the reward",
+    ),
+    (
+        "terminating",
+        Some((Eviction::Fifo, Draw::Uniform, ReplayPath::UniformBackward)),
+        "Half of it by new paths",
+    ),
 ];
 
 /// The capacity of the replay buffer.
@@ -128,8 +148,10 @@ impl Comparison {
             };
             let (env, reward) = (env.clone(), reward.clone());
             let trainer = if objective.needs(Quantity::LogPrior) {
-                let (what, remedy) = ("the prior's probability of each object", "take an environment of fewer states");
-                let space = &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
+                let (what, remedy) =
+                    ("the prior's probability of each object", "take an environment of fewer states");
+                let space =
+                    &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
                 // The reward R' becomes R(x) / prior(x). A relative objective has the target prior(x) R'(x),
                 // which then equals R, the target of all other objectives.
                 let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
@@ -171,12 +193,15 @@ impl Comparison {
         }
         print(table.to_string().trim_end())?;
         if let Some(why) = &why_not_exact {
-            print(format_args!("\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."))?;
+            print(format_args!(
+                "\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F), at most log Z."
+            ))?;
         }
         if !self.machine.json {
             return Ok(());
         }
-        let worst = exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
+        let worst =
+            exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
         let (machine, log_z) = (&self.machine, exact.as_ref().map(|exact| exact.target.log_z));
         print(json!({ "example": "compare_objectives", "environment": name_of(self.environment),
             "seed": machine.seed, "steps": self.steps, "batch": self.batch, "threads": machine.threads,

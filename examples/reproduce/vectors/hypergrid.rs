@@ -51,7 +51,11 @@ impl Task for Grid {
                 OriginalReward::new(&grid, r0, 0.5, 2.0)?.grid_reward().clone()
             }
             Some(_) => {
-                return Err(Error::config("--r0", format!("with --reward {}", self.reward), "--reward original"));
+                return Err(Error::config(
+                    "--r0",
+                    format!("with --reward {}", self.reward),
+                    "--reward original",
+                ));
             }
         };
         // The number of modes and log Z come from a closed form, or from the sum over all points.
@@ -70,8 +74,11 @@ impl Task for Grid {
         let network = common.perceptron(BackwardPolicy::SharedTorso);
         let mut trainer = run.perceptron(grid.env(), self.height, reward.clone(), network, task)?;
         if let (Some(apart), Some(config)) = (self.diverse, common.replay(&run.recipe)) {
-            let buffer =
-                ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, KHot::new(self.ndim, self.height))?);
+            let buffer = ReplayBuffer::new(config)?.diverse(Diversity::new(
+                apart,
+                1.0,
+                KHot::new(self.ndim, self.height),
+            )?);
             trainer = trainer.with_replay(buffer);
         } else if trainer.replay().is_none() {
             refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
@@ -133,14 +140,21 @@ pub(crate) struct LocallySearched {
 /// The number of points along each of the grid's two dimensions.
 const SEARCHED_HEIGHT: usize = 16;
 /// The settings of local search: four proposals per object, of at most eight backward steps.
-const SEARCH: LocalSearch = LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
+const SEARCH: LocalSearch =
+    LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
 
 impl Task for LocallySearched {
     fn run(&self) -> Result<()> {
         let grid = HyperGrid::new(2, SEARCHED_HEIGHT)?;
         let reward = OriginalReward::new(&grid, 1e-2, 0.5, 2.0)?;
-        let recipe =
-            Recipe { steps: 1_000, batch: 16, buffer: NEWEST, lr: 2e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
+        let recipe = Recipe {
+            steps: 1_000,
+            batch: 16,
+            buffer: NEWEST,
+            lr: 2e-3,
+            exact_up_to: EXACT_LIMIT,
+            ..Recipe::default()
+        };
         let mut run = Run::begin(&self.common, recipe)?;
         run.config.local_search = Some(SEARCH);
         let task = json!({ "search": SEARCH });
@@ -195,8 +209,14 @@ const HEADS: usize = 8;
 impl Task for Exploration {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let recipe =
-            Recipe { steps: 2_000, batch: 16, epsilon: 0.0, lr: 1e-3, exact_up_to: EXACT_LIMIT, ..Recipe::default() };
+        let recipe = Recipe {
+            steps: 2_000,
+            batch: 16,
+            epsilon: 0.0,
+            lr: 1e-3,
+            exact_up_to: EXACT_LIMIT,
+            ..Recipe::default()
+        };
         let mut run = Run::begin(common, recipe)?;
         let grid = HyperGrid::new(2, SPARSE_HEIGHT)?;
         let (env, reward) = (grid.env(), RewardKind::Sparse.standard(&grid)?);
@@ -209,7 +229,8 @@ impl Task for Exploration {
         let task = json!({ "means": self.means.name });
         let description = run.describe(task, &network);
         let policy = MlpPolicy::new(&env, features, network.clone(), device, float, &mut rng)?;
-        let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;
+        let novelty =
+            RandomDistillation::new(features, DistillationConfig::default(), device, float, &mut rng)?;
         let teacher = MlpPolicy::new(&env, features, network, device, float, &mut rng)?;
         if is_intrinsic {
             run.objective = match common.objective.name {
@@ -279,7 +300,8 @@ impl Task for ConditionalGrid {
             let compared = compare(graph, trainer.env(), trainer.policy(), &reward, Some(&condition(c)))?;
             Ok(Some(compared.0))
         };
-        let measure = |trainer: &Trainer<VectorEnv>| Ok(jsd(exact(trainer, 1.0)?.map(|distances| distances.jsd)));
+        let measure =
+            |trainer: &Trainer<VectorEnv>| Ok(jsd(exact(trainer, 1.0)?.map(|distances| distances.jsd)));
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
             let (mut rows, mut all) = (Vec::new(), Vec::new());
             let (mut learned, mut truth) = (Vec::new(), Vec::new());

@@ -60,11 +60,16 @@ impl Task for PeakSearch {
     fn run(&self) -> Result<()> {
         let grid = HyperGrid::new(self.ndim, self.height)?;
         let peaks = Peaks::new(grid, self.peaks, self.width, self.floor)?;
-        let recipe = Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
+        let recipe =
+            Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         // A run has one member: it must draw all points, and checkpoints don't hold the peaks found so far.
         if members::count() > 1 {
-            return Err(Error::config("the members of `peaks`", members::count(), "one: leave out what makes several"));
+            return Err(Error::config(
+                "the members of `peaks`",
+                members::count(),
+                "one: leave out what makes several",
+            ));
         }
         if self.common.resume().is_some() {
             let expected = "a run from its beginning, as the peaks found before aren't in checkpoints";
@@ -97,7 +102,13 @@ impl PeakSearch {
     /// Runs Markov chains until they have computed as many rewards as training would. In each round every
     /// chain makes a proposal, then every second pair of neighbours on a ladder exchanges points. A ladder
     /// has falling powers of R.
-    fn search(&self, run: &Run<'_>, peaks: &Peaks, n_powers: usize, mut found: ModeTracker<usize>) -> Result<()> {
+    fn search(
+        &self,
+        run: &Run<'_>,
+        peaks: &Peaks,
+        n_powers: usize,
+        mut found: ModeTracker<usize>,
+    ) -> Result<()> {
         // A separate random stream is needed: the run's stream with seed 0 places the peaks, so chains that
         // used it would begin at the peaks' tops.
         let (budget, rng) = (budget(run), &mut run.rng().split());
@@ -191,10 +202,15 @@ impl Peaks {
         let (mut rng, mut tops) = (Rng::seeded(PLACES_SEED), Vec::<Vec<u16>>::new());
         for _ in 0..n {
             let place = || (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect();
-            let is_apart =
-                |point: &Vec<u16>| tops.iter().all(|top| squared(top, point) >= (MIN_DISTANCE * width).powi(2));
+            let is_apart = |point: &Vec<u16>| {
+                tops.iter().all(|top| squared(top, point) >= (MIN_DISTANCE * width).powi(2))
+            };
             let point = std::iter::repeat_with(place).take(MAX_TRIES).find(is_apart);
-            tops.push(point.ok_or(Error::config("--peaks", n, "fewer or narrower peaks, or a larger grid"))?);
+            tops.push(point.ok_or(Error::config(
+                "--peaks",
+                n,
+                "fewer or narrower peaks, or a larger grid",
+            ))?);
         }
         Ok(Self { grid, tops, width, floor })
     }

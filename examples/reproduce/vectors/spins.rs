@@ -16,8 +16,14 @@ impl Task for Ebm {
     fn run(&self) -> Result<()> {
         // Half of the actions are uniform at the start, so that isolated vectors of high reward are found,
         // too.
-        let recipe =
-            Recipe { steps: 1_000, batch: 16, epsilon: 0.5, lr: 1e-3, exact_up_to: 60_000, ..Recipe::default() };
+        let recipe = Recipe {
+            steps: 1_000,
+            batch: 16,
+            epsilon: 0.5,
+            lr: 1e-3,
+            exact_up_to: 60_000,
+            ..Recipe::default()
+        };
         let run = Run::begin(&self.common, recipe)?;
         learn(&run, 4, IsingReward::with_equal_couplings(4, 1.0)?, 0)
     }
@@ -38,8 +44,14 @@ const COUPLING: f64 = 0.22;
 
 impl Task for Ising {
     fn run(&self) -> Result<()> {
-        let recipe =
-            Recipe { steps: 4_000, epsilon: 0.5, lr: 2e-3, exact_up_to: 20_000, samples: 0, ..Recipe::default() };
+        let recipe = Recipe {
+            steps: 4_000,
+            epsilon: 0.5,
+            lr: 2e-3,
+            exact_up_to: 20_000,
+            samples: 0,
+            ..Recipe::default()
+        };
         let run = Run::begin(&self.common, recipe)?;
         learn(&run, self.side * self.side, IsingReward::lattice(self.side, COUPLING, 1.0)?, 10_000)
     }

@@ -41,14 +41,19 @@ impl Task for BitSequences {
         let run = Run::begin(common, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
         let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
         let trainer = match self.policy.value {
-            None => run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?,
+            None => {
+                run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
+            }
             Some(kind) => {
                 refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
                 let layout = SequenceLayout { values: words.values(), length: words.n_words(), unset: 0 };
                 let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
                 let net = SequenceNetConfig { kind, width, layers };
-                let config =
-                    SequencePolicyConfig { net, estimators: common.estimators(), ..SequencePolicyConfig::default() };
+                let config = SequencePolicyConfig {
+                    net,
+                    estimators: common.estimators(),
+                    ..SequencePolicyConfig::default()
+                };
                 run.build(env, reward, config, task, run.rng(), |env, config, device, kind, rng| {
                     SequencePolicy::new(env, layout, config, device, kind, rng)
                 })?
@@ -100,7 +105,8 @@ impl Task for Qm9Strings {
     fn run(&self) -> Result<()> {
         let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
         // The limit of states is above the environment's number of states, so distances are exact.
-        let recipe = Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
+        let recipe =
+            Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let log_z = reward.log_z();
         learn(&run, VectorEnv::new(Qm9Str), Qm9Str::VALUES, reward, "objects", Some(log_z))
@@ -121,7 +127,8 @@ fn learn(
     run.learn(trainer, objects, Vec::new(), |report, _, exact| {
         report.set_log_z(log_z);
         if let Some(exact) = exact {
-            let (probs, log_rewards) = (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
+            let (probs, log_rewards) =
+                (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
             report.set("spearman", Correlation::between(&probs, &log_rewards)?.spearman);
         }
         Ok(())

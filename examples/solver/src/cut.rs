@@ -27,7 +27,15 @@ impl Cut {
         let n = near.n_nodes();
         let mut gains = vec![0; n];
         (0..n as u32).for_each(|a| near.each(a, |_| gains[a as usize] += 1));
-        Self { near, sides: vec![false; n], gains, blocked_until: vec![0; n], round: 0, size: 0, best_size: 0 }
+        Self {
+            near,
+            sides: vec![false; n],
+            gains,
+            blocked_until: vec![0; n],
+            round: 0,
+            size: 0,
+            best_size: 0,
+        }
     }
 
     fn flip(&mut self, a: u32) {

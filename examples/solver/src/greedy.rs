@@ -52,7 +52,10 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
 /// Counts the neighbours of node `a` among the first `n` nodes: on the side of `a`, and on the other side.
 fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().neighbours(a).filter(|&b| b < n);
-    others.fold((0, 0), |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) })
+    others.fold(
+        (0, 0),
+        |(same, other), b| if sides[a] == sides[b] { (same + 1, other) } else { (same, other + 1) },
+    )
 }
 
 fn true_indices(sides: &[bool]) -> Vec<u32> {

@@ -48,7 +48,13 @@ const MAX_ROUNDS_WITHOUT_PROGRESS: usize = 200;
 ///
 /// # Errors
 /// [`Error::Contract`](gfn::Error::Contract) if `start` isn't a solution.
-pub fn improve(problem: Problem, graph: &GraphState, start: &[u32], rounds: usize, rng: &mut Rng) -> Result<Vec<u32>> {
+pub fn improve(
+    problem: Problem,
+    graph: &GraphState,
+    start: &[u32],
+    rounds: usize,
+    rng: &mut Rng,
+) -> Result<Vec<u32>> {
     let mut search = SolutionSearch::starting_at(problem, graph, start, rng)?;
     search.run(rounds, rng);
     Ok(search.best().to_vec())
@@ -124,7 +130,12 @@ impl SolutionSearch {
     ///
     /// # Errors
     /// Errors of [`Problem::check`].
-    pub fn starting_at(problem: Problem, graph: &GraphState, solution: &[u32], rng: &mut Rng) -> Result<Self> {
+    pub fn starting_at(
+        problem: Problem,
+        graph: &GraphState,
+        solution: &[u32],
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let mut search = Self::without_start(problem, graph);
         search.start(solution, rng)?;
         Ok(search)

@@ -144,7 +144,12 @@ impl<'a> Solver<'a> {
     ///
     /// # Errors
     /// [`Error::Config`] for a budget or a batch of 0; those of [`Instances::new`] and of the policy.
-    pub fn solve(&self, graph: &GraphState, rng: &mut Rng, progress: impl FnMut(&Progress)) -> Result<SolverResult> {
+    pub fn solve(
+        &self,
+        graph: &GraphState,
+        rng: &mut Rng,
+        progress: impl FnMut(&Progress),
+    ) -> Result<SolverResult> {
         let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
         let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
         let problem = rules.on(&instances)?;
@@ -189,8 +194,13 @@ impl<'a> Solver<'a> {
             _ => None,
         };
         let (Some(limit), 1.., 1..) = (end, self.at_once, self.rounds) else {
-            let got = format!("{:?} of {} samples, {} rounds from each", self.budget, self.at_once, self.rounds);
-            return Err(Error::config("the budget of a solver", got, "more than no time, batch, sample or round"));
+            let got =
+                format!("{:?} of {} samples, {} rounds from each", self.budget, self.at_once, self.rounds);
+            return Err(Error::config(
+                "the budget of a solver",
+                got,
+                "more than no time, batch, sample or round",
+            ));
         };
         let mut run = Run {
             solver: self,

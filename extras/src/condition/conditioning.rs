@@ -208,10 +208,14 @@ impl Conditioning {
             }
             if preferences {
                 Directions::Constant(condition.preferences.clone()).check(self.n_rewards)?;
-                divide_by_sum(&condition.preferences).into_iter().for_each(|x| self.preferences.1.push(x, &mut values));
+                divide_by_sum(&condition.preferences)
+                    .into_iter()
+                    .for_each(|x| self.preferences.1.push(x, &mut values));
             }
             if let (Some((_, codec)), true) = (&self.focus, focus) {
-                let Some(direction) = &condition.focus else { return refuse("one with a direction of focus") };
+                let Some(direction) = &condition.focus else {
+                    return refuse("one with a direction of focus");
+                };
                 Directions::Constant(direction.clone()).check(self.n_rewards)?;
                 normalize(direction).into_iter().for_each(|x| codec.push(x, &mut values));
             }
@@ -257,10 +261,9 @@ impl Conditioning {
                     _ => self.temperature.1.read(beta).clamp(least, most),
                 },
                 preferences: divide_by_sum(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
-                focus: self
-                    .focus
-                    .as_ref()
-                    .map(|(focus, codec)| normalize(&vector(&direction[..of_focus], (&focus.directions, codec)))),
+                focus: self.focus.as_ref().map(|(focus, codec)| {
+                    normalize(&vector(&direction[..of_focus], (&focus.directions, codec)))
+                }),
             }
         };
         Ok((0..n).map(one).collect())

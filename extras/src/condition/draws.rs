@@ -91,8 +91,9 @@ pub enum Directions {
 
 impl Directions {
     pub(super) fn check(&self, n: usize) -> Result<()> {
-        let vector =
-            |v: &Vec<f64>| v.len() == n && v.iter().all(|x| *x >= 0.0 && x.is_finite()) && v.iter().any(|x| *x > 0.0);
+        let vector = |v: &Vec<f64>| {
+            v.len() == n && v.iter().all(|x| *x >= 0.0 && x.is_finite()) && v.iter().any(|x| *x > 0.0)
+        };
         let valid = match self {
             Self::Constant(one) => vector(one),
             Self::OneOf(several) => !several.is_empty() && several.iter().all(vector),

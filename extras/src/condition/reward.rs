@@ -133,7 +133,8 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
             let Some(logs) = reward.partial_log_reward(states, None)? else { return Ok(None) };
             columns.push(check_length(logs, states.len())?);
         }
-        let logs: Vec<Vec<f64>> = (0..states.len()).map(|i| columns.iter().map(|logs| logs[i]).collect()).collect();
+        let logs: Vec<Vec<f64>> =
+            (0..states.len()).map(|i| columns.iter().map(|logs| logs[i]).collect()).collect();
         self.combine(&logs, conditions).map(Some)
     }
 }
@@ -141,7 +142,8 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
 /// Computes `log sum_i w_i exp(log_i)`. The result is minus infinity if every reward with a positive weight
 /// is 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
-    let terms = logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
+    let terms =
+        logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
     // A log-reward of NaN makes the result NaN, which the later check of rewards finds.
     log_sum_exp(terms)
 }

@@ -71,7 +71,13 @@ impl<F> RandomDistillation<F> {
     ///
     /// # Errors
     /// [`Error::Config`] for sizes below 1, and for invalid settings of the optimiser.
-    pub fn new<S>(features: F, config: DistillationConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self>
+    pub fn new<S>(
+        features: F,
+        config: DistillationConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self>
     where
         F: StateFeatures<S>,
     {
@@ -114,15 +120,22 @@ impl<F> RandomDistillation<F> {
                 let mut values = vec![0.0; n * width];
                 let per_state = columns.len().checked_div(n).unwrap_or(0);
                 if per_state * n != columns.len() {
-                    let remedy = "`Features::Active` holds the same number of columns for each state, row by row";
+                    let remedy =
+                        "`Features::Active` holds the same number of columns for each state, row by row";
                     let expected = [n as i64, per_state as i64];
-                    return Err(Error::shape("the states' features", expected, [columns.len() as i64], remedy));
+                    return Err(Error::shape(
+                        "the states' features",
+                        expected,
+                        [columns.len() as i64],
+                        remedy,
+                    ));
                 }
                 for (k, &column) in columns.iter().enumerate() {
                     let fits = usize::try_from(column).ok().filter(|&column| column < width);
                     let expected = "columns from 0 to below `StateFeatures::width()`";
-                    let column = fits
-                        .ok_or_else(|| Error::config("an active column of the states' features", column, expected))?;
+                    let column = fits.ok_or_else(|| {
+                        Error::config("an active column of the states' features", column, expected)
+                    })?;
                     values[k / per_state * width + column] += 1.0;
                 }
                 values
@@ -130,7 +143,12 @@ impl<F> RandomDistillation<F> {
         };
         if values.len() != n * width {
             let remedy = "`StateFeatures::encode` returns `width()` numbers for each state, row by row";
-            return Err(Error::shape("the states' features", [n as i64, width as i64], [values.len() as i64], remedy));
+            return Err(Error::shape(
+                "the states' features",
+                [n as i64, width as i64],
+                [values.len() as i64],
+                remedy,
+            ));
         }
         let values = Tensor::from_slice(&values).view([n as i64, width as i64]);
         Ok(values.to_device(self.parameters.device()).to_kind(self.parameters.kind()))
@@ -175,7 +193,11 @@ pub(super) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<
 
 /// Loads the tensors that [`network_state`] returned. Nothing is changed if one of them is missing or doesn't
 /// fit.
-pub(super) fn load_network_state(parameters: &Parameters, adam: &mut Adam, state: &[(String, Tensor)]) -> Result<()> {
+pub(super) fn load_network_state(
+    parameters: &Parameters,
+    adam: &mut Adam,
+    state: &[(String, Tensor)],
+) -> Result<()> {
     let mut found = Vec::new();
     for Parameter { name, tensor, .. } in parameters {
         let fits = |(other, value): &&(String, Tensor)| {
@@ -184,12 +206,15 @@ pub(super) fn load_network_state(parameters: &Parameters, adam: &mut Adam, state
         };
         let lacking = || format!("without a tensor that fits `{name}`");
         let value = state.iter().find(fits);
-        let value = value
-            .ok_or_else(|| Error::config("the saved state of a network", lacking(), "the state of the same network"))?;
+        let value = value.ok_or_else(|| {
+            Error::config("the saved state of a network", lacking(), "the state of the same network")
+        })?;
         found.push((tensor.shallow_clone(), &value.1));
     }
     let moments = state.iter().filter_map(|(name, value)| Some((name.strip_prefix("adam/")?, value)));
-    adam.load_state(&moments.map(|(name, value)| (name.to_owned(), value.shallow_clone())).collect::<Vec<_>>())?;
+    adam.load_state(
+        &moments.map(|(name, value)| (name.to_owned(), value.shallow_clone())).collect::<Vec<_>>(),
+    )?;
     no_grad(|| found.into_iter().try_for_each(|(mut tensor, value)| tensor.f_copy_(value).map(drop)))?;
     Ok(())
 }

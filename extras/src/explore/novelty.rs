@@ -188,10 +188,12 @@ impl<N> Intrinsic<N> {
     {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
         let (states, terminal) = visits(trajectories);
-        let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.rate(&states)? };
+        let novelty =
+            if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.rate(&states)? };
         let after = trajectories.next_rows().into_iter().map(|row| row.unwrap_or_else(|i| terminal[i]));
         let edges = after.zip(trajectories.is_exit());
-        let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
+        let edges: Vec<f64> =
+            edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
         let terminal: Vec<f64> = terminal.iter().map(|&row| on_terminal * novelty[row]).collect();
         Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
     }

@@ -142,7 +142,12 @@ impl<T> Teacher<T> {
 
     /// Computes the gradients of the teacher's loss on a batch, a mean over trajectories, and adds them to
     /// the parameters' gradients.
-    fn differentiate<E: TrainEnv>(&self, batch: &Trajectories<E>, student: &Scores, context: &Context<E>) -> Result<()>
+    fn differentiate<E: TrainEnv>(
+        &self,
+        batch: &Trajectories<E>,
+        student: &Scores,
+        context: &Context<E>,
+    ) -> Result<()>
     where
         T: Policy<E>,
     {
@@ -192,7 +197,12 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         SourceTraits { needs_losses: true, is_external: false, ..SourceTraits::default() }
     }
 
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         if context.objective.needs().has(Quantity::LogPrior) {
             return Err(Error::missing(
                 "an adaptive teacher",
@@ -203,7 +213,8 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         if !self.is_checked {
             let conditions = context.conditions.as_deref();
             let check_rng = &mut Rng::seeded(0);
-            self.is_checked = check_policy(&context.env, &self.policy, conditions, Budget::quick(), check_rng)?;
+            self.is_checked =
+                check_policy(&context.env, &self.policy, conditions, Budget::quick(), check_rng)?;
         }
         if let Some(parameters) = self.policy.parameters() {
             parameters.reset_noise(rng);

@@ -1,4 +1,5 @@
-//! Thompson sampling: each trajectory follows one head of the policy, and each head learns from a share of the batch.
+//! Thompson sampling: each trajectory follows one head of the policy, and each head learns from a share of
+//! the batch.
 
 use gfn::env::Env;
 use gfn::policy::{MultiHead, Policy};
@@ -52,11 +53,16 @@ impl Thompson {
     pub fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
         let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
         if n_heads < 2 {
-            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that wraps another one must forward its heads)";
+            let expected = "a policy with at least 2 heads of P_F (`MlpPolicyConfig::heads`; a policy that \
+                wraps another one must forward its heads)";
             return Err(Error::config("the heads of Thompson sampling", n_heads, expected));
         }
         if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::config("the share of a batch that a head learns from", share, "0 < share <= 1"));
+            return Err(Error::config(
+                "the share of a batch that a head learns from",
+                share,
+                "0 < share <= 1",
+            ));
         }
         Ok(Self { share, n_heads, shares_rng: None })
     }
@@ -64,8 +70,13 @@ impl Thompson {
     /// Draws for each head the trajectories of a batch that it learns from. A head with fewer than `min`
     /// trajectories learns from the whole batch.
     fn draw_shares<E: Env>(&self, batch: &Trajectories<E>, min: usize) -> Result<Vec<Trajectories<E>>> {
-        let missing =
-            || Error::missing("a step of Thompson sampling", "a batch drawn by heads", "draw it by `Trainer::draw`");
+        let missing = || {
+            Error::missing(
+                "a step of Thompson sampling",
+                "a batch drawn by heads",
+                "draw it by `Trainer::draw`",
+            )
+        };
         let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
         // The numbers are drawn trajectory by trajectory, so that the result doesn't depend on the order in
         // which heads are evaluated.
@@ -113,7 +124,12 @@ impl<E: TrainEnv> Source<E> for Thompson {
         SourceTraits { is_external: false, is_scored_in_parts: true, ..SourceTraits::default() }
     }
 
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         self.shares_rng = Some(rng.split());
         let n = request.max;
         let conditions = context.draw_conditions(n, rng)?;
@@ -126,9 +142,8 @@ impl<E: TrainEnv> Source<E> for Thompson {
         }
         let heads = (0..rows.len()).filter(|&head| !rows[head].is_empty());
         let parts = with_heads(context.policy(), heads, |head| match &conditions {
-            Some(all) => {
-                sampler.forward_conditional(&all.index_select(0, &index_tensor(&rows[head], all.device())), rng)
-            }
+            Some(all) => sampler
+                .forward_conditional(&all.index_select(0, &index_tensor(&rows[head], all.device())), rng),
             None => sampler.forward(rows[head].len(), rng),
         })?;
         let mut parts = parts.into_iter();
@@ -181,7 +196,11 @@ pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) 
 
 fn find_thompson<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
     let remedy = "give the trainer `Thompson` as its source of fresh trajectories (`Trainer::with_fresh`)";
-    trainer.source::<Thompson>().ok_or(Error::missing("Thompson sampling", "a trainer that samples by heads", remedy))
+    trainer.source::<Thompson>().ok_or(Error::missing(
+        "Thompson sampling",
+        "a trainer that samples by heads",
+        remedy,
+    ))
 }
 
 /// Refuses settings of a trainer under which heads can't be scored separately.

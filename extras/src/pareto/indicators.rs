@@ -23,7 +23,8 @@ use crate::condition::cosine_of;
 pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Result<f64> {
     check_sets("the reference front", objectives, front)?;
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt();
-    let nearest = |point: &[f64]| objectives.rows().map(|row| distance(point, row)).fold(f64::INFINITY, f64::min);
+    let nearest =
+        |point: &[f64]| objectives.rows().map(|row| distance(point, row)).fold(f64::INFINITY, f64::min);
     Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
 }
 
@@ -32,8 +33,9 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 /// objective vector y from a utopian point u. The indicator is the mean over the weight vectors; smaller
 /// values are better.
 ///
-/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all
-/// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
+/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius
+/// norm of all weight vectors instead of their number. That isn't the published definition, and depends on
+/// the number of vectors.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -107,8 +109,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objective vectors, for a cosine that isn't between -1 and 1, and for a zero direction;
-/// [`Error::Shape`] and [`Error::NonFinite`] for a direction or objectives that aren't one finite number per objective.
+/// [`Error::Config`] for no objective vectors, for a cosine that isn't between -1 and 1, and for a zero
+/// direction; [`Error::Shape`] and [`Error::NonFinite`] for a direction or objectives that aren't one finite
+/// number per objective.
 pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Result<f64> {
     check_not_empty("objective vectors", objectives)?;
     check_finite("an objective", objectives)?;

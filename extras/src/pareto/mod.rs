@@ -1,4 +1,5 @@
-//! Metrics of sets of objective vectors: the best ones, the volume they dominate, and how well they cover a front.
+//! Metrics of sets of objective vectors: the best ones, the volume they dominate, and how well they cover a
+//! front.
 //!
 //! A row of [`Reals`] holds the objectives of one object, all to be maximised.
 
@@ -33,7 +34,9 @@ fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()
     }
     match vector.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(row) => Err(Error::non_finite(what, row, vector[row], "give a finite number for each objective")),
+        Some(row) => {
+            Err(Error::non_finite(what, row, vector[row], "give a finite number for each objective"))
+        }
     }
 }
 

@@ -83,7 +83,8 @@ impl<S: LocalScore> DagReward<S> {
     pub fn log_joint(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(&self.score, graph)?;
         let parents = parent_sets(graph);
-        Ok(parents.iter().enumerate().map(|(node, parents)| self.term(node, parents)).sum::<f64>() - self.start)
+        Ok(parents.iter().enumerate().map(|(node, parents)| self.term(node, parents)).sum::<f64>()
+            - self.start)
     }
 }
 
@@ -101,7 +102,11 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         Threads::try_map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| self.log_joint(graph))
     }
 
-    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &GraphStates,
+        conditions: Option<&tch::Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 

@@ -32,7 +32,10 @@ fn bad_tables_are_refused_with_their_line() {
     refused(&format!("{}\n{row}\n{row}\n", wide.join(",")), &["nodes is 201", "1 to 200"]);
     assert!(ContinuousData::from_csv([b'a', 0xff, b'\n', b'1'].as_slice()).is_err());
     assert!(
-        DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes()).unwrap_err().to_string().contains("`a`, x in every row")
+        DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes())
+            .unwrap_err()
+            .to_string()
+            .contains("`a`, x in every row")
     );
     // A label is only missing if its cell is empty, NA or ?; other words are labels.
     let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
@@ -43,7 +46,8 @@ fn bad_tables_are_refused_with_their_line() {
         assert!(message.contains("line 2") && message.contains("`mark` is missing"), "{missing}: {message}");
     }
     for missing in ["None", "null", ".", "n/a"] {
-        let message = ContinuousData::from_csv(format!("a\n1\n{missing}\n").as_bytes()).unwrap_err().to_string();
+        let message =
+            ContinuousData::from_csv(format!("a\n1\n{missing}\n").as_bytes()).unwrap_err().to_string();
         assert!(message.contains("`a` is missing"), "{missing}: {message}");
     }
     assert!(ContinuousData::read("no/such/file.csv").unwrap_err().to_string().contains("no/such/file.csv"));
@@ -112,20 +116,27 @@ fn as_many_labels_as_rows_are_read_at_once() {
     let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
     // A search through all labels for each row would take more than ten seconds.
     assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
-    assert_eq!((data.row(59_999), data.n_values()), ([59_999, 59_999 % 7].as_slice(), [60_000, 7].as_slice()));
+    assert_eq!(
+        (data.row(59_999), data.n_values()),
+        ([59_999, 59_999 % 7].as_slice(), [60_000, 7].as_slice())
+    );
 }
 
 #[test]
 fn a_column_says_what_was_set() {
     let text = "raf,who,mek\n0.5,,1\n2,raf,3\n4,mek; raf,5\n6, mek ,7\n";
     let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
-    assert_eq!((data.names(), data.row(2)), (["raf", "mek"].map(String::from).as_slice(), [4.0, 5.0].as_slice()));
+    assert_eq!(
+        (data.names(), data.row(2)),
+        (["raf", "mek"].map(String::from).as_slice(), [4.0, 5.0].as_slice())
+    );
     assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
     let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
     assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
     // Only the column of interventions may be empty, and it must exist.
     let refused = |text: &str, column: &str, words: &str| {
-        let message = ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
+        let message =
+            ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
         assert!(DiscreteData::from_csv_with_interventions(text.as_bytes(), column).is_err());
     };
@@ -159,7 +170,9 @@ fn values_of_any_size_are_standardised() {
     // Data of this size can't be scored unless it is standardised.
     let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
     let large = ContinuousData::from_rows(&rows).unwrap();
-    for error in [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()] {
+    for error in
+        [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()]
+    {
         assert!(error.to_string().contains("standardise"), "{error}");
     }
 }
@@ -178,11 +191,21 @@ fn data_are_prepared() {
     assert!(data.map(|x| (x - 1.0).ln()).is_err());
     assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
     // Class codes keep their values: each occurring value is a level, however rare it is.
-    let coded = [[0.0, 5.0, 0.5], [1.0, 7.0, 0.6], [1.0, 7.0, 0.7], [1.0, 9.0, 0.8], [1.0, 9.0, 0.9], [1.0, 9.0, 1.0]];
+    let coded = [
+        [0.0, 5.0, 0.5],
+        [1.0, 7.0, 0.6],
+        [1.0, 7.0, 0.7],
+        [1.0, 9.0, 0.8],
+        [1.0, 9.0, 0.9],
+        [1.0, 9.0, 1.0],
+    ];
     let coded = ContinuousData::from_rows(&coded).unwrap().discretised(3).unwrap();
     assert_eq!(coded.n_values(), [2, 3, 3]);
     let column = |variable: usize| (0..6).map(|row| coded.row(row)[variable]).collect::<Vec<_>>();
-    assert_eq!([column(0), column(1), column(2)], [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]);
+    assert_eq!(
+        [column(0), column(1), column(2)],
+        [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]
+    );
     assert_eq!((coded.label(1, 2), coded.label(2, 2)), ("9", "2"));
     // Half of all values are in the lowest level, so the second level is empty and isn't counted.
     let gap = ContinuousData::new(vec!["x".into()], vec![0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
@@ -256,7 +279,11 @@ fn bad_networks_are_refused_with_their_line() {
     refused("probability ( A )", "probability ( B )", "`B` has two tables");
     refused("variable A", "variable C", "variable `C` comes twice");
     refused("{ yes, no }; }\nprobability", "{ yes, yes }; }\nprobability", "twice");
-    refused("probability ( A ) { table 0.25, 0.75; }", "probability ( A | C ) { default 0.5, 0.5; }", "cycle");
+    refused(
+        "probability ( A ) { table 0.25, 0.75; }",
+        "probability ( A | C ) { default 0.5, 0.5; }",
+        "cycle",
+    );
     refused("}\nprobability ( A )", "probability ( A )", "`probability` in the table");
     refused("network unknown", "netwerk unknown", "`netwerk` where");
     for cut in (0..NETWORK.len() - 2).step_by(7) {
@@ -278,10 +305,22 @@ fn rows_that_a_network_gives_twice_are_refused() {
     refused("(no, yes)", "(yes, yes)", words);
     let late = format!("default 0.0, 0.0, 1.0; {row}");
     refused("default 0.0, 0.0, 1.0;", &late, "the row (yes, yes) twice");
-    refused("default 0.0, 0.0, 1.0;", "default 0.0, 0.0, 1.0; default 0.5, 0.5, 0.0;", "`C` gives its default twice");
+    refused(
+        "default 0.0, 0.0, 1.0;",
+        "default 0.0, 0.0, 1.0; default 0.5, 0.5, 0.0;",
+        "`C` gives its default twice",
+    );
     refused("table 0.25, 0.75;", "table 0.25, 0.75; table 0.5, 0.5;", "`A` gives some rows twice");
-    refused("table 0.9, 0.4, 0.1, 0.6;", "(yes) 0.9, 0.1; table 0.9, 0.4, 0.1, 0.6;", "`B` gives some rows twice");
-    refused("table 0.9, 0.4, 0.1, 0.6;", "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;", "`B` gives the row (yes) twice");
+    refused(
+        "table 0.9, 0.4, 0.1, 0.6;",
+        "(yes) 0.9, 0.1; table 0.9, 0.4, 0.1, 0.6;",
+        "`B` gives some rows twice",
+    );
+    refused(
+        "table 0.9, 0.4, 0.1, 0.6;",
+        "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;",
+        "`B` gives the row (yes) twice",
+    );
     // A leading default fills the same rows as one at the end.
     let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
     let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
@@ -309,7 +348,8 @@ fn networks_of_too_many_variables_are_refused_in_one_sentence() {
 fn samples_of_a_network_have_its_probabilities() {
     let network = DiscreteNetwork::from_bif(NETWORK).unwrap();
     let data = network.sample(4000, &mut Rng::seeded(0)).unwrap();
-    let share = |a: u16, b: u16| (0..4000).filter(|&row| data.row(row)[1..] == [a, b]).count() as f64 / 4000.0;
+    let share =
+        |a: u16, b: u16| (0..4000).filter(|&row| data.row(row)[1..] == [a, b]).count() as f64 / 4000.0;
     for (a, b, p) in [(0, 0, 0.225), (0, 1, 0.025), (1, 0, 0.3), (1, 1, 0.45)] {
         assert!((share(a, b) - p).abs() < 0.03, "{a} {b}");
     }
@@ -326,7 +366,8 @@ fn samples_of_a_network_have_its_probabilities() {
 fn random_graphs_have_the_edges_asked_for() {
     let mut rng = Rng::seeded(0);
     let edges = |law: GraphLaw, rng: &mut Rng| law.draw(20, rng).unwrap().n_edges();
-    let mean = (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
+    let mean =
+        (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
     assert!((mean - 40.0).abs() < 1.5, "{mean}");
     assert_eq!(edges(GraphLaw::ErdosRenyi { edges: 190.0 }, &mut rng), 190);
     // The largest number of children of a node, on average: scale-free graphs have hubs.
@@ -334,7 +375,8 @@ fn random_graphs_have_the_edges_asked_for() {
         let most = |graph: GraphState| (0..20).map(|node| graph.out_degree(node)).max().unwrap() as f64;
         (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
     };
-    let (even, hubs) = (hub(GraphLaw::ErdosRenyi { edges: 19.0 }), hub(GraphLaw::ScaleFree { edges_per_node: 1 }));
+    let (even, hubs) =
+        (hub(GraphLaw::ErdosRenyi { edges: 19.0 }), hub(GraphLaw::ScaleFree { edges_per_node: 1 }));
     assert!(hubs > even + 1.0, "{hubs} {even}");
     let mut rng = Rng::seeded(1);
     assert!(GraphLaw::ErdosRenyi { edges: 191.0 }.draw(20, &mut rng).is_err());
@@ -346,7 +388,8 @@ fn random_graphs_have_the_edges_asked_for() {
 fn models_follow_their_mechanisms() {
     let mut rng = Rng::seeded(2);
     let dag = acyclic(3, &[(0, 2), (1, 2)]).unwrap();
-    let linear = Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
+    let linear =
+        Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
     let Mechanism::Linear { weights } = &linear.mechanisms()[2] else { unreachable!("it was drawn linear") };
     assert!(weights.len() == 2 && weights.iter().all(|w| (0.5..=2.0).contains(&w.abs())));
     // The value is determined by its parents if there is no noise.
@@ -360,7 +403,9 @@ fn models_follow_their_mechanisms() {
     assert!((variance.sqrt() - 0.3).abs() < 0.02, "the noise is a standard deviation: {}", variance.sqrt());
     assert!(Sem::draw(dag.clone(), SemConfig::Mlp { hidden: 0 }, 0.3, &mut rng).is_err());
     assert!(Sem::draw(dag.clone(), SemConfig::Linear, -1.0, &mut rng).is_err());
-    assert!(Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 2.0, high: 1.0 }, 0.1, &mut rng).is_err());
+    assert!(
+        Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 2.0, high: 1.0 }, 0.1, &mut rng).is_err()
+    );
     assert!(Sem::new(dag.clone(), vec![Mechanism::Linear { weights: vec![] }; 3], 0.1).is_err());
     let mut cyclic = dag.clone();
     cyclic.add_edge(2, 0, Default::default()).unwrap();

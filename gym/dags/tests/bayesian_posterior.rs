@@ -14,7 +14,8 @@ use gfn_dags::*;
 fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (GraphState, ContinuousData) {
     let mut rng = Rng::seeded(seed);
     let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
-    let data = Sem::draw(dag.clone(), SemConfig::Linear, 0.1, &mut rng).unwrap().sample(rows, &mut rng).unwrap();
+    let data =
+        Sem::draw(dag.clone(), SemConfig::Linear, 0.1, &mut rng).unwrap().sample(rows, &mut rng).unwrap();
     (dag, data)
 }
 
@@ -93,7 +94,11 @@ fn cancellation_is_guarded() {
     // here.
     for term in [-30.0, -300.0] {
         let summed = sum(11, term).unwrap();
-        assert!(summed.edge.off_diagonal().iter().all(|p| (p / term.exp() - 1.0).abs() < 1e-9), "{:?}", summed.edge);
+        assert!(
+            summed.edge.off_diagonal().iter().all(|p| (p / term.exp() - 1.0).abs() < 1e-9),
+            "{:?}",
+            summed.edge
+        );
     }
     assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
@@ -150,7 +155,9 @@ fn more_data_finds_the_truth() {
         ExactPosterior::of(graph.states(), &reward).unwrap()
     };
     let (few, many) = (posterior(8), posterior(400));
-    let shd = |posterior: &ExactPosterior| expected_shd(posterior.states(), Some(posterior.probs()), &truth).unwrap();
+    let shd = |posterior: &ExactPosterior| {
+        expected_shd(posterior.states(), Some(posterior.probs()), &truth).unwrap()
+    };
     assert!(shd(&many) < shd(&few) && shd(&many) < 4.0, "{} {}", shd(&many), shd(&few));
     let found = many.marginals().unwrap().edge.detection(&truth).unwrap();
     assert!(found.auroc > 0.85 && found.auprc > 0.6, "{found:?}");
@@ -167,10 +174,12 @@ fn held_out_data_favours_the_posterior() {
     let (of_training, of_all) = (score(&training), score(&data));
     let values = held_out_log_likelihoods(graph.states(), &of_training, &of_all).unwrap();
     let posterior =
-        ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap()).unwrap();
+        ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap())
+            .unwrap();
     let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
     // The chain rule gives log p(all) - log p(training), each summed over all graphs.
-    let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap()).unwrap();
+    let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap())
+        .unwrap();
     assert!((average(Some(posterior.probs())) - (all.log_z() - posterior.log_z())).abs() < 1e-8);
     assert!(average(Some(posterior.probs())) > average(None));
 }

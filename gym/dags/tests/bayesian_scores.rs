@@ -117,10 +117,15 @@ fn equivalent_graphs_score_the_same() {
     let discrete = data.discretised(3).unwrap();
     let marginals = vec![vec![0.2, 0.3, 0.5], vec![0.6, 0.2, 0.2], vec![0.1, 0.1, 0.8], vec![1.0 / 3.0; 3]];
     let bde = |cells| {
-        Bde::new(discrete.clone(), BdeConfig { equivalent_sample_size: 2.5, cells, ..BdeConfig::default() }).unwrap()
+        Bde::new(discrete.clone(), BdeConfig { equivalent_sample_size: 2.5, cells, ..BdeConfig::default() })
+            .unwrap()
     };
-    let custom =
-        BgeConfig { alpha_mu: 0.7, alpha_w: Some(8.5), nu: Some(vec![0.1, -0.4, 0.0, 2.0]), ..BgeConfig::default() };
+    let custom = BgeConfig {
+        alpha_mu: 0.7,
+        alpha_w: Some(8.5),
+        nu: Some(vec![0.1, -0.4, 0.0, 2.0]),
+        ..BgeConfig::default()
+    };
     let scores: Vec<Box<dyn LocalScore>> = vec![
         Box::new(Bge::new(&data, BgeConfig::default()).unwrap()),
         Box::new(Bge::new(&data, custom).unwrap()),
@@ -137,7 +142,10 @@ fn equivalent_graphs_score_the_same() {
         }
         assert_eq!(classes.len(), 185, "the number of equivalence classes of four nodes");
         for (class, values) in &classes {
-            assert!(values.iter().all(|value| (value - values[0]).abs() < 1e-9), "score {k}: {class:?} {values:?}");
+            assert!(
+                values.iter().all(|value| (value - values[0]).abs() < 1e-9),
+                "score {k}: {class:?} {values:?}"
+            );
         }
         let mut firsts: Vec<f64> = classes.values().map(|values| values[0]).collect();
         firsts.sort_by(f64::total_cmp);
@@ -147,13 +155,21 @@ fn equivalent_graphs_score_the_same() {
 }
 
 /// Computes the marginal likelihood as a product of predictive probabilities, one observation after another.
-fn predicted_one_by_one(data: &DiscreteData, node: usize, parents: &[usize], sample_size: f64, rows: &[usize]) -> f64 {
-    let cells: f64 = parents.iter().map(|&p| data.n_values()[p] as f64).product::<f64>() * data.n_values()[node] as f64;
+fn predicted_one_by_one(
+    data: &DiscreteData,
+    node: usize,
+    parents: &[usize],
+    sample_size: f64,
+    rows: &[usize],
+) -> f64 {
+    let cells: f64 =
+        parents.iter().map(|&p| data.n_values()[p] as f64).product::<f64>() * data.n_values()[node] as f64;
     let mut sum = 0.0;
     for (k, &row) in rows.iter().enumerate() {
         let same = |other: usize| parents.iter().all(|&p| data.row(other)[p] == data.row(row)[p]);
         let before: Vec<usize> = rows[..k].iter().copied().filter(|&other| same(other)).collect();
-        let hits = before.iter().filter(|&&other| data.row(other)[node] == data.row(row)[node]).count() as f64;
+        let hits =
+            before.iter().filter(|&&other| data.row(other)[node] == data.row(row)[node]).count() as f64;
         let prior = sample_size / cells;
         sum += ((hits + prior) / (before.len() as f64 + prior * data.n_values()[node] as f64)).ln();
     }
@@ -165,7 +181,8 @@ fn bde_is_the_product_of_predictions() {
     let mut rng = Rng::seeded(0);
     let dag = GraphLaw::ErdosRenyi { edges: 5.0 }.draw(4, &mut rng).unwrap();
     let data = DiscreteNetwork::draw(dag, 3, &mut rng).unwrap().sample(30, &mut rng).unwrap();
-    let bde = Bde::new(data.clone(), BdeConfig { equivalent_sample_size: 4.0, ..BdeConfig::default() }).unwrap();
+    let bde =
+        Bde::new(data.clone(), BdeConfig { equivalent_sample_size: 4.0, ..BdeConfig::default() }).unwrap();
     let rows: Vec<usize> = (0..30).collect();
     for parents in [vec![], vec![1], vec![3, 1], vec![1, 2, 3]] {
         let expected = predicted_one_by_one(&data, 0, &parents, 4.0, &rows);
@@ -214,25 +231,32 @@ fn bic_is_least_squares() {
 fn constant_variables_are_refused_whatever_their_value() {
     let mut rng = Rng::seeded(3);
     // The mean of equal values differs from them for some of these values, so that a sum of squares isn't 0.
-    for (value, rows) in [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)] {
+    for (value, rows) in
+        [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)]
+    {
         for place in 0..3 {
-            let row =
-                |rng: &mut Rng| (0..3).map(|i| if i == place { value } else { rng.normal() }).collect::<Vec<f64>>();
+            let row = |rng: &mut Rng| {
+                (0..3).map(|i| if i == place { value } else { rng.normal() }).collect::<Vec<f64>>()
+            };
             let values: Vec<f64> = (0..rows).flat_map(|_| row(&mut rng)).collect();
             let data = ContinuousData::new(["a", "b", "c"].map(String::from).to_vec(), values).unwrap();
             let bge = Bge::new(&data, BgeConfig::default()).unwrap_err();
             let bic = LinearGaussianBic::new(&data).unwrap_err();
             let standard = data.standardised().unwrap_err();
             let words = format!("`{}`, {value} in every row", ["a", "b", "c"][place]);
-            for error in
-                [bge.to_string(), bic.to_string(), standard.to_string(), data.discretised(3).unwrap_err().to_string()]
-            {
+            for error in [
+                bge.to_string(),
+                bic.to_string(),
+                standard.to_string(),
+                data.discretised(3).unwrap_err().to_string(),
+            ] {
                 assert!(error.contains(&words) || error.contains("all in one of 3 levels"), "{error}");
             }
         }
     }
     // A difference in the last bit of a single value makes a variable vary.
-    let nearly: Vec<f64> = (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
+    let nearly: Vec<f64> =
+        (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
     let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
     assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
     // A variable that only varies by interventions is constant without them.
@@ -251,11 +275,16 @@ fn constant_variables_are_refused_whatever_their_value() {
 fn experiments_count_where_they_should() {
     let mut rng = Rng::seeded(1);
     let dag = acyclic(3, &[(0, 1), (1, 2)]).unwrap();
-    let sem = Sem::new(dag, [vec![], vec![1.5], vec![-1.0]].map(|weights| Mechanism::Linear { weights }).to_vec(), 0.5);
+    let sem = Sem::new(
+        dag,
+        [vec![], vec![1.5], vec![-1.0]].map(|weights| Mechanism::Linear { weights }).to_vec(),
+        0.5,
+    );
     let sem = sem.unwrap();
     let (seen, set) = (sem.sample(20, &mut rng).unwrap(), sem.sample_do(15, &[(1, 3.0)], &mut rng).unwrap());
     assert!((0..15).all(|row| set.row(row)[1] == 3.0));
-    let values: Vec<f64> = (0..20).flat_map(|r| seen.row(r)).chain((0..15).flat_map(|r| set.row(r))).copied().collect();
+    let values: Vec<f64> =
+        (0..20).flat_map(|r| seen.row(r)).chain((0..15).flat_map(|r| set.row(r))).copied().collect();
     let mut targets = vec![NodeSet::EMPTY; 20];
     targets.extend(set.interventions().unwrap());
     let plain = ContinuousData::new(seen.names().to_vec(), values).unwrap();
@@ -276,14 +305,23 @@ fn experiments_count_where_they_should() {
     let bde = |data| Bde::new(data, BdeConfig::default()).unwrap();
     let rows: Vec<usize> = (0..20).collect();
     let (with, without) = (bde(discrete.clone().with_interventions(targets).unwrap()), bde(discrete.clone()));
-    close(with.local_score(1, &parents), predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows), "BDeu of an experiment");
+    close(
+        with.local_score(1, &parents),
+        predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows),
+        "BDeu of an experiment",
+    );
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
     // The check counts the rows without interventions on a node, not all rows.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 of 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    assert!(Bde::new(discrete.clone(), BdeConfig::default()).unwrap_err().to_string().contains("0 of 3 variables"));
+    assert!(
+        Bde::new(discrete.clone(), BdeConfig::default())
+            .unwrap_err()
+            .to_string()
+            .contains("0 of 3 variables")
+    );
     let config = BgeConfig { allow_few_observations: true, ..BgeConfig::default() };
     let nothing = Bge::new(&everywhere, config).unwrap().local_score(0, &parents.without(0).with(1));
     assert!(nothing.abs() < 1e-9, "no row says anything of node 0");
@@ -297,7 +335,11 @@ fn priors_are_what_they_say() {
     let terms = |prior: StructurePrior| prior.terms(6).unwrap();
     assert_eq!(terms(StructurePrior::Uniform), [0.0; 6]);
     let p: f64 = 6.0 / 15.0;
-    close(terms(StructurePrior::ErdosRenyi { edges_per_node: 1.0 })[2], 2.0 * p.ln() + 3.0 * (1.0 - p).ln(), "ER");
+    close(
+        terms(StructurePrior::ErdosRenyi { edges_per_node: 1.0 })[2],
+        2.0 * p.ln() + 3.0 * (1.0 - p).ln(),
+        "ER",
+    );
     close(terms(StructurePrior::EdgePenalty { beta: 0.1 })[3], 3.0 * 0.1f64.ln(), "penalty");
     close(terms(StructurePrior::Fair)[2], -(15f64.ln()), "fair");
     for prior in [
@@ -318,7 +360,8 @@ fn changes_are_differences_of_rewards() {
     let env = BayesianStructure::new(StructureConfig::new(9)).unwrap().into_env();
     let bge = Bge::new(&data, BgeConfig::default()).unwrap();
     let prior = StructurePrior::ErdosRenyi { edges_per_node: 1.0 };
-    let reward = DagReward::new(CachedScores::new(bge), prior).unwrap().relative_to(&env.initial_graphs()[0]).unwrap();
+    let reward =
+        DagReward::new(CachedScores::new(bge), prior).unwrap().relative_to(&env.initial_graphs()[0]).unwrap();
     assert_eq!(reward.log_reward(&env.initial(&[0]), None).unwrap(), [0.0]);
     let mut states = env.initial(&[0; 200]);
     let mut total = vec![0.0; 200];
@@ -352,7 +395,8 @@ fn remembered_scores_are_the_scores() {
     let asked = CachedScores::new(&bge);
     for _ in 0..500 {
         let node = rng.below(20);
-        let parents: NodeSet = (0..rng.below(5)).map(|_| rng.below(20)).filter(|&parent| parent != node).collect();
+        let parents: NodeSet =
+            (0..rng.below(5)).map(|_| rng.below(20)).filter(|&parent| parent != node).collect();
         let expected = bge.local_score(node, &parents);
         for score in [&ahead, &asked, &asked] {
             assert_eq!(score.local_score(node, &parents), expected);

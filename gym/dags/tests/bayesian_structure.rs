@@ -30,7 +30,9 @@ fn with_knowledge() -> StructureConfig {
 
 #[test]
 fn the_contract_is_kept() {
-    for config in [StructureConfig::new(1), StructureConfig::new(4), StructureConfig::new(9), with_knowledge()] {
+    for config in
+        [StructureConfig::new(1), StructureConfig::new(4), StructureConfig::new(9), with_knowledge()]
+    {
         let env = BayesianStructure::new(config).unwrap().into_env();
         check_env(&env, Budget::thorough().with_walks(30), &mut Rng::seeded(1)).unwrap();
         check_graph_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(2)).unwrap();
@@ -85,7 +87,9 @@ fn a_step_that_closes_a_cycle_is_refused() {
     for slots in [vec![1, 3], vec![1, 5, 6], vec![4]] {
         let mut states = env.initial(&[0]);
         let (last, before) = slots.split_last().unwrap();
-        before.iter().for_each(|&slot| drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap()));
+        before
+            .iter()
+            .for_each(|&slot| drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap()));
         let refused = env.step(Direction::Forward, &mut states, &Slots(vec![*last])).unwrap_err().to_string();
         assert!(refused.contains("closes no cycle"), "{refused}");
     }
@@ -125,7 +129,8 @@ proptest! {
             let graph = &states.graphs()[0];
             let (forward, backward) = (env.masks(Direction::Forward, &states), env.masks(Direction::Backward, &states));
             for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))) {
-                prop_assert_eq!(forward.row(0)[a * nodes + b], is_legal(&config, graph, a, b), "{} -> {}", a, b);
+                prop_assert_eq!(forward.row(0)[a * nodes + b], is_legal(&config, graph, a, b), "{} -> \
+                    {}", a, b);
                 let edge = (a as u32, b as u32);
                 let removable = graph.has_edge(edge.0, edge.1) && !config.required.contains(&edge);
                 prop_assert_eq!(backward.row(0)[a * nodes + b], removable);
@@ -193,17 +198,29 @@ fn policies_give_each_legal_slot_a_probability() {
     let states = walks.terminal_states();
     let estimators = EstimatorsConfig::with_flow(true);
     let backward = BackwardPolicy::SharedTorso;
-    let config =
-        GraphNetConfig { embedding: 16, backward, estimators: estimators.clone(), ..GraphNetConfig::default() };
+    let config = GraphNetConfig {
+        embedding: 16,
+        backward,
+        estimators: estimators.clone(),
+        ..GraphNetConfig::default()
+    };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let config = MlpPolicyConfig { backward, estimators, ..MlpPolicyConfig::default() };
-    let mlp = MlpPolicy::new(&env, AdjacencyFeatures::new(5), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let mlp = MlpPolicy::new(
+        &env,
+        AdjacencyFeatures::new(5),
+        config,
+        Device::Cpu,
+        Kind::Float,
+        &mut Rng::seeded(0),
+    );
     let policies: [Box<dyn Policy<GraphEnv>>; 2] = [Box::new(GraphPolicy(net)), Box::new(mlp.unwrap())];
     for policy in &policies {
         let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
         let evaluation = policy.evaluate(&env, states, None, wants).unwrap();
         let log_probs = |dist: &GraphActionCategorical| dist.host_log_probs().unwrap().to_vec();
-        for (direction, dist) in [(Direction::Forward, &evaluation.pf), (Direction::Backward, &evaluation.pb)] {
+        for (direction, dist) in [(Direction::Forward, &evaluation.pf), (Direction::Backward, &evaluation.pb)]
+        {
             let (dist, masks) = (dist.as_ref().unwrap(), env.masks(direction, states));
             assert_eq!(dist.masks().legal, masks.legal);
             let probs = log_probs(dist);

@@ -24,12 +24,15 @@ fn train(objective: impl Objective + 'static) -> f64 {
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default()).unwrap(), None).unwrap();
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
-    let reward =
-        DagReward::new(scores, StructurePrior::Uniform).unwrap().relative_to(&graph.states().graphs()[0]).unwrap();
+    let reward = DagReward::new(scores, StructurePrior::Uniform)
+        .unwrap()
+        .relative_to(&graph.states().graphs()[0])
+        .unwrap();
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(3), config, Device::Cpu, Kind::Float, rng).unwrap();
+    let policy =
+        MlpPolicy::new(&env, AdjacencyFeatures::new(3), config, Device::Cpu, Kind::Float, rng).unwrap();
     let steps = 800;
     let config = TrainerConfig {
         batch: 16,

@@ -56,7 +56,8 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     assert!(exits.double_value(&[2]).abs() < 1e-6);
     (exits.sum(Kind::Float) + evaluation.values.get(Quantity::LogFlow).unwrap().sum(Kind::Float)).backward();
     let gradients: Vec<_> = policy.0.parameters().iter().map(|p| p.tensor.grad()).collect();
-    let finite = gradients.iter().filter(|g| g.defined()).all(|g| f64::try_from(g.abs().max()).unwrap().is_finite());
+    let finite =
+        gradients.iter().filter(|g| g.defined()).all(|g| f64::try_from(g.abs().max()).unwrap().is_finite());
     assert!(finite && gradients.iter().filter(|g| g.defined()).count() > 20);
 }
 
@@ -146,7 +147,8 @@ fn it_learns_a_posterior() {
 #[test]
 fn environments_without_all_pairs_as_actions_are_refused() {
     let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
-    let made = |env: &GraphEnv| EdgeTransformer::new(env, config(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let made =
+        |env: &GraphEnv| EdgeTransformer::new(env, config(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let grown = ActionSet::new(Semantics::Labelled).with(AddNode::free(1, 3)).with(AddEdge::new(1));
     let grown = GraphEnv::free(grown, GraphState::directed(1)).unwrap();
     for env in [gfn::examples::Triangles::env(), grown] {

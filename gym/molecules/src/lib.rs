@@ -63,15 +63,17 @@ mod similarity;
 
 pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
 pub use molecule::{
-    Atom, AtomSpec, Bond, BondOrder, Element, Hybridization, LeftOut, Molecule, MoleculeError, NotRead, StereoElement,
-    StereoMark, ValenceTable,
+    Atom, AtomSpec, Bond, BondOrder, Element, Hybridization, LeftOut, Molecule, MoleculeError, NotRead,
+    StereoElement, StereoMark, ValenceTable,
 };
 pub use ranking::{Ranked, Ranking};
-pub use reading::{Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine};
+pub use reading::{
+    Cleaned, Cleanup, MoleculeFormat, MoleculeReader, ReadReport, SkipReason, Skipped, SkippedLine,
+};
 #[cfg(feature = "descriptors")]
 pub use score::{AccessibilityTable, PatternError, Patterns};
 pub use score::{
-    ExternalScorer, Factor, FactoredScore, GraphReader, MoleculeReward, MoleculeScore, Product, Property, ProxyOutput,
-    ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy, TransformedScore,
+    ExternalScorer, Factor, FactoredScore, GraphReader, MoleculeReward, MoleculeScore, Product, Property,
+    ProxyOutput, ScoreConfig, ScorerError, SehProxy, Shape, TorchScriptProxy, TransformedScore,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};

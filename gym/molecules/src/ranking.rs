@@ -65,7 +65,12 @@ impl Ranking {
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
         let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
         if n != given {
-            return Err(Error::shape("log-scores of molecules", [n], [given], "give one log-score for each molecule"));
+            return Err(Error::shape(
+                "log-scores of molecules",
+                [n],
+                [given],
+                "give one log-score for each molecule",
+            ));
         }
         check_ranked("the log-score of a molecule", log_scores)?;
         let mut seen: BTreeSet<CanonicalKey> = BTreeSet::new();
@@ -94,7 +99,12 @@ impl Ranking {
         if rows.len() != molecules.len() || narrow.is_some() {
             let expected = [molecules.len() as i64, columns.len() as i64];
             let got = [rows.len() as i64, narrow.unwrap_or(columns.len()) as i64];
-            return Err(Error::shape("further columns of molecules", expected, got, "give a row for each molecule"));
+            return Err(Error::shape(
+                "further columns of molecules",
+                expected,
+                got,
+                "give a row for each molecule",
+            ));
         }
         self.columns.extend(columns.iter().map(|column| column.as_ref().to_owned()));
         self.entries.iter_mut().zip(rows).for_each(|(entry, row)| entry.values.extend(row));
@@ -136,7 +146,8 @@ impl Ranking {
     pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
         let kept = (0..self.entries.len()).filter(|&i| {
-            let count = taken.entry(self.entries[i].molecule.scaffold().map(|scaffold| scaffold.key())).or_default();
+            let count =
+                taken.entry(self.entries[i].molecule.scaffold().map(|scaffold| scaffold.key())).or_default();
             *count += 1;
             *count <= per_scaffold
         });
@@ -175,7 +186,9 @@ impl Ranking {
         let score = format!("{:.4}", entry.log_score);
         let values: Vec<String> = entry.values.iter().map(ToString::to_string).collect();
         let mut data = vec![("smiles", smiles.as_str()), ("log_score", score.as_str())];
-        data.extend(self.columns.iter().zip(&values).map(|(column, value)| (column.as_str(), value.as_str())));
+        data.extend(
+            self.columns.iter().zip(&values).map(|(column, value)| (column.as_str(), value.as_str())),
+        );
         entry.molecule.sdf_record(&number.to_string(), &data)
     }
 
@@ -199,7 +212,8 @@ impl Ranking {
         self.columns.iter().for_each(|column| out.extend(["<th>", &escaped(column), "</th>"]));
         out.push_str("</tr></thead><tbody>");
         for entry in self.entries.iter().take(shown) {
-            let (picture, smiles) = (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
+            let (picture, smiles) =
+                (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
             out += &format!("<tr><td>{picture}</td><td><code>{smiles}</code></td>");
             let numbers: String = entry.numbers().map(|value| format!("<td>{value:.4}</td>")).collect();
             out += &format!("{numbers}</tr>");
@@ -217,9 +231,15 @@ impl Ranking {
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.
-    pub fn write(&self, folder: impl AsRef<Path>, title: &str, shown: usize) -> Result<Option<(usize, MoleculeError)>> {
+    pub fn write(
+        &self,
+        folder: impl AsRef<Path>,
+        title: &str,
+        shown: usize,
+    ) -> Result<Option<(usize, MoleculeError)>> {
         let folder = folder.as_ref();
-        let put = |path: &Path, text: String| std::fs::write(path, text).map_err(|source| Error::io(path, source));
+        let put =
+            |path: &Path, text: String| std::fs::write(path, text).map_err(|source| Error::io(path, source));
         std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         put(&folder.join("molecules.csv"), self.csv())?;
         let (mut sdf, mut left_out) = (String::new(), None);

@@ -38,7 +38,9 @@ fn descriptors_are_those_of_rdkit() {
     ];
     let cases = valid();
     let molecules: Vec<Molecule> = cases.iter().map(|(molecule, _)| molecule.clone()).collect();
-    let score = ScoreConfig { factors: properties.iter().map(|(property, _)| Factor::of(property.clone())).collect() };
+    let score = ScoreConfig {
+        factors: properties.iter().map(|(property, _)| Factor::of(property.clone())).collect(),
+    };
     let rows = score.build().unwrap().properties(&molecules).unwrap();
     for ((_, case), row) in cases.iter().zip(&rows) {
         for ((property, name), value) in properties.iter().zip(row) {
@@ -73,7 +75,8 @@ fn substructures_are_those_of_rdkit() {
 /// Tests that all Kekule forms and spellings of a molecule have the same descriptors.
 #[test]
 fn all_kekule_forms_have_the_same_numbers() {
-    let forms = ["CC1=CC=CC=C1O", "CC1=C(O)C=CC=C1", "Oc1ccccc1C"].map(|text| Molecule::from_smiles(text).unwrap());
+    let forms =
+        ["CC1=CC=CC=C1O", "CC1=C(O)C=CC=C1", "Oc1ccccc1C"].map(|text| Molecule::from_smiles(text).unwrap());
     let pattern = Patterns::new([("ortho", "[CH3]c:c[OH]")]).unwrap();
     for form in &forms {
         // Sums depend on the order of the atoms in the last digits.
@@ -96,7 +99,8 @@ fn lipinski_counts_what_is_beyond() {
 fn filters_are_factors_or_restrictions() {
     let molecules = ["CCOOC", "CCO"].map(|text| Molecule::from_smiles(text).unwrap());
     let of = |otherwise| {
-        let peroxides = Property::Substructures { smarts: vec!["[#8][#8]".into(), "[OH]".into()], file: None };
+        let peroxides =
+            Property::Substructures { smarts: vec!["[#8][#8]".into(), "[OH]".into()], file: None };
         let shape = Shape::Limit { least: None, most: Some(1.0), otherwise };
         let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::of(peroxides) }] }.build().unwrap();
         (score.properties(&molecules).unwrap(), score.log_scores(&molecules).unwrap())
@@ -105,7 +109,8 @@ fn filters_are_factors_or_restrictions() {
     let strict = Property::Substructures { smarts: vec!["[#8][#8]".into()], file: None };
     for (otherwise, log) in [(0.0, f64::NEG_INFINITY), (0.1, 0.1f64.ln())] {
         let shape = Shape::Limit { least: None, most: Some(0.0), otherwise };
-        let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::of(strict.clone()) }] }.build().unwrap();
+        let score =
+            ScoreConfig { factors: vec![Factor { shape, ..Factor::of(strict.clone()) }] }.build().unwrap();
         assert_eq!(score.log_scores(&molecules).unwrap(), [log, 0.0]);
     }
     // log P of water is below 0, so a shape is needed.
@@ -123,9 +128,13 @@ fn files_are_read_or_refused_by_line() {
         std::fs::write(&path, text).unwrap();
         path
     };
-    let patterns = Patterns::read(put("good", "# alerts\n\n[OH] alcohol\n\"C=O\",\"<carbonyl>\"\nC#C\n")).unwrap();
+    let patterns =
+        Patterns::read(put("good", "# alerts\n\n[OH] alcohol\n\"C=O\",\"<carbonyl>\"\nC#C\n")).unwrap();
     let found = |text: &str| patterns.found_in(&Molecule::from_smiles(text).unwrap()).unwrap().join(" ");
-    assert_eq!((patterns.len(), found("OC=O").as_str(), found("C#C").as_str()), (3, "alcohol <carbonyl>", "C#C"));
+    assert_eq!(
+        (patterns.len(), found("OC=O").as_str(), found("C#C").as_str()),
+        (3, "alcohol <carbonyl>", "C#C")
+    );
     for (text, said) in [("[OH]\n[O", "line 2"), ("", "no patterns"), ("# none\n", "no patterns")] {
         let error = Patterns::read(put("bad", text)).unwrap_err();
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains(said), "{error}");
@@ -182,9 +191,9 @@ fn limits_have_errors_of_their_own() {
 
 /// The pieces of random SMARTS, so that random texts are often nearly valid.
 const PIECES: [&str; 48] = [
-    "C", "c", "N", "n", "O", "o", "S", "[", "]", "(", ")", "$(", "[$(", ")]", "=", "#", "-", ":", "~", "@", "!", "&",
-    ",", ";", "1", "2", "%12", "*", "[#6]", "[#1]", "[NX3;H2]", "[R2]", "[r5]", "[+]", "[-2]", "D3", "x2", "v4", "^2",
-    ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
+    "C", "c", "N", "n", "O", "o", "S", "[", "]", "(", ")", "$(", "[$(", ")]", "=", "#", "-", ":", "~", "@",
+    "!", "&", ",", ";", "1", "2", "%12", "*", "[#6]", "[#1]", "[NX3;H2]", "[R2]", "[r5]", "[+]", "[-2]",
+    "D3", "x2", "v4", "^2", ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
 ];
 
 /// Tests that random texts are accepted or refused, and that accepted patterns are searched for, without

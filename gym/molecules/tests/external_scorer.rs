@@ -38,8 +38,16 @@ fn answers_come_in_order_and_are_asked_for_once() {
 #[test]
 fn the_smallest_example_of_a_scorer_is_the_descriptor() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/heteroatom_scorer.py");
-    let texts =
-        ["CCO", "c1ccccc1[N+](=O)[O-]", "ClCCBr", "C[Si](C)(C)C", "c1cc[nH]c1", "[se]1cccc1", "C", "FS(F)(F)(F)(F)F"];
+    let texts = [
+        "CCO",
+        "c1ccccc1[N+](=O)[O-]",
+        "ClCCBr",
+        "C[Si](C)(C)C",
+        "c1cc[nH]c1",
+        "[se]1cccc1",
+        "C",
+        "FS(F)(F)(F)(F)F",
+    ];
     let molecules = texts.map(|text| Molecule::from_smiles(text).unwrap());
     let found = ExternalScorer::new(["python3", script], TIMEOUT).unwrap().log_scores(&molecules).unwrap();
     let expected = (|molecule: &Molecule| 0.1 + molecule.heteroatom_share()).log_scores(&molecules).unwrap();
@@ -106,7 +114,8 @@ fn what_is_no_number_is_named() {
         ("", ScorerError::NoNumber { smiles: "CC".into(), line: String::new() }),
         ("inf", ScorerError::NonFinite { smiles: "CC".into(), value: f64::INFINITY }),
     ] {
-        let scorer = scorer(&format!(r#"while read -r s; do [ $s = CC ] && echo "{answer}" || echo 1; done"#));
+        let scorer =
+            scorer(&format!(r#"while read -r s; do [ $s = CC ] && echo "{answer}" || echo 1; done"#));
         assert_eq!(scorer.scores(&names(4)).unwrap_err(), expected);
         // The next call restarts the program, so that answers aren't shifted by a line.
         assert_eq!(scorer.scores(&["CCC".into()]).unwrap(), [1.0]);

@@ -61,7 +61,8 @@ fn molecules_are_trees_of_the_pieces_that_they_fall_into() {
 #[test]
 fn pieces_are_counted_with_all_places_where_they_were_cut() {
     let molecules =
-        ["Cc1ccccn1", "Cc1cccnc1CC(=O)O", "O=C1CCCN1CC1CC1", "CCO", "C1CC1C1CC1", "O(c1ccccn1)c1ccccn1"].map(read);
+        ["Cc1ccccn1", "Cc1cccnc1CC(=O)O", "O=C1CCCN1CC1CC1", "CCO", "C1CC1C1CC1", "O(c1ccccn1)c1ccccn1"]
+            .map(read);
     let vocabulary: Vocabulary = molecules.iter().collect();
     let found: BTreeMap<String, (usize, usize)> = vocabulary
         .fragments()
@@ -87,7 +88,9 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     assert_eq!((vocabulary.report().read, vocabulary.report().n_skipped()), (2, 1));
     assert_eq!(vocabulary.fragments().iter().map(|counted| counted.count).collect::<Vec<_>>(), [2, 2]);
     assert_eq!(library, vocabulary.library(5).unwrap());
-    assert!(Vocabulary::default().library(5).unwrap_err().to_string().contains("a library of fragments is 0"));
+    assert!(
+        Vocabulary::default().library(5).unwrap_err().to_string().contains("a library of fragments is 0")
+    );
     assert!(Vocabulary::read(&path).is_err());
 }
 
@@ -124,7 +127,9 @@ fn learned<R: Reward<GraphStates> + 'static>(
         backward: BackwardPolicy::Uniform,
         ..GraphNetConfig::default()
     };
-    let net = |rng: &mut Rng| GraphNet::new(&make(), config.clone(), tch::Device::Cpu, tch::Kind::Float, rng).unwrap();
+    let net = |rng: &mut Rng| {
+        GraphNet::new(&make(), config.clone(), tch::Device::Cpu, tch::Kind::Float, rng).unwrap()
+    };
     let policy = GraphPolicy(net(&mut rng));
     let likelihood = |probs: &[f64]| {
         shares.iter().zip(probs).filter(|(share, _)| **share > 0.0).map(|(share, p)| share * p.ln()).sum()
@@ -148,8 +153,9 @@ fn learned<R: Reward<GraphStates> + 'static>(
         replay_path: ReplayPath::UniformBackward,
         ..training.clone()
     };
-    let mut trainer =
-        Trainer::new(env, reward(), policy, MaximumLikelihood, offline, rng.clone()).unwrap().with_data(buffer);
+    let mut trainer = Trainer::new(env, reward(), policy, MaximumLikelihood, offline, rng.clone())
+        .unwrap()
+        .with_data(buffer);
     for _ in 0..steps {
         trainer.step().unwrap();
     }
@@ -192,7 +198,8 @@ impl Learned {
     fn check(&self) {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(
-            "log likelihood {before:.3} to {after:.3} of at most {entropy:.3}, TV to the data {tv_to_data:.4}; then TV {tv:.4} to prior \
+            "log likelihood {before:.3} to {after:.3} of at most {entropy:.3}, TV to the data \
+                {tv_to_data:.4}; then TV {tv:.4} to prior \
              times reward, which the prior is {tv_untuned:.4} away from"
         );
         assert!(after - before > 1.0 && entropy - after < 0.05 && *tv_to_data < 0.05);
@@ -207,15 +214,26 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     let fragments = Fragments::new(&library, 3).unwrap();
     let make = || fragments.env().clone();
     let mut data = Vec::new();
-    for text in
-        ["CCCN", "CCCN", "Cc1ccc(C)cc1", "Cc1ccccc1N", "NCN", "OCc1ccccc1", "CCO", "NC", "c1ccccc1-c1ccccc1", "CNC"]
-    {
+    for text in [
+        "CCCN",
+        "CCCN",
+        "Cc1ccc(C)cc1",
+        "Cc1ccccc1N",
+        "NCN",
+        "OCc1ccccc1",
+        "CCO",
+        "NC",
+        "c1ccccc1-c1ccccc1",
+        "CNC",
+    ] {
         let trees = library.trees(&read(text), 10).unwrap();
-        let within: Vec<GraphState> = trees.into_iter().filter_map(|tree| fragments.state(&tree).ok()).collect();
+        let within: Vec<GraphState> =
+            trees.into_iter().filter_map(|tree| fragments.state(&tree).ok()).collect();
         assert!(!within.is_empty(), "{text}");
         (0..12).for_each(|k| data.push(within[k % within.len()].clone()));
     }
-    let reward = || FragmentReward::new(&library, |molecule: &Molecule| (4.0 * molecule.heteroatom_share()).exp());
+    let reward =
+        || FragmentReward::new(&library, |molecule: &Molecule| (4.0 * molecule.heteroatom_share()).exp());
     learned(make, reward, data).check();
 }
 
@@ -231,6 +249,7 @@ fn atoms_learn_from_molecules_and_are_tuned_to_a_reward() {
     let texts = ["CCO", "CCO", "C#N", "C1CO1", "NC=O", "CC=O", "CNC", "N=C=O", "CC#C", "OCO", "NN", "C"];
     let data: Vec<GraphState> = texts.iter().map(|text| codec.graph(&read(text)).unwrap()).collect();
     let data: Vec<GraphState> = data.iter().cycle().take(10 * data.len()).cloned().collect();
-    let reward = || MoleculeReward::new(&codec, |molecule: &Molecule| (3.0 * molecule.heteroatom_share()).exp());
+    let reward =
+        || MoleculeReward::new(&codec, |molecule: &Molecule| (3.0 * molecule.heteroatom_share()).exp());
     learned(make, reward, data).check();
 }

@@ -26,11 +26,17 @@ fn the_standard_library_is_what_it_says() {
 
 #[test]
 fn the_published_lists_are_whole() {
-    let (all, reduced) = (FragmentLibrary::bengio2021().unwrap(), FragmentLibrary::bengio2021_reduced().unwrap());
-    let stems = |library: &FragmentLibrary| library.fragments().iter().map(|one| one.stems().len()).sum::<usize>();
-    assert_eq!([all.fragments().len(), stems(&all), reduced.fragments().len(), stems(&reduced)], [72, 127, 18, 35]);
+    let (all, reduced) =
+        (FragmentLibrary::bengio2021().unwrap(), FragmentLibrary::bengio2021_reduced().unwrap());
+    let stems =
+        |library: &FragmentLibrary| library.fragments().iter().map(|one| one.stems().len()).sum::<usize>();
+    assert_eq!(
+        [all.fragments().len(), stems(&all), reduced.fragments().len(), stems(&reduced)],
+        [72, 127, 18, 35]
+    );
     // Each molecule of the short list is in the long list.
-    let known = |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
+    let known =
+        |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
     assert!(reduced.fragments().iter().all(known));
 }
 
@@ -55,7 +61,9 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     }
     // All bad lines are counted, and ten are named.
     let message = FragmentLibrary::parse("C 0\nC1 0\nCl 1\nC 0").unwrap_err().to_string();
-    for told in ["line 2: ", "; line 3: Cl has 1 atoms", "; line 4: C with these stems is that of line 1; expected"] {
+    for told in
+        ["line 2: ", "; line 3: Cl has 1 atoms", "; line 4: C with these stems is that of line 1; expected"]
+    {
         assert!(message.contains(told), "{message}");
     }
     let message = FragmentLibrary::parse(&"Cl 1\n".repeat(13)).unwrap_err().to_string();

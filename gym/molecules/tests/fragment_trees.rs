@@ -97,14 +97,19 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
             let began = Instant::now();
             let found = library.trees(&molecule, 1 << 20).unwrap();
             longest = longest.max(began.elapsed());
-            assert!(found.iter().any(|tree| canonical_key(tree) == canonical_key(state)), "{}", molecule.smiles());
+            assert!(
+                found.iter().any(|tree| canonical_key(tree) == canonical_key(state)),
+                "{}",
+                molecule.smiles()
+            );
             for tree in &found {
                 assert_eq!(library.molecule(tree).unwrap().key(), molecule.key(), "{}", molecule.smiles());
             }
             (most, sum) = (most.max(found.len()), sum + found.len());
         }
         println!(
-            "{} fragments: {sum} trees of 200 molecules, {large} of them of {max_fragments} fragments; at most {most}, {longest:?}",
+            "{} fragments: {sum} trees of 200 molecules, {large} of them of {max_fragments} fragments; at \
+                most {most}, {longest:?}",
             library.fragments().len()
         );
         // Decomposition takes a second; the limit leaves room for a busy machine.

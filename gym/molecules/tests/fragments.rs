@@ -46,7 +46,10 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
 fn environments_keep_their_contract() {
     for (library, max_fragments) in libraries() {
         for corrects in [true, false] {
-            let env = Fragments::new(&library, max_fragments).unwrap().into_env().with_symmetry_correction(corrects);
+            let env = Fragments::new(&library, max_fragments)
+                .unwrap()
+                .into_env()
+                .with_symmetry_correction(corrects);
             // The large library has thousands of moves per state, and the check does and undoes each of them.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
             check_graph_env(&env, Budget::thorough().with_walks(walks), &mut Rng::seeded(1)).unwrap();
@@ -71,7 +74,8 @@ fn atoms(library: &FragmentLibrary, pieces: &[Piece]) -> UnGraph<Mark, u8> {
         let molecule = fragment_of(fragment).molecule();
         let start = graph.node_count();
         for (a, atom) in molecule.atoms().iter().enumerate() {
-            let room = fragment_of(fragment).stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
+            let room =
+                fragment_of(fragment).stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
             graph.add_node((fragment, atom.element, atom.charge, atom.hydrogens, room));
         }
         let node = |a: usize| petgraph::graph::NodeIndex::new(a);
@@ -211,12 +215,14 @@ fn trees_are_those_that_differ_atom_by_atom() {
         let graph = StateGraph::build(&env, 1 << 17).unwrap();
         let listed = listed(&library, max_fragments);
         let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
-        let n_of = |size: usize| graph.states().graphs().iter().filter(|state| state.n_nodes() == size).count();
+        let n_of =
+            |size: usize| graph.states().graphs().iter().filter(|state| state.n_nodes() == size).count();
         let expected: Vec<usize> = listed.iter().map(Vec::len).collect();
         println!("{text:?}: {expected:?}");
         assert_eq!((1..=max_fragments).map(n_of).collect::<Vec<_>>(), expected, "{text:?}");
-        let alone: Vec<f64> =
-            (0..library.fragments().len()).map(|k| log_automorphisms_of_atoms(&library, &[(k, 0, 0, 0)])).collect();
+        let alone: Vec<f64> = (0..library.fragments().len())
+            .map(|k| log_automorphisms_of_atoms(&library, &[(k, 0, 0, 0)]))
+            .collect();
         let mut met = BTreeSet::new();
         for (index, state) in graph.states().graphs().iter().enumerate().skip(1) {
             let pieces = pieces(state);
@@ -315,7 +321,8 @@ fn trained(corrects: bool) -> (f64, f64, f64) {
     let target = graph.target_distribution(&reward, None).unwrap();
     let predicted = biased(&graph, &env, &target.probs);
     let mut rng = Rng::seeded(0);
-    let network = GraphNetConfig { conv: ConvKind::Gine, layers: 2, embedding: 32, ..GraphNetConfig::default() };
+    let network =
+        GraphNetConfig { conv: ConvKind::Gine, layers: 2, embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig {
         batch: 64,

@@ -4,7 +4,8 @@ use gfn::Rng;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn_molecules::{
-    AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, StereoElement, ValenceTable,
+    AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, StereoElement,
+    ValenceTable,
 };
 use gfn_plot::Canvas;
 use serde_json::Value;
@@ -42,7 +43,12 @@ fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
     let molecules = MoleculeEnv::new(config).unwrap();
     let env = molecules.env().clone();
     let sampled = Sampler::new(&env, &UniformPolicy).forward(n, &mut Rng::seeded(3)).unwrap();
-    sampled.terminal_states().graphs().iter().map(|graph| molecules.codec().molecule(graph).unwrap()).collect()
+    sampled
+        .terminal_states()
+        .graphs()
+        .iter()
+        .map(|graph| molecules.codec().molecule(graph).unwrap())
+        .collect()
 }
 
 /// Checks that a molecule's drawing has each atom and bond, and that no two atoms have the same position.
@@ -81,7 +87,8 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
         }
     }
     // The ring atoms of decalin and of a steroid have bonds of length 1 and all angles of their polygons.
-    for smiles in ["C1CCC2CCCCC2C1", "CC12CCC3c4ccc(O)cc4CCC3C1CCC2O", "c1cc2ccc3cccc4ccc(c1)c2c34", "C1CCC2(C1)CCCCC2"]
+    for smiles in
+        ["C1CCC2CCCCC2C1", "CC12CCC3c4ccc(O)cc4CCC3C1CCC2O", "c1cc2ccc3cccc4ccc(c1)c2c34", "C1CCC2(C1)CCCCC2"]
     {
         assert!(is_even(&of(smiles)), "{smiles}");
     }
@@ -102,12 +109,16 @@ fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
         let molecule = of(smiles);
         let whole = |value: f64| (value * 1e6).round() as i64;
         let drawn = molecule.atoms().iter().zip(molecule.coordinates());
-        let mut drawn: Vec<_> = drawn.map(|(atom, p)| (atom.element.symbol(), whole(p.0), whole(p.1))).collect();
+        let mut drawn: Vec<_> =
+            drawn.map(|(atom, p)| (atom.element.symbol(), whole(p.0), whole(p.1))).collect();
         drawn.sort_unstable();
         drawn
     };
     assert_eq!(sorted("CC1=C(C)C=CC=C1O"), sorted("Oc1c(C)c(C)ccc1"));
-    assert_eq!(sorted("CN1CCC23c4c5ccc(O)c4OC2C(O)C=CC3C1C5"), sorted("C1=CC2C3CC4=C5C2(C(C1O)OC5=C(C=C4)O)CCN3C"));
+    assert_eq!(
+        sorted("CN1CCC23c4c5ccc(O)c4OC2C(O)C=CC3C1C5"),
+        sorted("C1=CC2C3CC4=C5C2(C(C1O)OC5=C(C=C4)O)CCN3C")
+    );
     assert_ne!(sorted("CC1=C(C)C=CC=C1O"), sorted("Cc1c(O)c(C)ccc1"));
 }
 
@@ -181,15 +192,22 @@ fn molfiles_say_what_the_molecule_is() {
             assert!(*charge == 0 || hydrogens.is_some());
             charged += usize::from(*charge != 0);
             written += usize::from(hydrogens.is_some() && *charge == 0);
-            specs.push(AtomSpec { element: Element::from_symbol(symbol).unwrap().0, charge: *charge as i8, hydrogens });
+            specs.push(AtomSpec {
+                element: Element::from_symbol(symbol).unwrap().0,
+                charge: *charge as i8,
+                hydrogens,
+            });
         }
-        let order = |order: u8| [BondOrder::Single, BondOrder::Double, BondOrder::Triple][usize::from(order) - 1];
+        let order =
+            |order: u8| [BondOrder::Single, BondOrder::Double, BondOrder::Triple][usize::from(order) - 1];
         let bonds: Vec<_> = table.bonds.iter().map(|&(a, b, k, _)| (a, b, order(k))).collect();
         // The molecules are equal atom by atom, in the same Kekule form.
         assert_eq!(&Molecule::new(&ValenceTable::default(), &specs, &bonds).unwrap(), molecule);
     }
     assert!(charged > 20 && written > 5, "{charged} {written}");
-    let marks = |smiles: &str| parsed(&of(smiles).molfile("").unwrap()).bonds.iter().filter(|bond| bond.3 == 3).count();
+    let marks = |smiles: &str| {
+        parsed(&of(smiles).molfile("").unwrap()).bonds.iter().filter(|bond| bond.3 == 3).count()
+    };
     // Cis and trans are possible in the first three only.
     for (smiles, open) in
         [("CC=CC", 1), ("CC=NO", 1), ("C1CCCC=CCC1", 1), ("C=CC", 0), ("C1=CCCCC1", 0), ("c1ccccc1", 0)]
@@ -266,9 +284,12 @@ fn drawings_stay_on_their_canvas() {
     std::fs::create_dir_all(&folder).unwrap();
     let largest = golden().into_iter().max_by_key(|molecule| molecule.atoms().len()).unwrap();
     let number = |text: &str| text.parse::<f64>().unwrap();
-    let attribute =
-        |tag: &str, name: &str| number(tag.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap());
-    for (molecule, side) in [(&largest, 120.0), (&largest, 20.0), (&of(&"C".repeat(300)), 200.0), (&of("CCO"), 0.0)] {
+    let attribute = |tag: &str, name: &str| {
+        number(tag.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap())
+    };
+    for (molecule, side) in
+        [(&largest, 120.0), (&largest, 20.0), (&of(&"C".repeat(300)), 200.0), (&of("CCO"), 0.0)]
+    {
         let drawing = molecule.drawing(side, side);
         drawing.write(folder.join("a.png")).unwrap();
         drawing.write(folder.join("a.svg")).unwrap();
@@ -277,7 +298,10 @@ fn drawings_stay_on_their_canvas() {
         let mut seen = 0;
         for line in svg.split("<polyline").skip(1) {
             let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
-            assert!(points.split([' ', ',']).filter(|part| !part.is_empty()).map(number).all(on_canvas), "{points}");
+            assert!(
+                points.split([' ', ',']).filter(|part| !part.is_empty()).map(number).all(on_canvas),
+                "{points}"
+            );
             seen += 1;
         }
         for tag in svg.split("<text").skip(1) {
@@ -297,14 +321,16 @@ fn drawings_stay_on_their_canvas() {
 fn wedges_and_places_say_which_isomer_it_is() {
     let (mut seen, mut wrong_if_flat) = ([0, 0], 0);
     let golden: Value = serde_json::from_str(include_str!("golden/stereoisomers.json")).unwrap();
-    let texts = golden["cases"].as_array().unwrap().iter().flat_map(|case| case["isomers"].as_array().unwrap());
+    let texts =
+        golden["cases"].as_array().unwrap().iter().flat_map(|case| case["isomers"].as_array().unwrap());
     for text in texts.map(|isomer| isomer[1].as_str().or(isomer[0].as_str()).unwrap()) {
         let molecule = of(text);
         let molfile = match molecule.molfile("") {
             Ok(molfile) => molfile,
             Err(error) => {
                 assert!(
-                    matches!(error, MoleculeError::Molfile { .. }) && ["P@", "C1"].iter().any(|s| text.contains(s)),
+                    matches!(error, MoleculeError::Molfile { .. })
+                        && ["P@", "C1"].iter().any(|s| text.contains(s)),
                     "{text}: {error}"
                 );
                 continue;
@@ -315,16 +341,20 @@ fn wedges_and_places_say_which_isomer_it_is() {
         let number = |text: &str| text.trim().parse::<f64>().unwrap();
         let flat: Vec<[f64; 3]> =
             lines[..n].iter().map(|line| [number(&line[..10]), number(&line[10..20]), 0.0]).collect();
-        let bonds: Vec<[usize; 4]> =
-            lines[n..n + m].iter().map(|line| [0, 3, 6, 9].map(|k| number(&line[k..k + 3]) as usize)).collect();
+        let bonds: Vec<[usize; 4]> = lines[n..n + m]
+            .iter()
+            .map(|line| [0, 3, 6, 9].map(|k| number(&line[k..k + 3]) as usize))
+            .collect();
         for mark in molecule.marks() {
             match mark.element {
                 StereoElement::Centre(a) => {
                     let mut around: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).collect();
                     around.sort_unstable();
                     let lifted = |b: usize| -> [f64; 3] {
-                        let wedge =
-                            bonds.iter().find(|bond| bond[0] == a + 1 && bond[1] == b + 1).map_or(0, |bond| bond[3]);
+                        let wedge = bonds
+                            .iter()
+                            .find(|bond| bond[0] == a + 1 && bond[1] == b + 1)
+                            .map_or(0, |bond| bond[3]);
                         let up = [0.0, 1.0, -1.0][[0, 1, 6].iter().position(|kind| *kind == wedge).unwrap()];
                         [flat[b][0] - flat[a][0], flat[b][1] - flat[a][1], up]
                     };

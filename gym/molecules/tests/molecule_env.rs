@@ -82,15 +82,20 @@ fn every_roll_out_gives_a_molecule() {
 fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
     let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
     let states: &GraphStates = graph.states();
-    let molecules =
-        states.graphs().iter().filter(|graph| graph.n_nodes() > 0).map(|graph| env.codec().molecule(graph).unwrap());
+    let molecules = states
+        .graphs()
+        .iter()
+        .filter(|graph| graph.n_nodes() > 0)
+        .map(|graph| env.codec().molecule(graph).unwrap());
     (molecules.map(|molecule| molecule.key()).collect(), states.len() - 1)
 }
 
 /// Returns all sequences of `n` values.
 fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     (0..n).fold(vec![Vec::new()], |all, _| {
-        all.iter().flat_map(|head| values.iter().map(move |&value| [head.as_slice(), &[value]].concat())).collect()
+        all.iter()
+            .flat_map(|head| values.iter().map(move |&value| [head.as_slice(), &[value]].concat()))
+            .collect()
     })
 }
 
@@ -138,7 +143,9 @@ fn largest_ring(molecule: &Molecule) -> usize {
         let mut open = std::collections::VecDeque::from([start]);
         while let Some(a) = open.pop_front() {
             let (length, path) = found[a].unwrap();
-            for (k, bond) in molecule.bonds().iter().enumerate().filter(|(_, bond)| bond.a == a || bond.b == a) {
+            for (k, bond) in
+                molecule.bonds().iter().enumerate().filter(|(_, bond)| bond.a == a || bond.b == a)
+            {
                 let b = bond.other_end(a);
                 if found[b].is_none() {
                     found[b] = Some((length + 1, path | 1 << k));
@@ -200,10 +207,15 @@ fn ring_limits_are_those_of_a_filter() {
             let fits = |&(molecule, &largest): &(&Molecule, &usize)| {
                 largest <= size && rings.is_none_or(|most| molecule.n_rings() <= most)
             };
-            let left: BTreeSet<_> = all.iter().zip(&sizes).filter(fits).map(|(molecule, _)| molecule.key()).collect();
+            let left: BTreeSet<_> =
+                all.iter().zip(&sizes).filter(fits).map(|(molecule, _)| molecule.key()).collect();
             let reached = carbons(6, rings, Some(size));
             assert_eq!(reached.len(), left.len(), "{rings:?} rings of {size}");
-            assert_eq!(reached.iter().map(Molecule::key).collect::<BTreeSet<_>>(), left, "{rings:?} rings of {size}");
+            assert_eq!(
+                reached.iter().map(Molecule::key).collect::<BTreeSet<_>>(),
+                left,
+                "{rings:?} rings of {size}"
+            );
         }
     }
     assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
@@ -217,8 +229,10 @@ fn the_target_is_over_molecules() {
     let env = molecules.env().clone();
     let score = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
     let (_, _, log_z) = enumerate(&env, &MoleculeReward::new(molecules.codec(), score)).unwrap();
-    let listed = include_str!("golden/molecules_cno_4.smi").lines().map(|line| Molecule::from_smiles(line).unwrap());
-    let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
+    let listed =
+        include_str!("golden/molecules_cno_4.smi").lines().map(|line| Molecule::from_smiles(line).unwrap());
+    let sum: f64 =
+        listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
 
     // Two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
@@ -240,10 +254,14 @@ fn the_target_is_over_molecules() {
     assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
     // Each molecule has its share of the target for any reward function, and the policy of the exact flows
     // has the same shares.
-    let sum = |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
-    let alike = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
-    let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] =
-        [(Box::new(MoleculeReward::new(molecules.codec(), score)), sum(score)), (Box::new(alike), forms.len() as f64)];
+    let sum =
+        |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
+    let alike =
+        |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] = [
+        (Box::new(MoleculeReward::new(molecules.codec(), score)), sum(score)),
+        (Box::new(alike), forms.len() as f64),
+    ];
     let objects = env.objects(graph.states()).unwrap();
     assert_eq!(objects.first.len(), forms.len() + 1, "the empty one, too");
     for (reward, expected) in rewards {
@@ -267,7 +285,8 @@ fn forms_share_the_reward_at_any_temperature() {
     let env = molecules.env().clone();
     let score = |molecule: &Molecule| molecule.atoms().len() as f64;
     let law = Temperature::Uniform { least: 0.5, most: 4.0 };
-    let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
+    let conditioning =
+        Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
     let reward = Arc::new(MoleculeReward::new(molecules.codec(), score));
     let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {

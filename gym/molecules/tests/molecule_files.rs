@@ -11,7 +11,11 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-fn all(input: impl BufRead, format: MoleculeFormat, cleanup: Cleanup) -> (Vec<Molecule>, gfn_molecules::ReadReport) {
+fn all(
+    input: impl BufRead,
+    format: MoleculeFormat,
+    cleanup: Cleanup,
+) -> (Vec<Molecule>, gfn_molecules::ReadReport) {
     let mut reader = MoleculeReader::new(input, format).with_cleanup(cleanup);
     let (mut molecules, mut errors) = (Vec::new(), 0);
     for molecule in reader.by_ref() {
@@ -45,12 +49,18 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
     }
     let is = |text: &str, what: NotRead| {
         let error = only.read(text).unwrap_err();
-        assert!(matches!(&error, MoleculeError::NotRead { what: found, .. } if *found == what), "{text}: {error}");
+        assert!(
+            matches!(&error, MoleculeError::NotRead { what: found, .. } if *found == what),
+            "{text}: {error}"
+        );
     };
     is("C[Pt]C.C", NotRead::Element);
     is("[Na+].[K+]", NotRead::Element);
     is("[13CH3]C.C", NotRead::Isotope);
-    assert!(matches!(Cleanup::default().read("C.C"), Err(MoleculeError::NotRead { what: NotRead::Parts, .. })));
+    assert!(matches!(
+        Cleanup::default().read("C.C"),
+        Err(MoleculeError::NotRead { what: NotRead::Parts, .. })
+    ));
     // Parts joined by a ring number aren't a salt.
     assert!(matches!(only.read("C1CC.CC1"), Err(MoleculeError::Syntax { .. })));
     assert!(only.read(".").is_err() && only.read("C.").is_err() && only.read(".C").is_err());
@@ -123,7 +133,11 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
         (record(&["C   1", "C  "], &["  1  2  3"], &[]), "[13CH]#C"),
         (record(&["C  ", "C  "], &["  1  2  2"], &["M  ISO  1   2  14"]), "C=[14CH2]"),
         (
-            record(&["C  ", "C  ", "C  ", "C  ", "N  ", "H  "], &[&pyrrole[..], &["  5  6  1"]].concat(), &[]),
+            record(
+                &["C  ", "C  ", "C  ", "C  ", "N  ", "H  "],
+                &[&pyrrole[..], &["  5  6  1"]].concat(),
+                &[],
+            ),
             "c1cc[nH]c1",
         ),
         (record(&["C  ", "C  ", "C  ", "C  ", "O  "], &pyrrole, &[]), "c1ccoc1"),
@@ -161,7 +175,10 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
         (&record(&["R# "], &[], &[]), SkipReason::Record),
         (&record(&["*  "], &[], &[]), SkipReason::NotRead(NotRead::UnknownAtom)),
         (&record(&["C  ", "C  "], &[], &[]), SkipReason::NotRead(NotRead::Parts)),
-        (&record(&["C  "; 5], &["  1  2  2", "  1  3  2", "  1  4  1", "  4  5  1"], &[]), SkipReason::Valence),
+        (
+            &record(&["C  "; 5], &["  1  2  2", "  1  3  2", "  1  4  1", "  4  5  1"], &[]),
+            SkipReason::Valence,
+        ),
     ] {
         // A damaged record doesn't affect the next one.
         let file = format!("{text}{}{}", if text.ends_with("$$$$\n") { "" } else { "$$$$\n" }, cases[0].0);
@@ -178,7 +195,8 @@ fn long_lines_are_cut_off_and_skipped() {
     file.extend(b"\nCC\n\xff\xfe\n\n  OC\tname\r\n");
     let (found, report) = all(file.as_slice(), MoleculeFormat::Smiles, Cleanup::ALL);
     assert_eq!((found.len(), report.read), (2, 2));
-    let reasons: Vec<_> = report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.examples[0].line)).collect();
+    let reasons: Vec<_> =
+        report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.examples[0].line)).collect();
     assert_eq!(reasons, [(SkipReason::TooLarge, 1), (SkipReason::Syntax, 3)]);
     assert!(report.skipped[&SkipReason::TooLarge].examples[0].smiles.len() < 100);
     assert_eq!(all("\u{feff}CC\r\n".as_bytes(), MoleculeFormat::Smiles, Cleanup::ALL).0.len(), 1);
@@ -211,7 +229,8 @@ fn texts_that_are_damaged_are_read_or_refused() {
     let (mut kept, mut skipped) = (0, 0);
     for run in 0..runs {
         let sd = run % 2 == 1;
-        let source = if sd { records[rng.below(records.len())].as_str() } else { texts[rng.below(texts.len())] };
+        let source =
+            if sd { records[rng.below(records.len())].as_str() } else { texts[rng.below(texts.len())] };
         let mut bytes = source.as_bytes().to_vec();
         for _ in 0..1 + rng.below(6) {
             const MARKS: &[u8] = b"[]()%0123456789.=#:/\\@+-cnosCNOSPFHBrl*$ \n\0\xff>M";
@@ -222,7 +241,8 @@ fn texts_that_are_damaged_are_read_or_refused() {
                 2 if at < bytes.len() => drop(bytes.remove(at)),
                 _ => {
                     // A piece is repeated, sometimes many times.
-                    let (end, times) = ((at + rng.below(8)).min(bytes.len()), 1 + rng.below(3) * rng.below(60));
+                    let (end, times) =
+                        ((at + rng.below(8)).min(bytes.len()), 1 + rng.below(3) * rng.below(60));
                     let piece = bytes[at..end].repeat(times);
                     bytes.splice(at..at, piece);
                 }
@@ -232,12 +252,20 @@ fn texts_that_are_damaged_are_read_or_refused() {
         let cleanup = if rng.below(2) == 0 { Cleanup::ALL } else { Cleanup::default() };
         let (molecules, report) = all(bytes.as_slice(), format, cleanup);
         for molecule in molecules {
-            assert_eq!(read(&molecule.smiles()).key(), molecule.key(), "{:?}", String::from_utf8_lossy(&bytes));
+            assert_eq!(
+                read(&molecule.smiles()).key(),
+                molecule.key(),
+                "{:?}",
+                String::from_utf8_lossy(&bytes)
+            );
         }
         (kept, skipped) = (kept + report.read, skipped + report.n_skipped());
     }
     let grown = peak().saturating_sub(before);
-    println!("{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most", began.elapsed());
+    println!(
+        "{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most",
+        began.elapsed()
+    );
     // The limit on memory only holds if no other tests run.
     assert!(runs < 1_000_000 || grown < 64 << 10);
     assert!(kept > runs / 50 && skipped > runs / 10);

@@ -12,12 +12,21 @@ const BALL: &str = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c
 /// Returns a SMILES of a random branch of rings and chains.
 fn grown(rng: &mut Rng, depth: usize) -> String {
     const ENDS: [&str; 6] = ["C", "O", "F", "c9ccccc9", "C9CC9", "[N+](=O)[O-]"];
-    const LINKS: [&str; 8] =
-        ["C(_)_", "N_", "c9ccc(_)cc9", "c9cc(_)cc(_)c9", "c9cc_ccn9", "c9cc8ccc(_)cc8cc9_", "C9CCC(_)CC9", "C(_)(_)_"];
+    const LINKS: [&str; 8] = [
+        "C(_)_",
+        "N_",
+        "c9ccc(_)cc9",
+        "c9cc(_)cc(_)c9",
+        "c9cc_ccn9",
+        "c9cc8ccc(_)cc8cc9_",
+        "C9CCC(_)CC9",
+        "C(_)(_)_",
+    ];
     if depth == 0 || rng.below(4) == 0 {
         return ENDS[rng.below(ENDS.len())].into();
     }
-    let link = LINKS[rng.below(LINKS.len())].replace("c9cc_ccn9", "c9cc(_)ccn9").replace("c8cc9_", "c8cc9(_)");
+    let link =
+        LINKS[rng.below(LINKS.len())].replace("c9cc_ccn9", "c9cc(_)ccn9").replace("c8cc9_", "c8cc9(_)");
     // Equal branches are used sometimes, so that there are symmetries.
     let same = (rng.below(3) == 0).then(|| grown(rng, depth - 1));
     let mut out = String::new();
@@ -68,8 +77,12 @@ fn keys_do_not_depend_on_the_order_of_atoms() {
             let hydrogens = Some(atom.hydrogens);
             specs[k as usize] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens };
         }
-        let bonds: Vec<_> =
-            molecule.bonds().iter().rev().map(|b| (place[b.b] as usize, place[b.a] as usize, b.order)).collect();
+        let bonds: Vec<_> = molecule
+            .bonds()
+            .iter()
+            .rev()
+            .map(|b| (place[b.b] as usize, place[b.a] as usize, b.order))
+            .collect();
         let other = Molecule::new(&ValenceTable::default(), &specs, &bonds).unwrap();
         assert_eq!(molecule.key(), other.key(), "{}", molecule.smiles());
         keys.insert(molecule.key());
@@ -88,8 +101,10 @@ fn forms_of_the_ball_are_those_of_the_literature() {
     let symmetries = |form: &Molecule| {
         let nodes = vec![Node::default(); 60];
         let order = |bond: &Bond| u16::from(bond.order == BondOrder::Double);
-        let bonds = form.bonds().iter().map(|bond| (bond.a as u32, bond.b as u32, Edge::of_class(order(bond))));
-        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &bonds.collect::<Vec<_>>()).unwrap();
+        let bonds =
+            form.bonds().iter().map(|bond| (bond.a as u32, bond.b as u32, Edge::of_class(order(bond))));
+        let graph =
+            GraphState::from_parts(GraphKind::Undirected, &nodes, &bonds.collect::<Vec<_>>()).unwrap();
         log_automorphisms(&graph).unwrap().exp().round() as usize
     };
     let placements = ball.kekule_forms().unwrap().iter().map(|form| 120 / symmetries(form)).sum::<usize>();

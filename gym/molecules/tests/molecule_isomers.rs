@@ -21,8 +21,10 @@ fn with_stereo(elements: &[Element], max_atoms: usize) -> MoleculeConfig {
 #[test]
 fn environments_keep_their_contract() {
     let charged = MoleculeConfig { stereo: true, ..MoleculeConfig::new(7) };
-    let hyper =
-        MoleculeConfig { extra_valences: 2, ..with_stereo(&[Element::S, Element::P, Element::O, Element::C], 6) };
+    let hyper = MoleculeConfig {
+        extra_valences: 2,
+        ..with_stereo(&[Element::S, Element::P, Element::O, Element::C], 6)
+    };
     for config in [with_stereo(&[Element::C, Element::F], 7), charged, hyper] {
         let env = MoleculeEnv::new(config).unwrap().into_env();
         check_graph_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(1)).unwrap();
@@ -42,7 +44,11 @@ fn every_roll_out_gives_one_stereoisomer() {
         assert_eq!(molecule.n_stereoisomers(), Some(1), "{text}");
         let again = Molecule::from_smiles(&text).unwrap();
         assert_eq!(again.key(), molecule.key(), "{text}");
-        assert_eq!(canonical_key(&molecules.codec().graph(&molecule).unwrap()), canonical_key(graph), "{text}");
+        assert_eq!(
+            canonical_key(&molecules.codec().graph(&molecule).unwrap()),
+            canonical_key(graph),
+            "{text}"
+        );
         marked += usize::from(!molecule.marks().is_empty());
     }
     assert!(marked > 100, "{marked} of 300 have marks");
@@ -94,7 +100,8 @@ fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};
     // The test also passes for C, N and O to 5 heavy atoms (more than 6,000 isomers), in a minute.
     for (elements, max_atoms, n_isomers) in [(&[C, N, O][..], 4, 649), (&[C, F][..], 5, 437)] {
-        let flat = MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();
+        let flat =
+            MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();
         let all = StateGraph::build(flat.env(), 1 << 17).unwrap();
         let mut expected: BTreeSet<CanonicalKey> = BTreeSet::new();
         for molecule in molecules(&flat, all.states()).iter().flatten() {
@@ -105,7 +112,8 @@ fn the_target_is_over_stereoisomers() {
         }
         let env = MoleculeEnv::new(with_stereo(elements, max_atoms)).unwrap();
         let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
-        let reached: BTreeSet<_> = molecules(&env, graph.states()).iter().flatten().map(Molecule::key).collect();
+        let reached: BTreeSet<_> =
+            molecules(&env, graph.states()).iter().flatten().map(Molecule::key).collect();
         assert_eq!(reached, expected);
         assert_eq!(reached.len(), n_isomers);
         for (env, graph) in [(&flat, &all), (&env, &graph)] {

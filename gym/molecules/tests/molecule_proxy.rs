@@ -8,7 +8,8 @@ use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_molecules::{
-    Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, ProxyOutput, TorchScriptProxy,
+    Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, ProxyOutput,
+    TorchScriptProxy,
 };
 use tch::{Device, Kind, Tensor};
 
@@ -27,7 +28,10 @@ impl Script {
             integers(&[0, 0, 1, 1]),
         ];
         let mut traced = |inputs: &[Tensor]| vec![forward(inputs)];
-        tch::CModule::create_by_tracing("Proxy", "forward", &inputs, &mut traced).unwrap().save(&path).unwrap();
+        tch::CModule::create_by_tracing("Proxy", "forward", &inputs, &mut traced)
+            .unwrap()
+            .save(&path)
+            .unwrap();
         Self(path)
     }
 
@@ -102,7 +106,11 @@ fn a_proxy_is_the_closure_that_it_computes() {
     assert!(close(&proxy.log_scores(&molecules).unwrap(), &expected));
     // The results are the same for single molecules, and as the reward of states.
     for (molecule, &log) in molecules.iter().zip(&expected).take(20) {
-        assert!(close(&proxy.log_scores(std::slice::from_ref(molecule)).unwrap(), &[log]), "{}", molecule.smiles());
+        assert!(
+            close(&proxy.log_scores(std::slice::from_ref(molecule)).unwrap(), &[log]),
+            "{}",
+            molecule.smiles()
+        );
     }
     assert_eq!(proxy.log_scores(&[]).unwrap(), [0.0; 0]);
     let rewards = MoleculeReward::new(env.codec(), proxy).log_reward(&states, None).unwrap();
@@ -132,24 +140,30 @@ fn what_is_no_score_is_refused_with_the_molecule() {
     contract(column.load(ProxyOutput::Score).unwrap_err(), &["[2, 1]", "CCO"]);
     // The ratio is 0 / 0 for molecules without oxygen.
     let ratio = Script::new("ratio", |inputs| number_of(inputs, 8) / number_of(inputs, 8));
-    let found = molecules.iter().position(|m| !m.atoms().iter().any(|atom| atom.element == Element::O)).unwrap();
+    let found =
+        molecules.iter().position(|m| !m.atoms().iter().any(|atom| atom.element == Element::O)).unwrap();
     for output in [ProxyOutput::Score, ProxyOutput::LogScore] {
         let error = ratio.load(output).unwrap().log_scores(&molecules).unwrap_err();
         contract(error, &["NaN", &molecules[found].smiles()]);
     }
     let negative = Script::new("negative", |inputs| -number_of(inputs, 6));
     let error = negative.load(ProxyOutput::Score).unwrap().log_scores(&molecules).unwrap_err();
-    let found = molecules.iter().position(|m| m.atoms().iter().any(|atom| atom.element == Element::C)).unwrap();
+    let found =
+        molecules.iter().position(|m| m.atoms().iter().any(|atom| atom.element == Element::C)).unwrap();
     contract(error, &["-", "LogScore", &molecules[found].smiles()]);
     assert!(negative.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).is_ok());
     // The value -1 / 0 is the logarithm of a reward of 0; 1 / 0 isn't a valid logarithm.
     let nothing = Script::new("nothing", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1) * -1.0);
     let methane = [Molecule::from_smiles("C").unwrap()];
-    assert_eq!(nothing.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap(), [f64::NEG_INFINITY]);
+    assert_eq!(
+        nothing.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap(),
+        [f64::NEG_INFINITY]
+    );
     let infinite = Script::new("infinite", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1));
     contract(infinite.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap_err(), &["inf", "C"]);
     // Further errors are a missing file, and a script with other inputs.
-    let missing = TorchScriptProxy::load("no-such-proxy.pt".as_ref(), ProxyOutput::Score, Device::Cpu).unwrap_err();
+    let missing =
+        TorchScriptProxy::load("no-such-proxy.pt".as_ref(), ProxyOutput::Score, Device::Cpu).unwrap_err();
     assert!(matches!(missing, Error::File { .. }));
     let path = std::env::temp_dir().join(format!("gfn-proxy-points-{}.pt", std::process::id()));
     let mut sum = |inputs: &[Tensor]| vec![inputs[0].sum(Kind::Double)];

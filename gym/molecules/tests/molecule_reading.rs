@@ -61,14 +61,15 @@ fn large_rings_with_hetero_atoms_are_aromatic_where_rdkit_has_them_so() {
     let mut aromatic = 0;
     for case in cases {
         let [smiles, expected] = ["smiles", "aromatic"].map(|key| case[key].as_str().unwrap());
-        let found: String = read(smiles).atoms().iter().map(|atom| if atom.aromatic { '1' } else { '0' }).collect();
+        let found: String =
+            read(smiles).atoms().iter().map(|atom| if atom.aromatic { '1' } else { '0' }).collect();
         assert_eq!(found, expected, "{smiles}");
         aromatic += usize::from(expected.contains('1'));
     }
     assert!(cases.len() == 600 && aromatic > 30, "{aromatic}");
     // Oxonin and thionin aren't aromatic; azonine and dioxocin are.
-    let aromatic =
-        ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"].map(|s| read(s).n_aromatic_atoms());
+    let aromatic = ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"]
+        .map(|s| read(s).n_aromatic_atoms());
     assert_eq!(aromatic, [0, 0, 9, 8]);
 }
 
@@ -177,11 +178,16 @@ fn keys_of_large_molecules_are_those_of_the_same_molecule() {
 
 #[test]
 fn a_megabyte_is_read_in_linear_time_or_refused() {
-    for text in ["C".repeat(1 << 20), "c1ccccc1".repeat(1 << 17), "[13C]".repeat(1 << 17), "C(".repeat(1 << 19)] {
+    for text in
+        ["C".repeat(1 << 20), "c1ccccc1".repeat(1 << 17), "[13C]".repeat(1 << 17), "C(".repeat(1 << 19)]
+    {
         let began = Instant::now();
         let error = Molecule::from_smiles(&text).unwrap_err();
         assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-        assert!(matches!(error, MoleculeError::TooLarge | MoleculeError::NotRead { what: NotRead::Isotope, .. }));
+        assert!(matches!(
+            error,
+            MoleculeError::TooLarge | MoleculeError::NotRead { what: NotRead::Isotope, .. }
+        ));
     }
     let most = Molecule::MAX_ATOMS;
     assert_eq!(read(&"C".repeat(most)).atoms().len(), most);
@@ -190,7 +196,10 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
     // The text has brackets, rings and branches.
     let text = "[CH2+0](/[NH][C@@H:1]%(00012)[OH0]%(12))".repeat(200);
     let began = Instant::now();
-    assert!(matches!(Molecule::from_smiles(&text), Err(MoleculeError::Bond { .. } | MoleculeError::Valence { .. })));
+    assert!(matches!(
+        Molecule::from_smiles(&text),
+        Err(MoleculeError::Bond { .. } | MoleculeError::Valence { .. })
+    ));
     assert!(began.elapsed() < PATIENCE);
 }
 
@@ -245,7 +254,9 @@ fn what_a_molecule_has_no_place_for_is_named() {
     assert_eq!(alanine.without_stereo().key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
     // The texts have a centre with two methyls, one end of a double bond, a ring of six, and no double bond
     // at all.
-    for (text, marks) in [("C[C@H](C)F", 1), ("C/C=C(F)C", 1), ("C1CCC/C=C\\1", 2), ("C/C", 1), ("F[C@H2]Cl", 1)] {
+    for (text, marks) in
+        [("C[C@H](C)F", 1), ("C/C=C(F)C", 1), ("C1CCC/C=C\\1", 2), ("C/C", 1), ("F[C@H2]Cl", 1)]
+    {
         let (molecule, left_out) = noted(text);
         assert_eq!((left_out.stereo, molecule.marks().len()), (marks, 0), "{text}");
     }
@@ -255,7 +266,8 @@ fn what_a_molecule_has_no_place_for_is_named() {
 #[test]
 fn files_with_salts_are_read_without_them() {
     let path = std::env::temp_dir().join(format!("gfn-salts-{}.smi", std::process::id()));
-    let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n\
+    let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O \
+        other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n\
                  [CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCC(C)(C)(C)C\n";
     std::fs::write(&path, lines).unwrap();
     // The file is refused as a whole by `read`.
@@ -281,7 +293,9 @@ fn files_with_salts_are_read_without_them() {
     assert_eq!(shown, [(7, "C.C"), (8, "CC(=O)[O-].[K+]"), (9, "N.C")]);
     let text = report.to_string();
     assert!(
-        text.starts_with("3 lines (0 of them without some of their stereochemistry), 10 skipped; 4 with several parts"),
+        text.starts_with(
+            "3 lines (0 of them without some of their stereochemistry), 10 skipped; 4 with several parts"
+        ),
         "{text}"
     );
     assert!(matches!(KnownMolecules::read_some(&path), Err(Error::Io { .. })));

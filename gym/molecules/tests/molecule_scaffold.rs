@@ -58,7 +58,8 @@ fn environments_with_scaffolds_keep_their_contract() {
                 &mut Rng::seeded(1),
             )
             .unwrap();
-            let limits = MoleculeConfig { max_ring_size: Some(9), max_rings: Some(3), extra_valences: 1, ..config };
+            let limits =
+                MoleculeConfig { max_ring_size: Some(9), max_rings: Some(3), extra_valences: 1, ..config };
             check_graph_env(
                 &MoleculeEnv::new(limits).unwrap().into_env(),
                 Budget::thorough().with_walks(2),
@@ -94,7 +95,11 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
                     (here.element, here.charge, here.hydrogens + hung),
                     (atom.element, atom.charge, atom.hydrogens)
                 );
-                assert!(molecule.neighbours(a).all(|(b, bond)| b < n || !bond.in_ring), "{}", molecule.smiles());
+                assert!(
+                    molecule.neighbours(a).all(|(b, bond)| b < n || !bond.in_ring),
+                    "{}",
+                    molecule.smiles()
+                );
             }
             grown += usize::from(graph.n_nodes() > n);
             rings += usize::from(molecule.n_rings() > own.n_rings());
@@ -116,7 +121,9 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let n = own.atoms().len();
     let room = |a: usize| scaffold.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
     let bond = |a: usize, b: usize| {
-        own.neighbours(a).find(|(c, _)| *c == b).map(|(_, bond)| if bond.aromatic { 4 } else { bond.order.value() })
+        own.neighbours(a)
+            .find(|(c, _)| *c == b)
+            .map(|(_, bond)| if bond.aromatic { 4 } else { bond.order.value() })
     };
     for a in 0..n {
         let mut longer = Vec::new();
@@ -146,13 +153,17 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
             let table = ValenceTable::default().with(Element::Si, 9, &(0..=20).collect::<Vec<_>>());
             let spec = |&b: &usize| {
                 let atom = molecule.atoms()[b];
-                let plain = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
+                let plain =
+                    AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
                 if b == a { AtomSpec { element: Element::Si, charge: 9, hydrogens: Some(0) } } else { plain }
             };
             let specs: Vec<AtomSpec> = part.iter().map(spec).collect();
             let place = |b: usize| part.iter().position(|&other| other == b);
-            let bonds: Vec<(usize, usize, BondOrder)> =
-                molecule.bonds().iter().filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order))).collect();
+            let bonds: Vec<(usize, usize, BondOrder)> = molecule
+                .bonds()
+                .iter()
+                .filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order)))
+                .collect();
             words[map[a]] = format!("{:?}", Molecule::new(&table, &specs, &bonds).unwrap().key());
         }
         let word = words.join(" ");
@@ -190,7 +201,11 @@ fn decorations_are_those_that_differ_by_other_means() {
                 "{state}"
             );
         }
-        println!("{text}, {atoms} atoms, {treatment:?}: {} states, {} decorations", space.len(), objects.len());
+        println!(
+            "{text}, {atoms} atoms, {treatment:?}: {} states, {} decorations",
+            space.len(),
+            objects.len()
+        );
         assert!(objects.len() > 20);
     }
 }
@@ -216,13 +231,16 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
             edge.attributes.set(0, order - 1);
             edge
         };
-        for (a, b, order) in [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 2), (4, 5, 1), (5, 6, 2), (6, 1, 1), (2, 7, 1)] {
+        for (a, b, order) in
+            [(0, 1, 1), (1, 2, 2), (2, 3, 1), (3, 4, 2), (4, 5, 1), (5, 6, 2), (6, 1, 1), (2, 7, 1)]
+        {
             graph.add_edge(a, b, edge(order)).unwrap();
         }
         assert_eq!(env.rules().log_multiplicity(&graph).unwrap(), 2f64.ln());
         let forms = env.rules().forms(&graph).unwrap().unwrap();
         assert_eq!(forms.len(), 2);
-        let molecules: BTreeSet<_> = forms.iter().map(|form| molecules.codec().molecule(form).unwrap().key()).collect();
+        let molecules: BTreeSet<_> =
+            forms.iter().map(|form| molecules.codec().molecule(form).unwrap().key()).collect();
         assert_eq!(molecules.len(), 1);
         assert!(forms.iter().all(|form| env.rules().is_reachable(form)));
     }
@@ -234,7 +252,8 @@ fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
     let molecules = MoleculeEnv::new(config).unwrap();
     let env = molecules.env().clone();
-    let reward = MoleculeReward::new(molecules.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+    let reward =
+        MoleculeReward::new(molecules.codec(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
     let space = StateGraph::build(&env, 1 << 14).unwrap();
     let target = space.target_distribution(&reward, None).unwrap();
     let network = GraphNetConfig {
@@ -285,7 +304,10 @@ fn decorations_are_sampled_in_proportion_to_the_reward() {
 fn scaffolds_that_make_no_sense_are_refused() {
     let marks = |text: &str| Fragment::from_marked(text).unwrap_err();
     assert!(matches!(marks("c1ccccc1"), FragmentError::NoStem { .. }));
-    assert!(matches!(marks("C=*"), FragmentError::Mark { .. }) || matches!(marks("C=*"), FragmentError::Molecule(_)));
+    assert!(
+        matches!(marks("C=*"), FragmentError::Mark { .. })
+            || matches!(marks("C=*"), FragmentError::Molecule(_))
+    );
     assert!(matches!(marks("C*C"), FragmentError::Mark { .. } | FragmentError::Molecule(_)));
     assert!(matches!(marks("**"), FragmentError::Mark { .. }));
     assert!(matches!(marks("*"), FragmentError::Mark { .. }));
@@ -299,16 +321,27 @@ fn scaffolds_that_make_no_sense_are_refused() {
         assert!(marked(text).is_same(&Fragment::new(smiles, stems).unwrap()), "{text}");
     };
     same("IC(*)Cl", "C(I)Cl", &[0]);
-    same("Clc1c([*:1])c(Br)cc%12c1.[Na]".trim_end_matches(".[Na]").replace("%12", "").as_str(), "Clc1cc(Br)ccc1", &[2]);
+    same(
+        "Clc1c([*:1])c(Br)cc%12c1.[Na]".trim_end_matches(".[Na]").replace("%12", "").as_str(),
+        "Clc1cc(Br)ccc1",
+        &[2],
+    );
     same("[*]C[NH2+]*", "C[NH3+]", &[0, 1]);
     same("*C(*)(*)*", "C", &[0, 0, 0, 0]);
 
     let refused = |config: MoleculeConfig| MoleculeEnv::new(config).unwrap_err().to_string();
     let naphthalene = || marked("c1ccc2cc(*)ccc2c1");
     let base = config(naphthalene(), 2, Scaffold::Alike);
-    assert!(refused(MoleculeConfig { max_atoms: 10, ..base.clone() }).contains("of 10 atoms, where 10 may be"));
-    assert!(refused(MoleculeConfig { max_rings: Some(1), ..base.clone() }).contains("of 2 rings, where 1 may be"));
-    assert!(refused(MoleculeConfig { max_ring_size: Some(5), ..base.clone() }).contains("a ring of more than 5 atoms"));
+    assert!(
+        refused(MoleculeConfig { max_atoms: 10, ..base.clone() }).contains("of 10 atoms, where 10 may be")
+    );
+    assert!(
+        refused(MoleculeConfig { max_rings: Some(1), ..base.clone() }).contains("of 2 rings, where 1 may be")
+    );
+    assert!(
+        refused(MoleculeConfig { max_ring_size: Some(5), ..base.clone() })
+            .contains("a ring of more than 5 atoms")
+    );
     let molecules = MoleculeEnv::new(base).unwrap();
     let message = molecules.codec().graph(&methane).unwrap_err().to_string();
     assert!(message.contains("without a scaffold"), "{message}");

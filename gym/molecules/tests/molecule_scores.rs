@@ -1,7 +1,9 @@
 //! Tests of scores from configurations: shapes and powers by hand, and errors.
 
 use gfn::Error;
-use gfn_molecules::{Factor, Fingerprint, Molecule, MoleculeScore, Product, Property, Ranking, ScoreConfig, Shape};
+use gfn_molecules::{
+    Factor, Fingerprint, Molecule, MoleculeScore, Product, Property, Ranking, ScoreConfig, Shape,
+};
 
 fn molecules(texts: &[&str]) -> Vec<Molecule> {
     texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
@@ -37,9 +39,18 @@ fn shapes_and_powers_by_hand() {
     assert_eq!(logs(Shape::Exponential, 2.0), [0.0, 2.0, 4.0]);
     assert_eq!(logs(Shape::Linear { zero: 2.0, one: 0.0 }, 1.0), [0.0, 0.5f64.ln(), none]);
     let window = Window { property: |molecule| molecule.n_rings() as f64, least: 0.0, most: 0.5, width: 2.0 };
-    assert_eq!(logs(Shape::Window { least: 0.0, most: 0.5, width: 2.0 }, 1.0), window.log_scores(&given).unwrap()[..]);
-    assert_eq!(logs(Shape::Limit { least: Some(1.0), most: Some(1.0), otherwise: 0.0 }, 1.0), [none, 0.0, none]);
-    assert_eq!(logs(Shape::Limit { least: None, most: Some(1.0), otherwise: 0.5 }, 1.0), [0.0, 0.0, 0.5f64.ln()]);
+    assert_eq!(
+        logs(Shape::Window { least: 0.0, most: 0.5, width: 2.0 }, 1.0),
+        window.log_scores(&given).unwrap()[..]
+    );
+    assert_eq!(
+        logs(Shape::Limit { least: Some(1.0), most: Some(1.0), otherwise: 0.0 }, 1.0),
+        [none, 0.0, none]
+    );
+    assert_eq!(
+        logs(Shape::Limit { least: None, most: Some(1.0), otherwise: 0.5 }, 1.0),
+        [0.0, 0.0, 0.5f64.ln()]
+    );
     // The products are 1 ring times 3 atoms, and 2 rings times 10 atoms.
     let both = ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::of).to_vec() };
     let found = both.build().unwrap().log_scores(&given[1..]).unwrap();
@@ -109,9 +120,15 @@ fn all_that_a_file_says_is_read_again() {
         shape = { limit = { most = 0.0 } }
     "#;
     let config: ScoreConfig = toml::from_str(text).unwrap();
-    assert_eq!(config.factors[1], Factor { power: 2.0, ..Factor::of(Property::Similarity { to: "c1ccccc1".into() }) });
+    assert_eq!(
+        config.factors[1],
+        Factor { power: 2.0, ..Factor::of(Property::Similarity { to: "c1ccccc1".into() }) }
+    );
     assert_eq!(config.factors[2].shape, Shape::Limit { least: None, most: Some(0.0), otherwise: 0.0 });
-    assert_eq!(serde_json::from_str::<ScoreConfig>(&serde_json::to_string(&config).unwrap()).unwrap(), config);
+    assert_eq!(
+        serde_json::from_str::<ScoreConfig>(&serde_json::to_string(&config).unwrap()).unwrap(),
+        config
+    );
     // The names are those of the file format.
     for factor in &config.factors {
         let said = serde_json::to_value(&factor.property).unwrap();
@@ -158,7 +175,8 @@ fn what_makes_no_score_is_refused() {
 fn molecules_are_ranked_once_each() {
     let given = molecules(&["C1CC1", "CCCCO", "OCCCC", "CC1CC1", "CCCCCO", "c1ccccc1"]);
     let ranking = Ranking::new(&given, &[1.0, 3.0, 9.0, 2.0, 2.5, 2.0]).unwrap();
-    let names = |ranking: &Ranking| ranking.entries().iter().map(|entry| entry.molecule.smiles()).collect::<Vec<_>>();
+    let names =
+        |ranking: &Ranking| ranking.entries().iter().map(|entry| entry.molecule.smiles()).collect::<Vec<_>>();
     let all: Vec<String> = [1, 4, 3, 5, 0].map(|i: usize| given[i].smiles()).to_vec();
     assert_eq!(names(&ranking), all);
     assert_eq!(names(&ranking.best(2)), all[..2]);
@@ -170,7 +188,8 @@ fn molecules_are_ranked_once_each() {
     assert_eq!(names(&ranking.of_scaffolds(1)), few);
     assert_eq!(names(&ranking.of_scaffolds(2)), all);
     assert!(ranking.diverse(9, 0.0).is_err());
-    let two = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight(), 1.0]).collect());
+    let two =
+        |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight(), 1.0]).collect());
     let wide = ranking.clone().with_columns(&["weight", "one"], two).unwrap();
     assert!(wide.csv().starts_with("smiles,log_score,weight,one\nCCCCO,3,74."), "{}", wide.csv());
     assert!(wide.sdf().unwrap().starts_with("1\n"));

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use gfn::Error;
 use gfn_molecules::{
-    Fingerprint, KnownMolecules, Molecule, MoleculeError, diverse_top_k, internal_diversity, n_modes, uniqueness,
+    Fingerprint, KnownMolecules, Molecule, MoleculeError, diverse_top_k, internal_diversity, n_modes,
+    uniqueness,
 };
 use serde_json::{Value, json};
 
@@ -34,18 +35,23 @@ fn valid_molecules_go_round() {
         assert!((molecule.polar_surface() - case["tpsa"].as_f64().unwrap()).abs() < 1e-6, "{smiles}");
         let bonds = [molecule.n_donors() as u64, molecule.n_acceptors() as u64];
         if bonds != [case["hbd"].as_u64().unwrap(), case["hba"].as_u64().unwrap()] {
-            wrong.push(format!("{smiles}: donors and acceptors {bonds:?}, not {} and {}", case["hbd"], case["hba"]));
+            wrong.push(format!(
+                "{smiles}: donors and acceptors {bonds:?}, not {} and {}",
+                case["hbd"], case["hba"]
+            ));
         }
         // Molecules built by growth list their atoms in another order than their text.
         let mut atoms: Vec<_> = molecule
             .atoms()
             .iter()
             .map(|atom| {
-                json!([atom.element.symbol(), atom.charge, atom.hydrogens, u8::from(atom.aromatic)]).to_string()
+                json!([atom.element.symbol(), atom.charge, atom.hydrogens, u8::from(atom.aromatic)])
+                    .to_string()
             })
             .collect();
         let listed = case["atoms"].as_array().unwrap().iter();
-        let mut expected: Vec<_> = listed.map(|atom| json!([atom[0], atom[1], atom[3], atom[4]]).to_string()).collect();
+        let mut expected: Vec<_> =
+            listed.map(|atom| json!([atom[0], atom[1], atom[3], atom[4]]).to_string()).collect();
         atoms.sort_unstable();
         expected.sort_unstable();
         assert_eq!(atoms, expected, "{smiles}");
@@ -95,7 +101,9 @@ fn invalid_molecules_are_refused_with_the_reason() {
         }
     }
     // The texts have more signs than a byte can count.
-    for smiles in ["[C++++++++++]".into(), format!("[C{}]", "+".repeat(260)), format!("[C{}]", "-".repeat(257))] {
+    for smiles in
+        ["[C++++++++++]".into(), format!("[C{}]", "+".repeat(260)), format!("[C{}]", "-".repeat(257))]
+    {
         let error = Molecule::from_smiles(&smiles).unwrap_err();
         assert!(matches!(error, MoleculeError::Syntax { .. }), "{error}");
     }
@@ -112,7 +120,8 @@ fn similarity() -> (Vec<Molecule>, Value) {
 #[test]
 fn environments_are_shared_as_in_rdkit() {
     let (molecules, golden) = similarity();
-    let sets: Vec<BTreeSet<u64>> = molecules.iter().map(|m| m.environments(2).into_iter().collect()).collect();
+    let sets: Vec<BTreeSet<u64>> =
+        molecules.iter().map(|m| m.environments(2).into_iter().collect()).collect();
     for (set, case) in sets.iter().zip(golden["cases"].as_array().unwrap()) {
         assert_eq!(set.len() as u64, case["environments"].as_u64().unwrap(), "{case}");
     }
@@ -134,7 +143,11 @@ fn environments_are_shared_as_in_rdkit() {
     // The environments depend on the radius, and folding loses a few bits.
     for (molecule, set) in molecules.iter().zip(&sets) {
         let (smaller, larger) = (molecule.environments(1).len(), molecule.environments(3).len());
-        assert!(molecule.bonds().is_empty() || smaller < set.len() && set.len() < larger, "{}", molecule.smiles());
+        assert!(
+            molecule.bonds().is_empty() || smaller < set.len() && set.len() < larger,
+            "{}",
+            molecule.smiles()
+        );
         let fingerprint = Fingerprint::of(molecule);
         assert!(
             (set.len().saturating_sub(2)..=set.len()).contains(&(fingerprint.count() as usize)),

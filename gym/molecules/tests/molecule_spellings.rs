@@ -2,7 +2,9 @@
 //! Expected results are those of RDKit 2026.09.1.
 
 use gfn_molecules::fragments::Fragment;
-use gfn_molecules::{Cleanup, Element, Molecule, MoleculeError, MoleculeFormat, MoleculeReader, NotRead, ValenceTable};
+use gfn_molecules::{
+    Cleanup, Element, Molecule, MoleculeError, MoleculeFormat, MoleculeReader, NotRead, ValenceTable,
+};
 use serde_json::Value;
 
 use super::molecule_files::record;
@@ -41,14 +43,18 @@ fn deuterium_is_a_hydrogen_under_cleanup() {
         let molecule = read(case["smiles"].as_str().unwrap());
         for text in case["texts"].as_array().unwrap() {
             let text = text.as_str().unwrap();
-            for (heavy, count) in
-                [(text.replacen("[H]", "[2H]", 1), 1), (text.replace("[H]", "[2H]"), text.matches("[H]").count())]
-            {
+            for (heavy, count) in [
+                (text.replacen("[H]", "[2H]", 1), 1),
+                (text.replace("[H]", "[2H]"), text.matches("[H]").count()),
+            ] {
                 let cleaned = ISOTOPES_ONLY.read(&heavy).unwrap_or_else(|error| panic!("{heavy}: {error}"));
                 assert_eq!(cleaned.molecule.key(), molecule.key(), "{heavy}");
                 assert_eq!(cleaned.isotopes, count, "{heavy}");
                 let error = Molecule::from_smiles(&heavy).unwrap_err();
-                assert!(matches!(error, MoleculeError::NotRead { what: NotRead::Isotope, .. }), "{heavy}: {error}");
+                assert!(
+                    matches!(error, MoleculeError::NotRead { what: NotRead::Isotope, .. }),
+                    "{heavy}: {error}"
+                );
             }
         }
     }
@@ -111,9 +117,14 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
 
 #[test]
 fn a_hydrogen_without_one_heavy_neighbour_is_refused_by_name() {
-    for text in ["[H]", "[H+]", "[H-]", "[HH]", "[H][H]", "C[H]C", "[H]=C", "C=[H]", "[H]B1[H]B([H])[H]1", "C[H+]"] {
+    for text in
+        ["[H]", "[H+]", "[H-]", "[HH]", "[H][H]", "C[H]C", "[H]=C", "C=[H]", "[H]B1[H]B([H])[H]1", "C[H+]"]
+    {
         let error = Molecule::from_smiles(text).unwrap_err();
-        assert!(matches!(error, MoleculeError::NotRead { what: NotRead::HydrogenAtom, .. }), "{text}: {error}");
+        assert!(
+            matches!(error, MoleculeError::NotRead { what: NotRead::HydrogenAtom, .. }),
+            "{text}: {error}"
+        );
         assert!(error.to_string().contains("a hydrogen without exactly one heavy neighbour"), "{error}");
     }
     for text in ["[H]-", "[H:1", "[H]1CC1", "C([H]"] {
@@ -173,8 +184,16 @@ fn nitrogen_of_five_bonds_gets_charges() {
         let found = read(text);
         assert_eq!(found.key(), read(same).key(), "{text}: {}", found.smiles());
     }
-    for text in ["CN(C)(C)(C)C", "CN(=S)=S", "CN#N", "Cn1(=O)cccc1", "C[N+](=O)=O", "CN(=C)=C", "CN(=NC)=NC", "CN(C)=C"]
-    {
+    for text in [
+        "CN(C)(C)(C)C",
+        "CN(=S)=S",
+        "CN#N",
+        "Cn1(=O)cccc1",
+        "C[N+](=O)=O",
+        "CN(=C)=C",
+        "CN(=NC)=NC",
+        "CN(C)=C",
+    ] {
         assert!(matches!(Molecule::from_smiles(text), Err(MoleculeError::Valence { .. })), "{text}");
     }
     // A table with the valence 5 keeps the neutral nitrogen.
@@ -197,7 +216,11 @@ fn sd_files_have_the_same_spellings() {
         (vec!["C", "N", "O", "O"], vec!["  1  2  1", "  2  3  2", "  2  4  2"], "C[N+](=O)[O-]"),
         (vec!["C", "N", "N", "N"], vec!["  1  2  1", "  2  3  2", "  3  4  3"], "CN=[N+]=[N-]"),
         (vec!["N", "C", "C", "C", "C", "C", "O"], [&ring[..], &["  1  7  2"]].concat(), "[O-][n+]1ccccc1"),
-        (vec!["N", "H", "H", "H", "O"], vec!["  1  2  1", "  1  3  1", "  1  4  1", "  1  5  2"], "[NH3+][O-]"),
+        (
+            vec!["N", "H", "H", "H", "O"],
+            vec!["  1  2  1", "  1  3  1", "  1  4  1", "  1  5  2"],
+            "[NH3+][O-]",
+        ),
         (vec!["C", "D", "O"], water.to_vec(), "CO"),
         (vec!["O", "T", "H"], water.to_vec(), "O"),
         (vec!["D", "H", "O"], vec!["  3  1  1", "  2  3  1"], "O"),

@@ -28,8 +28,11 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     for (atom, &k) in molecule.atoms().iter().zip(&place) {
         atoms[k] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
     }
-    let parts: Vec<_> =
-        bonds.iter().map(|&k| molecule.bonds()[k]).map(|bond| (place[bond.b], place[bond.a], bond.order)).collect();
+    let parts: Vec<_> = bonds
+        .iter()
+        .map(|&k| molecule.bonds()[k])
+        .map(|bond| (place[bond.b], place[bond.a], bond.order))
+        .collect();
     let odd = |atoms: Vec<usize>| {
         let mut odd = false;
         for i in 0..atoms.len() {
@@ -43,9 +46,10 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
         molecule.neighbours(a).map(|(b, _)| b).filter(|b| Some(*b) != but).collect()
     };
     let mark = |mark: &StereoMark| match mark.element {
-        StereoElement::Centre(a) => {
-            StereoMark { element: StereoElement::Centre(place[a]), positive: mark.positive ^ odd(beside(a, None)) }
-        }
+        StereoElement::Centre(a) => StereoMark {
+            element: StereoElement::Centre(place[a]),
+            positive: mark.positive ^ odd(beside(a, None)),
+        },
         StereoElement::DoubleBond(k) => {
             let bond = molecule.bonds()[k];
             let turned = odd(beside(bond.a, Some(bond.b))) ^ odd(beside(bond.b, Some(bond.a)));
@@ -68,7 +72,8 @@ fn isomers_are_those_of_rdkit() {
         assert!(flat.marks().is_empty());
         let mut keys = BTreeSet::new();
         for texts in case["isomers"].as_array().unwrap() {
-            let texts: Vec<&str> = texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
+            let texts: Vec<&str> =
+                texts.as_array().unwrap().iter().map(|text| text.as_str().unwrap()).collect();
             let first = read(texts[0]);
             assert_eq!(first.without_stereo().key(), flat.key(), "{}", texts[0]);
             for text in &texts {
@@ -154,9 +159,13 @@ fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
             out.push(place.clone());
             return;
         }
-        let order = |a: usize, b: usize| molecule.neighbours(a).find(|(c, _)| *c == b).map(|(_, bond)| bond.order);
+        let order =
+            |a: usize, b: usize| molecule.neighbours(a).find(|(c, _)| *c == b).map(|(_, bond)| bond.order);
         for b in 0..atoms.len() {
-            if !place.contains(&b) && atoms[a] == atoms[b] && (0..a).all(|c| order(a, c) == order(b, place[c])) {
+            if !place.contains(&b)
+                && atoms[a] == atoms[b]
+                && (0..a).all(|c| order(a, c) == order(b, place[c]))
+            {
                 place.push(b);
                 grow(molecule, place, out);
                 place.pop();
@@ -189,7 +198,10 @@ fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<Ster
             StereoElement::DoubleBond(k) => {
                 let bond = molecule.bonds()[k];
                 let ends = [place[bond.a], place[bond.b]];
-                let new = molecule.bonds().iter().position(|other| ends.contains(&other.a) && ends.contains(&other.b));
+                let new = molecule
+                    .bonds()
+                    .iter()
+                    .position(|other| ends.contains(&other.a) && ends.contains(&other.b));
                 let positive = mark.positive ^ odd(&sorted(bond.a, bond.b)) ^ odd(&sorted(bond.b, bond.a));
                 StereoMark { element: StereoElement::DoubleBond(new.unwrap()), positive }
             }
@@ -231,7 +243,10 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
     }
     // Keys of molecules without marks are those of molecules read without stereochemistry.
     assert_eq!(read("C[C@H](O)[C@H](O)[C@H](C)O").without_stereo().key(), read("CC(O)C(O)C(C)O").key());
-    assert_eq!((read("CC(O)C(C)O").automorphisms(), read("C[C@H](O)[C@@H](C)O").automorphisms()), (Some(2), Some(1)));
+    assert_eq!(
+        (read("CC(O)C(C)O").automorphisms(), read("C[C@H](O)[C@@H](C)O").automorphisms()),
+        (Some(2), Some(1))
+    );
 }
 
 #[test]
@@ -258,7 +273,8 @@ fn what_contradicts_itself_is_refused() {
 /// number of stereoisomers, or the error. If these variables aren't set, the test reads the golden file.
 #[test]
 fn what_rdkit_is_compared_with() {
-    let golden = || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();
+    let golden =
+        || golden().iter().map(|case| case["smiles"].as_str().unwrap().to_owned() + "\n").collect::<String>();
     let given = std::env::var("GFN_SMILES").ok().map(|path| std::fs::read_to_string(path).unwrap());
     let mut found = String::new();
     for smiles in given.unwrap_or_else(golden).lines() {

@@ -8,7 +8,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gfn::Error;
 use gfn_molecules::fragments::{FragmentLibrary, Vocabulary};
-use gfn_molecules::{Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, ReadReport, SkipReason};
+use gfn_molecules::{
+    Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, ReadReport, SkipReason,
+};
 
 fn read_all(text: &[u8], column: Option<&str>) -> gfn::Result<(Vec<String>, ReadReport)> {
     let mut reader = MoleculeReader::new(text, MoleculeFormat::Smiles).with_cleanup(Cleanup::ALL);
@@ -46,7 +48,11 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("smiles,\nCCO,\nCCN,\n", None, &["CCO", "CCN"]),
     ("SMILES,SPLIT\r\nCCO,train\r\nCCN,test\r\n", None, &["CCO", "CCN"]),
     ("\"smiles\",\"y\"\n\"CCO\",\"1\"\n\"CC(=O)O\",\"2\"\n", None, &["CCO", "CC(=O)O"]),
-    (ZINC, None, &["CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1", "C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1"]),
+    (
+        ZINC,
+        None,
+        &["CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1", "C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1"],
+    ),
     // The SMILES are in another column.
     (",smiles,logP\n0,CCO,0.1\n1,CCN,0.2\n", None, &["CCO", "CCN"]),
     ("\tsmiles\tlogP\n0\tCCO\t0.1\n1\tCCN\t0.2\n", None, &["CCO", "CCN"]),
@@ -60,7 +66,11 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("id|Canonical SMILES\n1|CCO\n2|CCN\n", None, &["CCO", "CCN"]),
     ("zinc_id smiles\nZINC1 CCO\nZINC2   CCN\n", None, &["CCO", "CCN"]),
     ("CANONICAL_SMILES,SMILES\nC,CCO\nC,CCN\n", None, &["CCO", "CCN"]),
-    ("id,name,smiles\n1,\"a \"\"b\"\", c\",CCO\n2,\"two\nlines\",CCN\n3,5\" nail,CCF\n", None, &["CCO", "CCN", "CCF"]),
+    (
+        "id,name,smiles\n1,\"a \"\"b\"\", c\",CCO\n2,\"two\nlines\",CCN\n3,5\" nail,CCF\n",
+        None,
+        &["CCO", "CCN", "CCF"],
+    ),
     ("id, \"smiles\" ,y\n1, \"CCO\" ,2\n2,  CCN,3\n", None, &["CCO", "CCN"]),
     ("# made today\nid,smiles\n1,CCO\n", None, &["CCO"]),
     // The column is selected by name.
@@ -213,7 +223,8 @@ fn gzipped_files_are_read_as_what_is_in_them() {
     ] {
         let path = folder.0.join(name);
         std::fs::write(&path, bytes).unwrap();
-        let molecules: Vec<Molecule> = MoleculeReader::open(&path).unwrap().collect::<gfn::Result<_>>().unwrap();
+        let molecules: Vec<Molecule> =
+            MoleculeReader::open(&path).unwrap().collect::<gfn::Result<_>>().unwrap();
         assert_eq!(molecules.len(), n, "{name}");
         assert_eq!(molecules[0].smiles(), canonical(&["CCO"])[0], "{name}");
     }

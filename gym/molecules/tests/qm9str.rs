@@ -35,7 +35,10 @@ fn strings_are_molecules_read_from_either_end() {
     assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
     // The left and the right neighbour of a propane or fluoromethane block bind to the same atom of it, so
     // the fluorine of the middle block is a branch.
-    assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
+    assert_eq!(
+        molecule(&[10, 3, 10]).unwrap().smiles(),
+        Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles()
+    );
     assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
     for senseless in [&[][..], &[0; 6], &[11]] {
         assert!(molecule(senseless).is_err());

@@ -41,11 +41,13 @@ fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
 
 #[test]
 fn small_rings_come_first_and_envelopes_not_at_all() {
-    let naphthalene = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (4, 6), (6, 7), (7, 8), (8, 9), (9, 5)];
+    let naphthalene =
+        [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (4, 6), (6, 7), (7, 8), (8, 9), (9, 5)];
     assert_eq!(sizes(10, &naphthalene), [6, 6]);
     let norbornane = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 6), (3, 6)];
     assert_eq!(sizes(7, &norbornane), [5, 5]);
-    let cube: Vec<_> = (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
+    let cube: Vec<_> =
+        (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
     assert_eq!(sizes(8, &cube), [4; 5]);
     // The rings are two triangles that share an atom, and a separate triangle.
     let apart = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4), (5, 6), (6, 7), (5, 7)];

@@ -14,7 +14,8 @@ impl MoleculeScore for Short {
 
 #[test]
 fn products_and_powers_by_hand() {
-    let molecules: Vec<_> = ["C", "CC", "C1CC1"].iter().map(|text| Molecule::from_smiles(text).unwrap()).collect();
+    let molecules: Vec<_> =
+        ["C", "CC", "C1CC1"].iter().map(|text| Molecule::from_smiles(text).unwrap()).collect();
     let rings = |molecule: &Molecule| molecule.n_rings() as f64;
     let atoms = |molecule: &Molecule| molecule.atoms().len() as f64;
     let product = Product::new().times(rings).times(atoms);
@@ -30,13 +31,19 @@ fn products_and_powers_by_hand() {
     assert!(matches!(nan.log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
     // Plus infinity is an error, too, from a negative power of 0 or from an overflow; methane has no ring.
     for power in [-1.0, -1e308] {
-        assert!(matches!(rings.to_the(power).unwrap().log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
+        assert!(matches!(
+            rings.to_the(power).unwrap().log_scores(&molecules),
+            Err(Error::NonFinite { row: 0, .. })
+        ));
     }
     assert!(matches!(
         atoms.to_the(f64::MAX).unwrap().to_the(2.0).unwrap().log_scores(&molecules[1..]),
         Err(Error::NonFinite { .. })
     ));
-    assert_eq!(atoms.to_the(-1.0).unwrap().log_scores(&molecules).unwrap(), [0.0, -(2f64.ln()), -(3f64.ln())]);
+    assert_eq!(
+        atoms.to_the(-1.0).unwrap().log_scores(&molecules).unwrap(),
+        [0.0, -(2f64.ln()), -(3f64.ln())]
+    );
     assert!(matches!(Product::new().times(Short).log_scores(&molecules), Err(Error::Shape { .. })));
     let negative = |_: &Molecule| -1.0;
     assert!(negative.log_scores(&molecules).unwrap_err().to_string().contains("-1"));

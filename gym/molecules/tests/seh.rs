@@ -139,7 +139,8 @@ fn outputs_are_those_of_the_formulas() {
     let proxy = SehProxy::load(&file.0, Device::Cpu).unwrap();
     let found = proxy.outputs(&["CC(=O)N", "C", "NC(C)=O"].map(read)).unwrap();
     let methane = [[6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 4.0]];
-    for (found, expected) in found.iter().zip([by_hand(&weights, &ACETAMIDE, &BONDS), by_hand(&weights, &methane, &[])])
+    for (found, expected) in
+        found.iter().zip([by_hand(&weights, &ACETAMIDE, &BONDS), by_hand(&weights, &methane, &[])])
     {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
@@ -148,10 +149,17 @@ fn outputs_are_those_of_the_formulas() {
     assert!((found[0] - found[2]).abs() < 1e-6 && (found[0] - found[1]).abs() > 1e-4);
     // The property of a score is evaluated for all molecules at once, each with its own output.
     let property = Property::Seh { weights: file.0.clone() };
-    let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }.build().unwrap();
+    let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }
+        .build()
+        .unwrap();
     let expected = found.iter().zip([4.0, 1.0, 4.0]).map(|(output, atoms)| vec![atoms, *output]);
     let rows = score.properties(&["CC(=O)N", "C", "NC(C)=O"].map(read)).unwrap();
-    assert!(rows.iter().flatten().zip(expected.flatten()).all(|(found, expected)| (found - expected).abs() < 1e-6));
+    assert!(
+        rows.iter()
+            .flatten()
+            .zip(expected.flatten())
+            .all(|(found, expected)| (found - expected).abs() < 1e-6)
+    );
     let score = proxy.log_scores(&[read("C")]).unwrap()[0];
     assert!((score - (found[1] / 8.0).clamp(1e-4, 100.0).ln()).abs() < 1e-6);
 }
@@ -184,7 +192,8 @@ fn outputs_are_those_of_the_published_network() {
     let molecules: Vec<Molecule> = rows.iter().map(|row| read(row["smiles"].as_str().unwrap())).collect();
     let found = proxy.outputs(&molecules).unwrap();
     let gaps = found.iter().zip(rows).map(|(found, row)| (found - row["value"].as_f64().unwrap()).abs());
-    let mut worst: Vec<(f64, &str)> = gaps.zip(rows).map(|(gap, row)| (gap, row["smiles"].as_str().unwrap())).collect();
+    let mut worst: Vec<(f64, &str)> =
+        gaps.zip(rows).map(|(gap, row)| (gap, row["smiles"].as_str().unwrap())).collect();
     worst.sort_by(|a, b| b.0.total_cmp(&a.0));
     println!("{} molecules, the largest gaps {:?}", rows.len(), &worst[..5]);
     tch::set_num_threads(1);

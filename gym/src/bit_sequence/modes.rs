@@ -27,7 +27,12 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
 /// # Errors
 /// [`Error::Config`] unless the motifs are distinct and of one width that divides `seq_size`, and unless
 /// there are at least `n_modes` concatenations.
-pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng: &mut Rng) -> Result<Vec<Vec<bool>>> {
+pub fn motif_tilings(
+    seq_size: usize,
+    n_modes: usize,
+    motifs: &[Vec<bool>],
+    rng: &mut Rng,
+) -> Result<Vec<Vec<bool>>> {
     let width = motifs.first().map_or(0, Vec::len);
     let distinct: HashSet<&Vec<bool>> = motifs.iter().collect();
     if width == 0 || distinct.len() < motifs.len() || motifs.iter().any(|motif| motif.len() != width) {

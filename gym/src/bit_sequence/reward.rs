@@ -50,7 +50,11 @@ impl HammingReward {
     /// [`Error::Config`] for no mode, and unless the exponent is above 0 and finite; [`Error::Shape`] for a
     /// mode of another length than the sequences'.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
-        Self::scaled(words, modes, rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64)
+        Self::scaled(
+            words,
+            modes,
+            rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64,
+        )
     }
 
     fn scaled<B: AsRef<[bool]>>(words: &Words, modes: &[B], scale: f64) -> Result<Self> {
@@ -71,7 +75,8 @@ impl HammingReward {
     /// # Errors
     /// [`Error::Config`] for a sequence that isn't complete, [`Error::Shape`] for states of another length.
     pub fn distances(&self, states: &VectorStates) -> Result<Vec<u32>> {
-        let distances = rewards::of_rows(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
+        let distances =
+            rewards::of_rows(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
         Ok(distances.into_iter().map(|distance| distance as u32).collect())
     }
 

@@ -30,7 +30,8 @@ impl Betas {
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());
         let pair = || [empty(), empty()];
-        let mut out = Self { concentrations: pair(), log_norms: empty(), by_concentrations: pair(), slopes: pair() };
+        let mut out =
+            Self { concentrations: pair(), log_norms: empty(), by_concentrations: pair(), slopes: pair() };
         for (alphas, betas) in alphas.chunks(BLOCK).zip(betas.chunks(BLOCK)) {
             let n = alphas.len();
             let mut raw = [[0.0; BLOCK]; 2];
@@ -39,7 +40,8 @@ impl Betas {
             let mut block = [[0.0; BLOCK]; 7];
             Self::block(mixtures, &raw, &mut block);
             let [alphas, betas] = &mut out.concentrations;
-            let ([by_alphas, by_betas], [of_alphas, of_betas]) = (&mut out.by_concentrations, &mut out.slopes);
+            let ([by_alphas, by_betas], [of_alphas, of_betas]) =
+                (&mut out.by_concentrations, &mut out.slopes);
             let rows = [alphas, betas, &mut out.log_norms, by_alphas, by_betas, of_alphas, of_betas];
             rows.into_iter().zip(&block).for_each(|(row, values)| row.extend_from_slice(&values[..n]));
         }
@@ -48,12 +50,14 @@ impl Betas {
 
     #[inline(always)]
     fn block(mixtures: &BetaMixtures, raw: &[[f64; BLOCK]; 2], out: &mut [[f64; BLOCK]; 7]) {
-        let (min, range) = (mixtures.min_concentration, mixtures.max_concentration - mixtures.min_concentration);
+        let (min, range) =
+            (mixtures.min_concentration, mixtures.max_concentration - mixtures.min_concentration);
         // The loop uses plain indices, because the compiler doesn't vectorise it with iterators.
         for i in 0..BLOCK {
             let shares = [raw[0][i], raw[1][i]].map(|raw| 1.0 / (1.0 + exp(-raw)));
             let [alpha, beta] = shares.map(|share| min + range * share);
-            let (of_alpha, of_beta, of_both) = (LogGamma::at(alpha), LogGamma::at(beta), LogGamma::at(alpha + beta));
+            let (of_alpha, of_beta, of_both) =
+                (LogGamma::at(alpha), LogGamma::at(beta), LogGamma::at(alpha + beta));
             out[0][i] = alpha;
             out[1][i] = beta;
             out[2][i] = of_both.value - of_alpha.value - of_beta.value

@@ -124,7 +124,13 @@ impl BoxEnv {
     /// that they cover per unit at this point.
     ///
     /// Returns `None` for a point that no step from this state leads to.
-    pub(super) fn unit(&self, direction: Direction, state: &[f64], point: &[f64], unit: &mut [f64]) -> Option<f64> {
+    pub(super) fn unit(
+        &self,
+        direction: Direction,
+        state: &[f64],
+        point: &[f64],
+        unit: &mut [f64],
+    ) -> Option<f64> {
         if !point.iter().all(|x| (0.0..=1.0).contains(x)) {
             return None;
         }

@@ -74,7 +74,10 @@ impl BetaMixtures {
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
         let mut starts: Vec<usize> = choices.map(|choice| 1 + choice * k).collect();
         (0..2).for_each(|part| starts.extend(axes.clone().map(|axis| self.raw_at(part, axis, ndim))));
-        std::iter::once(0).chain(starts.into_iter().flat_map(|start| start..start + k)).map(|i| i as i64).collect()
+        std::iter::once(0)
+            .chain(starts.into_iter().flat_map(|start| start..start + k))
+            .map(|i| i as i64)
+            .collect()
     }
 
     pub(super) fn concentration(&self, raw: f64) -> f64 {
@@ -82,7 +85,8 @@ impl BetaMixtures {
     }
 
     pub(super) fn raw(&self, concentration: f64) -> f64 {
-        let share = (concentration - self.min_concentration) / (self.max_concentration - self.min_concentration);
+        let share =
+            (concentration - self.min_concentration) / (self.max_concentration - self.min_concentration);
         (share / (1.0 - share)).ln()
     }
 }
@@ -175,8 +179,9 @@ impl BoxDist {
             } else {
                 None
             };
-            let log_volume = log_volume
-                .ok_or_else(|| illegal(row, self.direction, state, action, "outside the support of the policy"))?;
+            let log_volume = log_volume.ok_or_else(|| {
+                illegal(row, self.direction, state, action, "outside the support of the policy")
+            })?;
             steps.push(StepParts { support, atom, log_volume });
         }
         Ok((steps, units))
@@ -238,7 +243,8 @@ impl Distribution for BoxDist {
                 Some(heads) => {
                     let forward = self.direction == Direction::Forward;
                     let bias = if forward { exploration.exit_bias() } else { 0.0 };
-                    let logit = (finite(row, heads.numbers_of(&axes, row).0[0])? + bias) / exploration.temperature();
+                    let logit =
+                        (finite(row, heads.numbers_of(&axes, row).0[0])? + bias) / exploration.temperature();
                     rng.uniform() < 1.0 / (1.0 + (-logit).exp())
                 }
             };
@@ -296,11 +302,19 @@ impl Distribution for BoxDist {
 }
 
 /// Draws the unit coordinates of these axes from a state's mixture.
-fn draw(heads: &Heads, row: usize, axes: Axes, temperature: f64, unit: &mut [f64], rng: &mut Rng) -> Result<()> {
+fn draw(
+    heads: &Heads,
+    row: usize,
+    axes: Axes,
+    temperature: f64,
+    unit: &mut [f64],
+    rng: &mut Rng,
+) -> Result<()> {
     let mixtures = &heads.mixtures;
     let (values, stored) = heads.numbers_of(&axes, row);
     let (k, n) = (mixtures.components, stored.len());
-    let choose = |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
+    let choose =
+        |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {
         Coupling::Joint => Some(choose(0, rng)?),
         Coupling::PerAxis => None,

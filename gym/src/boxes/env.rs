@@ -164,7 +164,13 @@ impl BoxEnv {
 }
 
 /// Builds the error for an action that can't be taken, because of `problem`.
-pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], action: &[f64], problem: &str) -> Error {
+pub(super) fn illegal(
+    row: usize,
+    direction: Direction,
+    state: &[f64],
+    action: &[f64],
+    problem: &str,
+) -> Error {
     Error::IllegalStep { row, direction, detail: format!("from {state:?} by {action:?}: {problem}") }
 }
 
@@ -192,7 +198,9 @@ impl Env for BoxEnv {
         let reverse = self.actions(states, false);
         let forward = direction == Direction::Forward;
         let (mut exit, mut done) = (vec![false; n], vec![false; n]);
-        for (row, (state, action)) in states.values_mut().chunks_exact_mut(self.ndim).zip(actions.rows()).enumerate() {
+        for (row, (state, action)) in
+            states.values_mut().chunks_exact_mut(self.ndim).zip(actions.rows()).enumerate()
+        {
             let (point, flag) = self.split(action);
             if forward && flag == 1.0 {
                 (exit[row], done[row]) = (true, true);

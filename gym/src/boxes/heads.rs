@@ -84,9 +84,9 @@ impl Heads {
         match slopes.as_slice() {
             // A single group is already in the order of the actions.
             [(slope, _)] => values + slope,
-            _ => slopes
-                .iter()
-                .fold(values, |values, (slope, places)| values.index_add(0, &index_tensor(places, device), slope)),
+            _ => slopes.iter().fold(values, |values, (slope, places)| {
+                values.index_add(0, &index_tensor(places, device), slope)
+            }),
         }
     }
 }
@@ -213,7 +213,13 @@ impl Layout<'_> {
                     for part in 0..2 {
                         let by_raw = &mut by_numbers[self.raw(part, axis)];
                         let by_concentration = &betas.by_concentrations[part][terms.clone()];
-                        slopes(by_concentration, &betas.slopes[part][terms.clone()], logs[part], &total, by_raw);
+                        slopes(
+                            by_concentration,
+                            &betas.slopes[part][terms.clone()],
+                            logs[part],
+                            &total,
+                            by_raw,
+                        );
                     }
                 }
             }

@@ -96,7 +96,13 @@ impl BoxPolicy {
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings.
-    pub fn new(env: &BoxEnv, config: BoxPolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+    pub fn new(
+        env: &BoxEnv,
+        config: BoxPolicyConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         config.mixtures.check()?;
         let ndim = env.ndim();
         let networks = Perceptrons::new(ndim, config.mixtures.width(ndim), &config, device, kind, rng)?;
@@ -201,7 +207,8 @@ impl Policy<BoxEnv> for BoxPolicy {
             let each = Head::on_device(self.axes.clone(), self.with_start(&outputs.values, columns));
             let lacks = columns.is_some() && direction == Direction::Forward;
             let source = states.rows().position(is_source).filter(|_| lacks);
-            let source = source.map(|row| Head::on_device(0..self.ndim, self.with_start(&outputs.row(row), None)));
+            let source =
+                source.map(|row| Head::on_device(0..self.ndim, self.with_start(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
             Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })

@@ -75,8 +75,9 @@ impl BoxReward {
         let axis: Vec<[f64; 3]> = (0..bins).map(along).collect();
         let total = self.log_z(2).exp();
         let heights = [self.r0, self.r1, self.r2];
-        let cell =
-            |x: &[f64; 3], y: &[f64; 3]| (0..3).map(|part| heights[part] * x[part] * y[part]).sum::<f64>() / total;
+        let cell = |x: &[f64; 3], y: &[f64; 3]| {
+            (0..3).map(|part| heights[part] * x[part] * y[part]).sum::<f64>() / total
+        };
         axis.iter().flat_map(|y| axis.iter().map(|x| cell(x, y)).collect::<Vec<_>>()).collect()
     }
 }
@@ -92,7 +93,11 @@ impl Reward<Reals> for BoxReward {
     fn log_reward(&self, points: &Reals, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         Ok(points.rows().map(|point| self.at(point).ln()).collect())
     }
-    fn partial_log_reward(&self, points: &Reals, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        points: &Reals,
+        conditions: Option<&tch::Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(points, conditions).map(Some)
     }
 }

@@ -4,7 +4,9 @@
 mod cliques;
 
 use gfn::env::Reward;
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, Semantics,
+};
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -93,7 +93,8 @@ impl DiffusionSampling {
             } else {
                 continue;
             };
-            let detail = format!("from step {step}, point {:?}, to {point:?}: {problem}", states.points.row(row));
+            let detail =
+                format!("from step {step}, point {:?}, to {point:?}: {problem}", states.points.row(row));
             return Err(Error::IllegalStep { row, direction, detail });
         }
         Ok(())
@@ -109,7 +110,12 @@ impl Env for DiffusionSampling {
         DiffusionStates::at(Reals::filled(self.dim, instances.len(), 0.0), 0)
     }
 
-    fn step(&self, direction: Direction, states: &mut DiffusionStates, actions: &Reals) -> Result<Step<Reals>> {
+    fn step(
+        &self,
+        direction: Direction,
+        states: &mut DiffusionStates,
+        actions: &Reals,
+    ) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let reverse = std::mem::replace(&mut states.points, actions.clone());
         let end = self.last_step(direction);
@@ -148,7 +154,8 @@ impl ReplayEnv for DiffusionSampling {
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;
         let mut points = states.points.clone();
-        for (row, (&step, point)) in states.steps.iter().zip(points.values_mut().chunks_exact_mut(self.dim)).enumerate()
+        for (row, (&step, point)) in
+            states.steps.iter().zip(points.values_mut().chunks_exact_mut(self.dim)).enumerate()
         {
             if step == 0 {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
@@ -172,7 +179,12 @@ impl ReplayEnv for DiffusionSampling {
     }
     fn fingerprint(&self) -> Result<String> {
         let Self { dim, process } = self;
-        Ok(format!("diffusion {dim} {:?} sigma {} steps {}", process.kind(), process.sigma(), process.steps()))
+        Ok(format!(
+            "diffusion {dim} {:?} sigma {} steps {}",
+            process.kind(),
+            process.sigma(),
+            process.steps()
+        ))
     }
 }
 

@@ -169,8 +169,8 @@ impl Distribution for GaussianSteps {
         let halved = |z: &Tensor| z.square().sum_dim_intlist([1i64].as_slice(), false, kind) * -0.5;
         let Some(log_sd) = log_sd else { return Ok(halved(&z) + constant) };
         let log_sd = pick_rows(log_sd, rows);
-        let total =
-            log_sd.sum_dim_intlist([1i64].as_slice(), false, kind) * (self.dim as f64 / log_sd.size()[1] as f64);
+        let total = log_sd.sum_dim_intlist([1i64].as_slice(), false, kind)
+            * (self.dim as f64 / log_sd.size()[1] as f64);
         let log_prob = halved(&(z * (-log_sd).exp())) - total + constant;
         Ok(log_prob * column(self.dim + 2).squeeze_dim(1))
     }

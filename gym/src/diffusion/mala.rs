@@ -120,7 +120,8 @@ impl Mala {
                 // Returns the squared distance between `to` and the end of a gradient step from `from`,
                 // divided by 4 h.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
-                    to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>() / (4.0 * h)
+                    to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>()
+                        / (4.0 * h)
                 };
                 let there = apart(proposed.row(i), x.row(i), slope.row(i));
                 let back = apart(x.row(i), proposed.row(i), new_gradient.row(i));

@@ -52,7 +52,10 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
         values.extend((1..=n).map(|k| phase(k).sin()));
         values.extend((1..=n).map(|k| phase(k).cos()));
     }
-    Tensor::from_slice(&values).view([steps as i64 + 1, 2 * n]).to_kind(scope.kind()).to_device(scope.device())
+    Tensor::from_slice(&values)
+        .view([steps as i64 + 1, 2 * n])
+        .to_kind(scope.kind())
+        .to_device(scope.device())
 }
 
 /// The number of steps that each state of a batch has made.
@@ -120,7 +123,8 @@ pub(super) struct GradientScale(Mlp);
 
 impl GradientScale {
     pub(super) fn new(scope: &mut Scope<'_>, dim: i64, config: &GradNetConfig) -> Self {
-        let mlp = Mlp::new(&mut scope.sub("gradient_scale"), 2 * config.harmonics, dim, &config.mlp(config.layers));
+        let mlp =
+            Mlp::new(&mut scope.sub("gradient_scale"), 2 * config.harmonics, dim, &config.mlp(config.layers));
         mlp.zero_output();
         mlp.fill_output_bias(0.01);
         Self(mlp)

@@ -184,7 +184,8 @@ impl DiffusionPolicy {
         if (env.dim(), env.process().steps()) == (dim, steps) {
             return Ok(());
         }
-        let got = format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
+        let got =
+            format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
         let expected = "those of the environment that the policy was made for";
         Err(Error::config("the environment's dimension and number of steps", got, expected))
     }
@@ -194,7 +195,12 @@ impl DiffusionPolicy {
     }
 
     /// Returns P_F of states, none of which is finished.
-    fn forward(&self, env: &DiffusionSampling, states: &DiffusionStates, points: &Tensor) -> Result<GaussianSteps> {
+    fn forward(
+        &self,
+        env: &DiffusionSampling,
+        states: &DiffusionStates,
+        points: &Tensor,
+    ) -> Result<GaussianSteps> {
         let times = Times::new(&states.steps, points.device());
         let out = self.drift.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
@@ -230,7 +236,8 @@ impl DiffusionPolicy {
             BackwardSteps::Torchgfn { scale } => {
                 // The standard deviation is `sqrt(s^2 + e^2)` with e = exp(scale v), and log sqrt(s^2 + e^2)
                 // - log s = log1p(e^2 / s^2) / 2.
-                let over_s2 = from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
+                let over_s2 =
+                    from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
                 let log_sd = ((within(&spread, 4.0) * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
                 let steering = Steering { drift: within(&mean, 1.0), log_sd: Some(log_sd) };
                 fixed.steered(per_row(&|_| -scale), steering)

@@ -60,7 +60,8 @@ impl IsingReward {
             return Err(Error::config("alpha", alpha, "a finite number"));
         }
         let coupling = |a: usize, b: usize| if a == b { j[a * n + a] } else { j[a * n + b] + j[b * n + a] };
-        let of_spin = |a| (a..n).map(|b| (b, coupling(a, b))).filter(|(_, coupling)| *coupling != 0.0).collect();
+        let of_spin =
+            |a| (a..n).map(|b| (b, coupling(a, b))).filter(|(_, coupling)| *coupling != 0.0).collect();
         Ok(Self { n, alpha, couplings: (0..n).map(of_spin).collect(), lattice: None })
     }
 
@@ -85,7 +86,11 @@ impl IsingReward {
             return Err(Error::config("side", side, "2 to 1,000 spins along a side"));
         }
         if !(coupling.is_finite() && alpha.is_finite()) {
-            return Err(Error::config("coupling and alpha", format!("{coupling}, {alpha}"), "finite numbers"));
+            return Err(Error::config(
+                "coupling and alpha",
+                format!("{coupling}, {alpha}"),
+                "finite numbers",
+            ));
         }
         let mut couplings = vec![Vec::new(); side * side];
         if coupling != 0.0 {
@@ -112,7 +117,9 @@ impl IsingReward {
 
     fn energy_of(&self, row: &[u16]) -> f64 {
         let spin = |i: usize| [0.0, -1.0, 1.0].get(usize::from(row[i])).copied().unwrap_or(0.0);
-        let field = |couplings: &[(usize, f64)]| couplings.iter().map(|&(b, coupling)| coupling * spin(b)).sum::<f64>();
+        let field = |couplings: &[(usize, f64)]| {
+            couplings.iter().map(|&(b, coupling)| coupling * spin(b)).sum::<f64>()
+        };
         -self.couplings.iter().enumerate().map(|(a, couplings)| spin(a) * field(couplings)).sum::<f64>()
     }
 

@@ -114,9 +114,13 @@ impl GraphBuildingConfig {
             let got = format!("{}, above max_nodes {}", self.min_nodes, self.max_nodes);
             return refuse("min_nodes", got, "at most max_nodes");
         }
-        if self.growth == Growth::Attached && self.max_edges.is_some() && self.min_nodes > start.n_nodes().max(1) {
+        if self.growth == Growth::Attached
+            && self.max_edges.is_some()
+            && self.min_nodes > start.n_nodes().max(1)
+        {
             let got = format!("{} with growth by attachment and a limit on edges", self.min_nodes);
-            let expected = "at most 1 or the initial graph's nodes: edges could run out before the nodes are there";
+            let expected =
+                "at most 1 or the initial graph's nodes: edges could run out before the nodes are there";
             return refuse("min_nodes", got, expected);
         }
         self.check_weights(&start)
@@ -143,7 +147,10 @@ impl GraphBuildingConfig {
         for (a, b) in start.edges() {
             let edge = start.edge(a, b).unwrap_or_default();
             if edge.class >= self.edge_classes || !within(edge.attributes.values(), &self.edge_attributes) {
-                return refuse(format!("one whose edge ({a}, {b}) has class {}, {:?}", edge.class, edge.attributes));
+                return refuse(format!(
+                    "one whose edge ({a}, {b}) has class {}, {:?}",
+                    edge.class, edge.attributes
+                ));
             }
         }
         Ok(())

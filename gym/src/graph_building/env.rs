@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
 use super::{GraphBuildingConfig, Growth};
@@ -106,7 +106,8 @@ fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
         Growth::Free => initial.n_nodes() == 0,
         Growth::Attached => {
-            let any_order = config.semantics == Semantics::UpToIsomorphism && config.kind == GraphKind::Undirected;
+            let any_order =
+                config.semantics == Semantics::UpToIsomorphism && config.kind == GraphKind::Undirected;
             any_order && initial.n_nodes() == 0
         }
     }

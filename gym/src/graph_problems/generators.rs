@@ -47,7 +47,11 @@ pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
 /// [`Error::Config`] unless `attached` is at least 1 and less than `n`.
 pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<GraphState> {
     if attached == 0 || attached >= n {
-        return Err(Error::config("edges of a new node", attached, "at least 1, and less than there are nodes"));
+        return Err(Error::config(
+            "edges of a new node",
+            attached,
+            "at least 1, and less than there are nodes",
+        ));
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
     // The ends of all edges. Each node occurs once per edge of it, so that a uniform draw is in proportion to
@@ -124,17 +128,29 @@ impl RbModel {
         let (n, k) = (&self.cliques, &self.clique_nodes);
         if *n.start() < 2 || *k.start() < 2 || n.is_empty() || k.is_empty() {
             let got = format!("{n:?} of {k:?} nodes");
-            return Err(Error::config("cliques of an RB graph", got, "at least 2 cliques, of at least 2 nodes"));
+            return Err(Error::config(
+                "cliques of an RB graph",
+                got,
+                "at least 2 cliques, of at least 2 nodes",
+            ));
         }
         let sizes = n.clone().flat_map(|n| k.clone().map(move |k| n.saturating_mul(k)));
         if !sizes.into_iter().any(|nodes| self.nodes.contains(&nodes)) {
             let got = format!("{:?} where there are {n:?} cliques of {k:?} nodes", self.nodes);
-            return Err(Error::config("nodes of an RB graph", got, "a number of nodes that some of the cliques have"));
+            return Err(Error::config(
+                "nodes of an RB graph",
+                got,
+                "a number of nodes that some of the cliques have",
+            ));
         }
         let [least, most] = self.tightness;
         if !(0.0 < least && least <= most && most <= 1.0) {
             let got = format!("{:?}", self.tightness);
-            return Err(Error::config("tightness of an RB graph", got, "two numbers above 0 and at most 1, ascending"));
+            return Err(Error::config(
+                "tightness of an RB graph",
+                got,
+                "two numbers above 0 and at most 1, ascending",
+            ));
         }
         Ok(())
     }

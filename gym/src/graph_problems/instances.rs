@@ -44,12 +44,15 @@ impl Instances {
         for (k, graph) in graphs.iter().enumerate() {
             let wrong = match () {
                 () if graph.is_directed() => "directed",
-                () if graph.nodes().any(|node| node != Node::default()) => "with classes or attributes of nodes",
+                () if graph.nodes().any(|node| node != Node::default()) => {
+                    "with classes or attributes of nodes"
+                }
                 () if graph.has_edge_weights() => "with classes or attributes of edges",
                 () => continue,
             };
             return Err(Error::contract(
-                "input graphs are undirected, without classes and attributes (write them as graph6, which has none)",
+                "input graphs are undirected, without classes and attributes (write them as graph6, which \
+                    has none)",
                 format!("graph {k} is one {wrong}"),
             ));
         }
@@ -74,7 +77,8 @@ impl Instances {
     pub fn read_named(path: impl AsRef<Path>) -> Result<NamedGraph> {
         let path = path.as_ref();
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-        let is_graph6 = GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
+        let is_graph6 =
+            GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
         // Files in this library's format are recognised by the first words of a line.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
             let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
@@ -168,7 +172,9 @@ impl Instances {
         let complement = |graph: &GraphState| {
             let n = graph.n_nodes() as u32;
             let mut other = GraphState::with_nodes(GraphKind::Undirected, graph.n_nodes());
-            for (a, b) in (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| !graph.has_edge(a, b)) {
+            for (a, b) in
+                (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| !graph.has_edge(a, b))
+            {
                 other.add_edge(a, b, Edge::default())?;
             }
             Ok(other)

@@ -1,7 +1,9 @@
 //! The only action type of graph problems: it chooses a node and sets the marks that follow from the choice.
 
 use gfn::env::Direction;
-use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics};
+use gfn::graph::{
+    Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics,
+};
 use gfn::{Error, Result};
 
 use super::Problem;
@@ -128,9 +130,9 @@ impl MarkNode {
         // The number of nodes that can dominate each node: the node itself and its neighbours, unless they
         // are out. It is needed for a dominating set only.
         let near: Vec<usize> = match self.0 {
-            Problem::DominatingSet => {
-                (0..n).map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a))).collect()
-            }
+            Problem::DominatingSet => (0..n)
+                .map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a)))
+                .collect(),
             _ => Vec::new(),
         };
         let n_chosen = chosen.len();
@@ -141,7 +143,9 @@ impl MarkNode {
             let (forced, to) = match self.0 {
                 Problem::IndependentSet => (chosen.common(adjacency, a) > 0, Mark::Out),
                 Problem::Clique => (chosen.common(adjacency, a) < n_chosen, Mark::Out),
-                Problem::DominatingSet => (near[a] < 2 || adjacency.neighbours(a).any(|b| near[b] < 2), Mark::In),
+                Problem::DominatingSet => {
+                    (near[a] < 2 || adjacency.neighbours(a).any(|b| near[b] < 2), Mark::In)
+                }
                 Problem::Cut => (false, Mark::Out),
             };
             if forced { to } else { Mark::Undecided }

@@ -94,20 +94,30 @@ impl Problem {
             match is_in.get_mut(a as usize) {
                 Some(seen) if !*seen => *seen = true,
                 Some(_) => {
-                    return Err(Error::contract("a solution names each of its nodes once", format!("node {a} twice")));
+                    return Err(Error::contract(
+                        "a solution names each of its nodes once",
+                        format!("node {a} twice"),
+                    ));
                 }
-                None => return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}"))),
+                None => {
+                    return Err(Error::contract(
+                        "a solution is of nodes of the graph",
+                        format!("node {a} of {n}"),
+                    ));
+                }
             }
         }
         let mut pairs = nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
         let violation = match self {
             Self::IndependentSet => {
                 let edge = graph.edges().find(|&(a, b)| is_in[a as usize] && is_in[b as usize]);
-                edge.map(|(a, b)| ("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
+                edge.map(|(a, b)| {
+                    ("no two nodes of an independent set have an edge", format!("edge ({a}, {b})"))
+                })
             }
-            Self::Clique => pairs
-                .find(|&(a, b)| !graph.has_edge(a, b))
-                .map(|(a, b)| ("any two nodes of a clique have an edge", format!("no edge between {a} and {b}"))),
+            Self::Clique => pairs.find(|&(a, b)| !graph.has_edge(a, b)).map(|(a, b)| {
+                ("any two nodes of a clique have an edge", format!("no edge between {a} and {b}"))
+            }),
             Self::DominatingSet => {
                 let mut dominated = is_in;
                 for &a in nodes {

@@ -72,7 +72,11 @@ impl Reward<GraphStates> for SizeReward {
         Threads::try_map(states.graphs(), 256, |graph| Ok(self.log_reward_of(graph)))
     }
 
-    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &GraphStates,
+        conditions: Option<&tch::Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }

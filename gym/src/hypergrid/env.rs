@@ -44,7 +44,11 @@ impl HyperGrid {
         let n_states = u32::try_from(ndim).ok().and_then(|d| u64::from(height).checked_pow(d));
         let Some(n_states) = n_states else {
             let got = format!("{height} points along each of {ndim} dimensions");
-            return refuse("the size of the grid", got, "height^ndim below 2^64, so that every point has an index");
+            return refuse(
+                "the size of the grid",
+                got,
+                "height^ndim below 2^64, so that every point has an index",
+            );
         };
         Ok(Self { ndim, height, n_states })
     }

@@ -31,6 +31,6 @@ mod reward;
 pub use env::HyperGrid;
 pub use reward::{
     BitwiseXor, ConditionalMultiscale, ConditionalReward, CoprimeTier, GridReward, GridTotals, LcmTarget,
-    MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityCheck, ParityTier, Preset, REWARD_FLOOR, RewardKind,
-    TieredReward,
+    MultiplicativeCoprime, MultiscaleTier, OriginalReward, ParityCheck, ParityTier, Preset, REWARD_FLOOR,
+    RewardKind, TieredReward,
 };

@@ -114,7 +114,10 @@ impl Distribution for LineDist {
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         check_width(&self.states, 2)?;
         check_rows(self.states.len(), rows, None)?;
-        check_no_exit_bias(exploration, "0: a line has no exit; it is explored by epsilon, temperature and `noise`")?;
+        check_no_exit_bias(
+            exploration,
+            "0: a line has no exit; it is explored by epsilon, temperature and `noise`",
+        )?;
         let host = match &self.heads {
             Some((mixtures, outputs)) => Some((mixtures, Reals::from_tensor(outputs)?)),
             None => None,
@@ -147,19 +150,27 @@ impl Distribution for LineDist {
             let state = self.states.row(row);
             let forced = self.is_forced(state);
             if !action[0].is_finite() || (forced && action[0] != 0.0) {
-                return Err(illegal(row, self.direction, state, action[0], "outside the support of the policy"));
+                return Err(illegal(
+                    row,
+                    self.direction,
+                    state,
+                    action[0],
+                    "outside the support of the policy",
+                ));
             }
             lengths.push(sign * (action[0] - state[0]));
             free.push(f64::from(u8::from(!forced)));
         }
         let normaliser = 0.5 * TAU.ln();
         let Some((mixtures, outputs)) = &self.heads else {
-            let log_prob = |(x, free): (&f64, &f64)| free * (-0.5 * (x / WIDE).powi(2) - WIDE.ln() - normaliser);
+            let log_prob =
+                |(x, free): (&f64, &f64)| free * (-0.5 * (x / WIDE).powi(2) - WIDE.ln() - normaliser);
             let values: Vec<f64> = lengths.iter().zip(&free).map(log_prob).collect();
             return Ok(Tensor::from_slice(&values));
         };
         let (kind, device) = (outputs.kind(), outputs.device());
-        let heads = outputs.index_select(0, &index_tensor(rows, device)).view([-1, 3, mixtures.components as i64]);
+        let heads =
+            outputs.index_select(0, &index_tensor(rows, device)).view([-1, 3, mixtures.components as i64]);
         let lengths = from_host(&lengths, kind, device).unsqueeze(1);
         let std = heads.select(1, 2).sigmoid() * (mixtures.max_std - mixtures.min_std) + mixtures.min_std;
         let scaled = (lengths - heads.select(1, 1)) / &std;

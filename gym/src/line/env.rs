@@ -104,7 +104,8 @@ impl Env for Line {
             Direction::Forward => (1.0, self.n_steps as f64),
             Direction::Backward => (-1.0, 0.0),
         };
-        for (row, (state, action)) in states.values_mut().chunks_exact_mut(2).zip(actions.rows()).enumerate() {
+        for (row, (state, action)) in states.values_mut().chunks_exact_mut(2).zip(actions.rows()).enumerate()
+        {
             reverse.values_mut()[row] = state[0];
             state[0] = action[0];
             state[1] += change;

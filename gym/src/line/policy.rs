@@ -65,7 +65,13 @@ impl LinePolicy {
     ///
     /// # Errors
     /// [`gfn::Error::Config`] for invalid settings.
-    pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+    pub fn new(
+        _: &Line,
+        config: LinePolicyConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         config.mixtures.check()?;
         let networks = Perceptrons::new(2, 3 * config.mixtures.components, &config, device, kind, rng)?;
         Ok(Self { mixtures: config.mixtures, networks })
@@ -92,9 +98,13 @@ impl Policy<Line> for LinePolicy {
         check_no_conditions(conditions)?;
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
-        self.networks.evaluate(&self.inputs(env, states), is_source, wants, None, |direction, outputs| match outputs {
-            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.mixtures, outputs.values),
-            None => Ok(LineDist::uniform(*env, direction, states.clone())),
+        self.networks.evaluate(&self.inputs(env, states), is_source, wants, None, |direction, outputs| {
+            match outputs {
+                Some(outputs) => {
+                    LineDist::new(*env, direction, states.clone(), self.mixtures, outputs.values)
+                }
+                None => Ok(LineDist::uniform(*env, direction, states.clone())),
+            }
         })
     }
 

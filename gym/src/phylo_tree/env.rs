@@ -119,7 +119,8 @@ impl PhyloTree {
     #[must_use]
     pub fn newick(&self, row: &[u16]) -> String {
         let Some(children) = self.children(row) else { return format!("{row:?}") };
-        let roots = (0..self.n).filter(|&species| is_smallest(row, species)).map(|species| self.root(row, species));
+        let roots =
+            (0..self.n).filter(|&species| is_smallest(row, species)).map(|species| self.root(row, species));
         let trees: Vec<String> = roots.map(|root| self.text(&children, root) + ";").collect();
         trees.join(" ")
     }
@@ -128,7 +129,8 @@ impl PhyloTree {
         match self.name(node) {
             None => node.to_string(),
             Some(name) => {
-                let parts: Vec<String> = children[name].iter().map(|&child| self.text(children, child)).collect();
+                let parts: Vec<String> =
+                    children[name].iter().map(|&child| self.text(children, child)).collect();
                 format!("({})", parts.join(","))
             }
         }
@@ -255,7 +257,9 @@ impl VectorRules for PhyloTree {
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match (direction, self.pair(slot)) {
-            (Direction::Forward, Some((a, b))) => format!("join the trees of {a} and {b} of {}", self.newick(row)),
+            (Direction::Forward, Some((a, b))) => {
+                format!("join the trees of {a} and {b} of {}", self.newick(row))
+            }
             (Direction::Forward, None) => format!("there is no pair {slot} of {}", self.newick(row)),
             (Direction::Backward, _) => format!("split the tree of {slot} of {}", self.newick(row)),
         }

@@ -47,7 +47,11 @@ impl PhyloTree {
     /// [`Error::Config`] for a text that isn't a single rooted binary tree of all species, each once.
     pub fn read_newick(&self, text: &str) -> Result<Vec<u16>> {
         let wrong = |problem: String| {
-            Error::config("a tree", problem, "one rooted binary tree of all species, such as `((0,2),(1,3));` of four")
+            Error::config(
+                "a tree",
+                problem,
+                "one rooted binary tree of all species, such as `((0,2),(1,3));` of four",
+            )
         };
         let mut row = vec![0; self.entries()];
         // The trees read so far in each open parenthesis, each as its smallest species and its root's entry.

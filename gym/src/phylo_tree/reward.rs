@@ -40,7 +40,12 @@ impl ParsimonyReward {
     /// [`Error::Shape`] unless there is one sequence per species, all of the same length, which is at least
     /// 1; [`Error::Config`] for a site without a possible character, and unless `offset` is finite and
     /// `temperature` is positive and finite.
-    pub fn new<S: AsRef<[u8]>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
+    pub fn new<S: AsRef<[u8]>>(
+        env: &PhyloTree,
+        sequences: &[S],
+        offset: f64,
+        temperature: f64,
+    ) -> Result<Self> {
         let sites = sequences.first().map_or(0, |sequence| sequence.as_ref().len());
         let other = sequences.iter().map(|sequence| sequence.as_ref().len()).find(|&len| len != sites);
         if sequences.len() != env.n() || other.is_some() || sites == 0 {
@@ -62,7 +67,13 @@ impl ParsimonyReward {
         if !offset.is_finite() {
             return Err(Error::config("offset", offset, "a finite number"));
         }
-        Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
+        Ok(Self {
+            env: *env,
+            sets,
+            sites,
+            offset,
+            temperature: rewards::positive("temperature", temperature)?,
+        })
     }
 
     /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC. An ambiguous letter stands for
@@ -70,7 +81,12 @@ impl ParsimonyReward {
     ///
     /// # Errors
     /// [`Error::Config`] for another letter, and the errors of [`new`](Self::new).
-    pub fn dna<S: AsRef<str>>(env: &PhyloTree, sequences: &[S], offset: f64, temperature: f64) -> Result<Self> {
+    pub fn dna<S: AsRef<str>>(
+        env: &PhyloTree,
+        sequences: &[S],
+        offset: f64,
+        temperature: f64,
+    ) -> Result<Self> {
         let sequence = |text: &S| text.as_ref().chars().map(nucleotides).collect::<Result<Vec<u8>>>();
         let sets = sequences.iter().map(sequence).collect::<Result<Vec<_>>>()?;
         Self::new(env, &sets, offset, temperature)
@@ -106,7 +122,8 @@ impl ParsimonyReward {
         let Some(name) = self.env.name(node) else {
             return self.sets[node * self.sites..(node + 1) * self.sites].to_vec();
         };
-        let mut below = children[name].iter().map(|&child| self.fitch(children, child, total)).collect::<Vec<_>>();
+        let mut below =
+            children[name].iter().map(|&child| self.fitch(children, child, total)).collect::<Vec<_>>();
         let (Some(right), Some(mut left)) = (below.pop(), below.pop()) else {
             return Vec::new();
         };

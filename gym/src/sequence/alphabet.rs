@@ -52,7 +52,11 @@ impl Alphabet {
         let token = |c: char| {
             let known = self.0.iter().position(|&known| known == c);
             known.map(|token| token as u16).ok_or_else(|| {
-                Error::config("a character of a sequence", format!("{c:?} in {text:?}"), "a character of the alphabet")
+                Error::config(
+                    "a character of a sequence",
+                    format!("{c:?} in {text:?}"),
+                    "a character of the alphabet",
+                )
             })
         };
         text.chars().map(token).collect()

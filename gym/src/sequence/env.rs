@@ -125,7 +125,8 @@ impl TokenSequence {
     pub fn states_of<T: AsRef<[u16]>>(&self, sequences: &[T]) -> Result<VectorStates> {
         let mut entries = Vec::with_capacity(sequences.len() * self.max_len);
         for (i, tokens) in sequences.iter().map(AsRef::as_ref).enumerate() {
-            if tokens.len() > self.max_len || tokens.iter().any(|&token| usize::from(token) >= self.n_tokens) {
+            if tokens.len() > self.max_len || tokens.iter().any(|&token| usize::from(token) >= self.n_tokens)
+            {
                 return Err(Error::config(
                     "a sequence of tokens",
                     format!("{tokens:?}"),
@@ -186,7 +187,9 @@ impl VectorRules for TokenSequence {
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let tokens = Self::tokens(row);
         match direction {
-            Direction::Forward => format!("append token {slot} to {tokens:?}, at most {} tokens", self.max_len),
+            Direction::Forward => {
+                format!("append token {slot} to {tokens:?}, at most {} tokens", self.max_len)
+            }
             Direction::Backward => format!("remove the last token of {tokens:?}"),
         }
     }

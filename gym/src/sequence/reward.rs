@@ -47,7 +47,8 @@ impl TableReward {
             Error::file(
                 path,
                 error,
-                "write `sequence,reward` on the first line, and a sequence with its reward on each other line",
+                "write `sequence,reward` on the first line, and a sequence with its reward on each other \
+                    line",
             )
         })
     }
@@ -67,7 +68,8 @@ impl TableReward {
                 "a character for each token",
             ));
         }
-        let log_floor = floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
+        let log_floor =
+            floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let refuse = |line, problem| Err(Error::parse(line, problem, "a line `sequence,reward`"));
         match lines.next() {
@@ -85,7 +87,10 @@ impl TableReward {
                 Err(error) => return refuse(line, error.to_string()),
             };
             if !env.lengths().contains(&tokens.len()) {
-                return refuse(line, format!("{sequence:?} has {} tokens, not {:?}", tokens.len(), env.lengths()));
+                return refuse(
+                    line,
+                    format!("{sequence:?} has {} tokens, not {:?}", tokens.len(), env.lengths()),
+                );
             }
             let value = match reward.trim().parse::<f64>() {
                 Ok(value) if value > 0.0 && value.is_finite() => value,

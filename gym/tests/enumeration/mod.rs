@@ -8,7 +8,10 @@ use gfn::policy::UniformPolicy;
 
 /// Returns the number of states, the number of moves, and log Z by enumeration. Checks that a policy from
 /// exact flows samples the target.
-pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
+pub(crate) fn enumerate<E: EnumerableEnv>(
+    env: &E,
+    reward: &impl Reward<E::States>,
+) -> Result<(usize, usize, f64)> {
     let graph = StateGraph::build(env, 1 << 17)?;
     let target = graph.target_distribution(reward, None)?;
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward)?;

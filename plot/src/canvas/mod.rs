@@ -123,7 +123,14 @@ impl Canvas {
 
     /// Adds a text that runs from bottom to top.
     pub(crate) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
-        self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
+        self.shapes.push(Shape::Text {
+            at,
+            text: text.to_owned(),
+            size,
+            colour: Colour::INK,
+            anchor,
+            turned: true,
+        });
     }
 
     /// Adds another picture with its top left corner at `corner`.

@@ -66,8 +66,8 @@ impl PictureSheet {
     /// Writes the sheet as SVG or PNG; the extension of the path selects the format (see [`Canvas::write`]).
     ///
     /// # Errors
-    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many cells; [`Error::Io`](gfn::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many cells;
+    /// [`Error::Io`](gfn::Error::Io) if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path)
     }
@@ -118,7 +118,8 @@ mod tests {
     fn pictures_lie_in_the_middle_of_their_cells() {
         let mut dot = Canvas::new(60.0, 20.0);
         dot.disc((30.0, 10.0), 5.0, Colour::INK);
-        let sheet = PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);
+        let sheet =
+            PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);
         let svg = sheet.to_svg().unwrap();
         // The cells begin at 8 units. The centres of the pictures are 50 and 150 units further to the right,
         // and 50 further down.

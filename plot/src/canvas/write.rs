@@ -64,7 +64,9 @@ impl Canvas {
             return Err(format!("{size} are too large: draw fewer panels or cells in one file"));
         }
         match self.shapes.iter().find(|shape| !shape.is_finite()) {
-            Some(shape) => Err(format!("{shape:?} has a number that isn't finite: leave such shapes or points out")),
+            Some(shape) => {
+                Err(format!("{shape:?} has a number that isn't finite: leave such shapes or points out"))
+            }
             None => Ok(()),
         }
     }
@@ -92,7 +94,9 @@ impl Canvas {
         const MAX_AREA: f64 = 1.2e7;
         if self.width * self.height > MAX_AREA {
             let size = format!("{} x {} units", self.width, self.height);
-            return Err(format!("{size} are too large: draw fewer panels or cells in one file, or write it as SVG"));
+            return Err(format!(
+                "{size} are too large: draw fewer panels or cells in one file, or write it as SVG"
+            ));
         }
         let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
         options.fontdb_mut().load_font_data(dejavu::sans::regular().to_vec());
@@ -134,7 +138,8 @@ impl Shape {
         // Writing to a string can't fail.
         let _ = match self {
             Self::Line { points, colour, width, dash } => {
-                let dash = dash.map(|dash| format!(" stroke-dasharray=\"{dash} {}\"", round2(dash * DASH_GAP)));
+                let dash =
+                    dash.map(|dash| format!(" stroke-dasharray=\"{dash} {}\"", round2(dash * DASH_GAP)));
                 writeln!(
                     svg,
                     "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\" \
@@ -152,8 +157,10 @@ impl Shape {
                 writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>", hex(*colour))
             }
             Self::Text { at, text, size, colour, anchor, turned } => {
-                let [x, y, size, baseline] = [at.0, at.1, *size, at.1 + CAPITAL_HEIGHT / 2.0 * size].map(round2);
-                let turn = if *turned { format!(" transform=\"rotate(270 {x} {y})\"") } else { String::new() };
+                let [x, y, size, baseline] =
+                    [at.0, at.1, *size, at.1 + CAPITAL_HEIGHT / 2.0 * size].map(round2);
+                let turn =
+                    if *turned { format!(" transform=\"rotate(270 {x} {y})\"") } else { String::new() };
                 let anchor = match anchor {
                     TextAnchor::Left => "start",
                     TextAnchor::Middle => "middle",

@@ -83,12 +83,14 @@ impl Axis {
             Scale::Log => {
                 let labelled: &[f64] = if self.length() < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
                 let every = (self.length() / 6.0).ceil() as i32;
-                let decades = (self.low.floor() as i32..=self.high as i32).filter(|decade| decade % every == 0);
+                let decades =
+                    (self.low.floor() as i32..=self.high as i32).filter(|decade| decade % every == 0);
                 let values = decades.flat_map(|decade| labelled.iter().map(move |m| m * 10f64.powi(decade)));
                 values.map(|value| (value, label(value, value, value))).collect()
             }
         };
-        let ticks = values.into_iter().filter_map(|(value, label)| Some(Tick { place: self.place(value)?, label }));
+        let ticks =
+            values.into_iter().filter_map(|(value, label)| Some(Tick { place: self.place(value)?, label }));
         ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
     }
 
@@ -137,18 +139,28 @@ mod tests {
     #[test]
     fn ticks_stand_at_round_values() {
         assert_eq!(labels(Scale::Linear, &[0.0, 1.0], false), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
-        assert_eq!(labels(Scale::Linear, &[0.0, 5000.0], false), ["0", "1000", "2000", "3000", "4000", "5000"]);
+        assert_eq!(
+            labels(Scale::Linear, &[0.0, 5000.0], false),
+            ["0", "1000", "2000", "3000", "4000", "5000"]
+        );
         assert_eq!(labels(Scale::Linear, &[-1.0, 6.4], true), ["0", "2", "4", "6"]);
         assert_eq!(labels(Scale::Linear, &[1.0, 4.0], true), ["1", "2", "3", "4"], "whole numbers");
         assert_eq!(labels(Scale::Linear, &[0.0, 2e6], false), ["0", "5e5", "1e6", "1.5e6", "2e6"]);
         assert_eq!(labels(Scale::Log, &[1e-4, 1e3], false), ["1e-4", "0.01", "1", "100"]);
-        assert_eq!(labels(Scale::Log, &[0.01, 1.0], false), ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]);
-        assert_eq!(labels(Scale::Log, &[0.25, 0.95], false), ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]);
+        assert_eq!(
+            labels(Scale::Log, &[0.01, 1.0], false),
+            ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]
+        );
+        assert_eq!(
+            labels(Scale::Log, &[0.25, 0.95], false),
+            ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]
+        );
     }
 
     #[test]
     fn values_that_cannot_be_shown_are_left_out() {
-        let axis = Axis::over(Scale::Log, [0.0, -1.0, f64::NAN, f64::INFINITY, 10.0, 1000.0].into_iter(), false);
+        let axis =
+            Axis::over(Scale::Log, [0.0, -1.0, f64::NAN, f64::INFINITY, 10.0, 1000.0].into_iter(), false);
         assert_eq!(axis.place(0.0), None);
         assert_eq!(axis.place(f64::NAN), None);
         assert!((axis.place(100.0).unwrap() - 0.5).abs() < 1e-12);
@@ -176,7 +188,10 @@ mod tests {
                     let ticks = axis.ticks();
                     assert!((1..=40).contains(&ticks.len()), "{values:?} {scale:?}: {ticks:?}");
                     assert!(ticks.is_sorted_by(|a, b| a.place < b.place), "{values:?} {scale:?}: {ticks:?}");
-                    assert!(ticks.len() <= 11 && ticks.windows(2).all(|w| w[0].label != w[1].label), "{ticks:?}");
+                    assert!(
+                        ticks.len() <= 11 && ticks.windows(2).all(|w| w[0].label != w[1].label),
+                        "{ticks:?}"
+                    );
                 }
             }
         }

@@ -63,8 +63,8 @@ impl Figure {
     /// Writes the figure as SVG or PNG; the extension of the path selects the format (see [`Canvas::write`]).
     ///
     /// # Errors
-    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many panels; [`Error::Io`](gfn::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many panels;
+    /// [`Error::Io`](gfn::Error::Io) if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path)
     }
@@ -84,7 +84,8 @@ impl Figure {
         let head = draw_title(&mut canvas, &self.title);
         canvas.height = head + HEIGHT * n.div_ceil(columns) as f64;
         for (i, panel) in self.panels.iter().enumerate() {
-            canvas.place(&panel.canvas(), (WIDTH * (i % columns) as f64, head + HEIGHT * (i / columns) as f64));
+            canvas
+                .place(&panel.canvas(), (WIDTH * (i % columns) as f64, head + HEIGHT * (i / columns) as f64));
         }
         canvas
     }
@@ -106,7 +107,8 @@ mod tests {
         ];
         for points in curves {
             for scale in [Scale::Linear, Scale::Log] {
-                let curve = Curve::new("a name that is far too long for any legend ".repeat(3), points.clone());
+                let curve =
+                    Curve::new("a name that is far too long for any legend ".repeat(3), points.clone());
                 let panel = Panel::new("é").y_scale(scale).curve(curve).reference(f64::NAN, "none");
                 let svg = Figure::new("title").panel(panel).to_svg().unwrap();
                 assert!(!svg.contains("NaN") && svg.contains(">title<"), "{svg}");

@@ -36,14 +36,16 @@ impl Frame {
     pub(crate) fn with_equal_scales(self) -> Self {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
         let scale = (width / self.x.length()).min(height / self.y.length());
-        let (across, up) = ((width - scale * self.x.length()) / 2.0, (height - scale * self.y.length()) / 2.0);
+        let (across, up) =
+            ((width - scale * self.x.length()) / 2.0, (height - scale * self.y.length()) / 2.0);
         let (left, right) = (self.left + across, self.right - across);
         Self { left, right, top: self.top + up, bottom: self.bottom - up, ..self }
     }
 
     pub(crate) fn draw_axes(&self, canvas: &mut Canvas) {
         let &Self { left, right, top, bottom, .. } = self;
-        for (tick, shown) in label_ticks(self.x.ticks(), right - left, |label| text_width(label, FONT) + 8.0) {
+        for (tick, shown) in label_ticks(self.x.ticks(), right - left, |label| text_width(label, FONT) + 8.0)
+        {
             let x = left + tick.place * (right - left);
             canvas.line(vec![(x, top), (x, bottom)], Colour::FAINT, 0.5);
             canvas.line(vec![(x, bottom), (x, bottom + 5.0)], Colour::GREY, 1.0);

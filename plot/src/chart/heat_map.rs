@@ -54,7 +54,8 @@ impl HeatMap {
     pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
-        let widest = |names: &[String]| names.iter().map(|name| text_width(name, FONT) + 8.0).fold(0.0, f64::max);
+        let widest =
+            |names: &[String]| names.iter().map(|name| text_width(name, FONT) + 8.0).fold(0.0, f64::max);
         let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
         let beside = widest(&self.row_names).min(MAX_BESIDE) + label(y_label);
         let below = widest(&self.column_names).min(MAX_BELOW) + label(x_label);
@@ -72,7 +73,13 @@ impl HeatMap {
         if size >= MIN_FONT {
             for (k, name) in self.row_names.iter().enumerate() {
                 let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
-                canvas.text(at, &cut_to_width(name, size, MAX_BESIDE - 8.0), size, Colour::INK, TextAnchor::Right);
+                canvas.text(
+                    at,
+                    &cut_to_width(name, size, MAX_BESIDE - 8.0),
+                    size,
+                    Colour::INK,
+                    TextAnchor::Right,
+                );
             }
             for (k, name) in self.column_names.iter().enumerate() {
                 let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
@@ -116,7 +123,13 @@ mod tests {
     #[test]
     fn the_colour_bar_has_round_numbers_and_says_what_they_are() {
         let texts = |max: f64| {
-            let map = HeatMap { columns: 1, values: vec![0.5], max, unit: "probability".into(), ..HeatMap::default() };
+            let map = HeatMap {
+                columns: 1,
+                values: vec![0.5],
+                max,
+                unit: "probability".into(),
+                ..HeatMap::default()
+            };
             let mut canvas = Canvas::new(WIDTH, HEIGHT);
             map.draw(&mut canvas, "", "");
             let texts = canvas.shapes.into_iter().filter_map(|shape| match shape {
@@ -126,7 +139,10 @@ mod tests {
             texts.collect::<Vec<_>>()
         };
         assert_eq!(texts(1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1.0", "probability"]);
-        assert_eq!(texts(0.1422), ["0", "0.02", "0.04", "0.06", "0.08", "0.10", "0.12", "0.14", "probability"]);
+        assert_eq!(
+            texts(0.1422),
+            ["0", "0.02", "0.04", "0.06", "0.08", "0.10", "0.12", "0.14", "probability"]
+        );
         for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(texts(nothing).is_empty(), "{nothing}");
         }

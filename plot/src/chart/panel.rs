@@ -52,7 +52,12 @@ impl Panel {
     /// each row, beginning with the bottom row. They are coloured from 0 to `max`; use the same `max` for
     /// panels that are to be compared. [`labels`](Self::labels) sets the labels of the axes, and
     /// [`names`](Self::names) the names of rows and columns.
-    pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
+    pub fn heat_map(
+        title: impl Into<String>,
+        columns: usize,
+        values: impl IntoIterator<Item = f64>,
+        max: f64,
+    ) -> Self {
         let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, ..HeatMap::default() };
         Self { title: title.into(), heat_map: Some(heat_map), ..Self::default() }
     }
@@ -60,7 +65,11 @@ impl Panel {
     /// Sets the names of a heat map's rows, from the bottom, and of its columns. Names aren't drawn if the
     /// cells are too small for text.
     #[must_use]
-    pub fn names(mut self, rows: impl IntoIterator<Item = String>, columns: impl IntoIterator<Item = String>) -> Self {
+    pub fn names(
+        mut self,
+        rows: impl IntoIterator<Item = String>,
+        columns: impl IntoIterator<Item = String>,
+    ) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
             heat_map.row_names = rows.into_iter().collect();
             heat_map.column_names = columns.into_iter().collect();
@@ -156,9 +165,15 @@ impl Panel {
         draw_legend(&mut canvas, (WIDTH / 2.0, 34.0), WIDTH - 14.0, &entries);
         let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
-        let (centre, middle) = (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
+        let (centre, middle) =
+            (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
         canvas.text((centre, frame.bottom + 34.0), &self.x_label, FONT, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((frame.left - widest(&frame.y) - 24.0, middle), &self.y_label, FONT, TextAnchor::Middle);
+        canvas.turned_text(
+            (frame.left - widest(&frame.y) - 24.0, middle),
+            &self.y_label,
+            FONT,
+            TextAnchor::Middle,
+        );
         self.draw_data(&mut canvas, &frame);
         canvas
     }

@@ -153,7 +153,8 @@ mod tests {
                 let edges: Vec<_> = (1..n).map(|b| (b / 2, b)).collect();
                 let labels = NodeLabels::Names(vec![long.clone(); 3]);
                 let drawing = GraphDrawing { layout, labels, side: 100.0 };
-                sheet = sheet.cell(drawing.draw(&graph(GraphKind::Directed, n as usize, &edges)), [&long, &long]);
+                sheet =
+                    sheet.cell(drawing.draw(&graph(GraphKind::Directed, n as usize, &edges)), [&long, &long]);
             }
             assert!(!sheet.to_svg().unwrap().contains("NaN"));
         }
@@ -163,7 +164,8 @@ mod tests {
     fn names_beside_nodes_cover_none() {
         let names = ["smoking", "cancer", "age", "income", "asia", "dyspnoea"].map(str::to_owned).to_vec();
         for side in [190.0, 260.0] {
-            let drawing = GraphDrawing { layout: Layout::Circle, labels: NodeLabels::Names(names.clone()), side };
+            let drawing =
+                GraphDrawing { layout: Layout::Circle, labels: NodeLabels::Names(names.clone()), side };
             let canvas = drawing.draw(&graph(GraphKind::Directed, 6, &[(0, 1)]));
             let discs: Vec<(Point, f64)> = canvas
                 .shapes
@@ -179,7 +181,8 @@ mod tests {
                 let half = text_width(text, *size) / 2.0;
                 assert!(at.0 - half >= 0.0 && at.0 + half <= side, "{text} at {at:?}");
                 for (centre, radius) in &discs {
-                    let nearest = (centre.0.clamp(at.0 - half, at.0 + half), centre.1.clamp(at.1 - 3.65, at.1 + 3.65));
+                    let nearest =
+                        (centre.0.clamp(at.0 - half, at.0 + half), centre.1.clamp(at.1 - 3.65, at.1 + 3.65));
                     assert!(distance(nearest, *centre) > *radius, "{text} on {centre:?}");
                 }
                 seen += 1;

@@ -21,7 +21,10 @@ impl EdgeLine {
     fn at(&self, way: f64) -> Point {
         let length = distance(self.from, self.to).max(1e-9);
         let along = ((self.to.0 - self.from.0) / length, (self.to.1 - self.from.1) / length);
-        (self.from.0 + way * along.0 + self.shift * along.1, self.from.1 + way * along.1 - self.shift * along.0)
+        (
+            self.from.0 + way * along.0 + self.shift * along.1,
+            self.from.1 + way * along.1 - self.shift * along.0,
+        )
     }
 
     /// Draws the edge between nodes of this radius, with an arrow head if `directed`. The nodes are drawn

@@ -114,7 +114,10 @@ fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
 /// Moves and scales positions to fill the square from -1 to 1. The scale is the same in both directions.
 fn centre_and_scale(places: Vec<Point>) -> Vec<Point> {
     let range = |coordinate: fn(&Point) -> f64| {
-        places.iter().map(coordinate).fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
+        places
+            .iter()
+            .map(coordinate)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
     };
     let (x, y) = (range(|p| p.0), range(|p| p.1));
     let half = ((x.1 - x.0) / 2.0).max((y.1 - y.0) / 2.0).max(1e-9);
@@ -139,7 +142,10 @@ mod tests {
         for line in ["@", "A_", "A?", "Bw", "Dhc", "IheA@GUAo", "G?????", "&DI?AO?"] {
             let (graph, places) = read_and_place(line);
             assert_eq!(places.len(), graph.n_nodes());
-            assert!(places.iter().all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9), "{line}: {places:?}");
+            assert!(
+                places.iter().all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9),
+                "{line}: {places:?}"
+            );
             for (i, p) in places.iter().enumerate() {
                 for q in &places[..i] {
                     assert!(distance(*p, *q) > 0.2, "{line}: {places:?}");

@@ -27,13 +27,17 @@ def _linked() -> str:
     the extension can't be loaded with another version."""
     spec = _find_spec("gfn_rs._gfn")
     if spec is None or spec.origin is None:
-        raise ImportError("the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout")
+        raise ImportError(
+            "the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout"
+        )
     with open(spec.origin, "rb") as file, _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_READ) as whole:
         # The method `find` is fast; `re` would examine each byte.
         at = whole.find(b"gfn-rs is linked to torch ")
         found = _re.match(rb"\D+(\d+\.\d+);", whole[at : at + 40]) if at >= 0 else None
     if found is None:
-        raise ImportError(f"{spec.origin} doesn't say what torch it was built with: build it anew, pip install ./python")
+        raise ImportError(
+            f"{spec.origin} doesn't say what torch it was built with: build it anew, pip install ./python"
+        )
     return found.group(1).decode()
 
 
@@ -43,7 +47,8 @@ _release = _re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", _torch.__version
 if _release is None or _release.group(1) != _linked():
     raise ImportError(
         f"gfn-rs is linked to the libraries of torch {_linked()}, and this is torch {_torch.__version__}"
-        f"{'' if _release else ', which is no release'}: pip install 'torch=={_linked()}.*', or build gfn-rs anew with the torch that you have"
+        f"{'' if _release else ', which is no release'}: pip install 'torch=={_linked()}.*', or build gfn-rs "
+        f"anew with the torch that you have"
     )
 
 from . import _gfn  # noqa: E402
@@ -113,7 +118,13 @@ from .executors import Actors, ParallelReward  # noqa: E402
 from .exploration import EPSILON, Exploration  # noqa: E402
 from .judging import judge  # noqa: E402
 from .loading import load  # noqa: E402
-from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
+from .metrics import (
+    hypervolume,
+    maximum_mean_discrepancy,
+    noise_floor,
+    pareto_front,
+    wasserstein2,
+)  # noqa: E402
 from .molecules import Factor, MoleculeScore, MoleculesRead, Ranking, read_molecules  # noqa: E402
 from .objectives import (  # noqa: E402
     AugmentedDetailedBalance,
@@ -232,4 +243,8 @@ try:
 except _PackageNotFoundError:
     __version__ = "unknown"
 
-__all__ = [name for name, value in list(globals().items()) if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gfn_rs")]
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gfn_rs")
+]

@@ -23,11 +23,22 @@ _MOST_PAIRS = 2**35
 
 def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
     """Returns the arrays from which `Graphs.of` rebuilds these graphs."""
-    names = ("n_nodes", "edges", "edge_ptr", "node_classes", "edge_classes", "node_attributes", "edge_attributes", "directed")
+    names = (
+        "n_nodes",
+        "edges",
+        "edge_ptr",
+        "node_classes",
+        "edge_classes",
+        "node_attributes",
+        "edge_attributes",
+        "directed",
+    )
     return {name: getattr(graphs, name) for name in names}
 
 
-def again(parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()) -> _gfn.Graphs:
+def again(
+    parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()
+) -> _gfn.Graphs:
     """Returns the graphs that were pickled as these arrays, settings and instances."""
     graphs = _gfn.Graphs.of(**parts)
     return graphs._restored(settings, list(instances or [0] * len(graphs)))
@@ -41,7 +52,11 @@ def _parts(graphs: _gfn.Graphs) -> Any:
     edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
     for k in range(len(graphs)):
         nodes, ends = slice(node_ptr[k], node_ptr[k + 1]), slice(edge_ptr[k], edge_ptr[k + 1])
-        yield (node_classes[nodes], node_attributes[nodes]), (edges[ends], edge_classes[ends], edge_attributes[ends])
+        yield (node_classes[nodes], node_attributes[nodes]), (
+            edges[ends],
+            edge_classes[ends],
+            edge_attributes[ends],
+        )
 
 
 def _named(kind: Any, attributes: Any) -> dict[str, Any]:
@@ -76,10 +91,14 @@ def _attributes(data: Any, of: str) -> list[int]:
     """Reads the attributes of a node or an edge of networkx. Missing attributes are 0."""
     values = data.get("attributes", ())
     small = isinstance(values, (tuple, list)) and all(
-        isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256 for value in values
+        isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256
+        for value in values
     )
     if not small or len(values) > ATTRIBUTES:
-        raise ValueError(f"the attributes of {of} are {values!r:.200}: expected at most {ATTRIBUTES} whole numbers from 0 to 255")
+        raise ValueError(
+            f"the attributes of {of} are {values!r:.200}: expected at most {ATTRIBUTES} whole numbers from 0 "
+            f"to 255"
+        )
     return [*map(int, values), *[0] * (ATTRIBUTES - len(values))]
 
 
@@ -93,7 +112,9 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
     graphs = list(graphs)
     for graph in graphs:
         if not isinstance(graph, networkx.Graph):
-            raise TypeError(f"one of the graphs is a {type(graph).__name__}: expected a Graph or a DiGraph of networkx")
+            raise TypeError(
+                f"one of the graphs is a {type(graph).__name__}: expected a Graph or a DiGraph of networkx"
+            )
     kinds = {bool(graph.is_directed()) for graph in graphs}
     if len(kinds) > 1:
         raise ValueError("some graphs are directed and some are not: expected all of one kind")
@@ -103,8 +124,10 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
     for a, b, weight in weighted:
         if weight is not None and not np.array_equal(weight, 1):
             warnings.warn(
-                f"the edge from {a!r} to {b!r} has the weight {weight!r}, which isn't read: each edge counts once. "
-                "Let whole numbers be `class` or `attributes` of the edges, or delete the `weight` of each edge.",
+                f"the edge from {a!r} to {b!r} has the weight {weight!r}, which isn't read: each edge counts "
+                f"once. "
+                "Let whole numbers be `class` or `attributes` of the edges, or delete the `weight` of each "
+                "edge.",
                 stacklevel=2,
             )
             break
@@ -171,7 +194,10 @@ def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int6
     one = np.column_stack([index.T, of_edges])[forth]
     other = np.column_stack([index[::-1].T, of_edges])[back]
     if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]):
-        raise ValueError(f"the edges of {data!r:.200} don't come both ways: expected each both ways and alike, or directed=True")
+        raise ValueError(
+            f"the edges of {data!r:.200} don't come both ways: expected each both ways and alike, or "
+            f"directed=True"
+        )
     return forth
 
 
@@ -185,15 +211,26 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
     nodes = [np.zeros((0, 1 + ATTRIBUTES), dtype=np.int64)]
     for data in graphs:
         if not isinstance(data, Data):
-            raise TypeError(f"one of the graphs is a {type(data).__name__}: expected a Data of PyTorch Geometric")
-        index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else rows(data.edge_index, "edge_index", "int64", [None])
+            raise TypeError(
+                f"one of the graphs is a {type(data).__name__}: expected a Data of PyTorch Geometric"
+            )
+        index = (
+            np.zeros((2, 0), dtype=np.int64)
+            if data.edge_index is None
+            else rows(data.edge_index, "edge_index", "int64", [None])
+        )
         if index.shape[0] != 2:
             raise ValueError(f"edge_index has shape {list(index.shape)}: expected [2, E]")
         if (loops := index[0][index[0] == index[1]]).size:
-            raise ValueError(f"node {loops[0]} of {data!r:.200} has an edge to itself: expected none, remove it (T.RemoveSelfLoops() does)")
+            raise ValueError(
+                f"node {loops[0]} of {data!r:.200} has an edge to itself: expected none, remove it "
+                f"(T.RemoveSelfLoops() does)"
+            )
         n, m = int(data.num_nodes or 0), index.shape[1]
         more = _of_data(data, "node_attributes", n, 2), _of_data(data, "edge_attributes", m, 2)
-        of_nodes, of_edges = (np.pad(each, ((0, 0), (0, max(ATTRIBUTES - each.shape[1], 0)))) for each in more)
+        of_nodes, of_edges = (
+            np.pad(each, ((0, 0), (0, max(ATTRIBUTES - each.shape[1], 0)))) for each in more
+        )
         of_edges = np.column_stack([_of_data(data, "edge_attr", m, 1), of_edges])
         kept = np.ones(m, dtype=bool) if directed else _once(data, index, of_edges)
         n_nodes.append(n)
@@ -219,14 +256,27 @@ def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
     return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]
 
 
-def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes: tuple[Any, Any], of_edges: tuple[Any, Any]) -> _gfn.Graphs:
+def of_arrays(
+    n_nodes: Any,
+    edges: Any,
+    edge_ptr: Any,
+    directed: bool,
+    of_nodes: tuple[Any, Any],
+    of_edges: tuple[Any, Any],
+) -> _gfn.Graphs:
     """Builds graphs from the arguments of `Graphs.of`. `of_nodes` and `of_edges` each are classes and
     attributes."""
     sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
     ends = rows(edges, "edges", "int64", [None])
-    if ends.shape[1] != 2 or len(ptr) != len(sizes) + 1 or (np.diff(ptr) < 0).any() or (ptr[0], ptr[-1]) != (0, len(ends)):
+    if (
+        ends.shape[1] != 2
+        or len(ptr) != len(sizes) + 1
+        or (np.diff(ptr) < 0).any()
+        or (ptr[0], ptr[-1]) != (0, len(ends))
+    ):
         raise ValueError(
-            f"edges of shape {list(ends.shape)} for {len(sizes)} graphs with edge_ptr {ptr.tolist()}: expected edges [E, 2], and "
+            f"edges of shape {list(ends.shape)} for {len(sizes)} graphs with edge_ptr {ptr.tolist()}: "
+            f"expected edges [E, 2], and "
             "an edge_ptr of one more number than graphs, rising from 0 to E"
         )
     if ((sizes < 0) | (sizes > 65_535)).any():
@@ -240,9 +290,13 @@ def of_arrays(n_nodes: Any, edges: Any, edge_ptr: Any, directed: bool, of_nodes:
     outside = np.flatnonzero(((ends < 0) | (ends >= limits[:, None])).any(axis=1))
     for row in outside[:1].tolist():
         a, b = ends[row].tolist()
-        raise ValueError(f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers below that")
+        raise ValueError(
+            f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers below that"
+        )
     nodes, weights = _labels("node", total, *of_nodes), _labels("edge", len(ends), *of_edges)
-    return _gfn.Graphs._of_checked(sizes.tolist(), ends.astype(np.uint32), ptr.tolist(), directed, nodes, weights)
+    return _gfn.Graphs._of_checked(
+        sizes.tolist(), ends.astype(np.uint32), ptr.tolist(), directed, nodes, weights
+    )
 
 
 def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.uint16]:

@@ -32,7 +32,10 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
 def describe(*parts: Any) -> list[Any]:
     """Returns the description of a trainer's parts for its checkpoint. A run can be resumed only with equal
     parts. A function is described by the words "a function"."""
-    return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
+    return [
+        [type(part).__name__, part._described()] if isinstance(part, Settings) else "a function"
+        for part in parts
+    ]
 
 
 def existing_path(path: str | os.PathLike[str]) -> str:
@@ -53,10 +56,19 @@ def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int 
     cached."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in reward_arguments(each)]
-    if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
-        raise TypeError(f"reward is {kind_name(reward)}: expected an object like RingReward(), or a function of a batch of states")
+    if (
+        isinstance(reward, type)
+        or type(reward) is Reward
+        or not (isinstance(reward, Reward) or callable(reward))
+    ):
+        raise TypeError(
+            f"reward is {kind_name(reward)}: expected an object like RingReward(), or a function of a batch "
+            f"of states"
+        )
     if isinstance(reward, CachedReward):
-        return [(settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)]
+        return [
+            (settings, function, reward.capacity) for settings, function, _ in reward_arguments(reward.reward)
+        ]
     return [(reward._by_class(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
@@ -65,7 +77,8 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
     if isinstance(drawn_from, Conditioning):
         if drawn_from.width == 0:
             raise ValueError(
-                f"conditions is {drawn_from!r}, of which nothing varies: expected None, or a part that is drawn"
+                f"conditions is {drawn_from!r}, of which nothing varies: expected None, or a part that is "
+                f"drawn"
             )
         return drawn_from._conditioner, drawn_from.width
     if isinstance(drawn_from, Conditions):
@@ -112,7 +125,9 @@ def check_rules(rules: Any, *methods: str) -> None:
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
-        raise TypeError(f"rules is {kind_name(rules)}: expected an object with a method of {', '.join(methods)}")
+        raise TypeError(
+            f"rules is {kind_name(rules)}: expected an object with a method of {', '.join(methods)}"
+        )
     for name in dir(rules):
         if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
             continue
@@ -120,7 +135,8 @@ def check_rules(rules: Any, *methods: str) -> None:
         if meant:
             wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
             raise TypeError(
-                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
+                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another "
+                f"name (`_{name}`) if it is your own"
             )
 
 
@@ -130,7 +146,8 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
     expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):
-        # numpy can't read a tensor with gradients, on another device, or of a dtype that numpy lacks (bfloat16).
+        # numpy can't read a tensor with gradients, on another device, or of a dtype that numpy lacks
+        # (bfloat16).
         answer = answer.detach().cpu()
         answer = answer.double() if answer.is_floating_point() else answer
     try:
@@ -140,7 +157,9 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
     # Only booleans, whole and real numbers are accepted: numpy would take the real part of a complex number,
     # and parse a text.
     if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
-        raise TypeError(f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}")
+        raise TypeError(
+            f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}"
+        )
     if array.ndim != 1:
         raise ValueError(f"{who} gave an array of shape {array.shape}: {expected}")
     if len(array) != n:

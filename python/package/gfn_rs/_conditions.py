@@ -13,7 +13,9 @@ def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: in
     return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
 
 
-def relabelled(function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int) -> torch.Tensor:
+def relabelled(
+    function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int
+) -> torch.Tensor:
     """Calls a function that gives objects new conditions in hindsight, and checks its result."""
     n, width = conditions.shape
     return checked(function(objects, conditions, np.random.default_rng(seed)), n, width, "the hindsight gave")
@@ -26,7 +28,9 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
     try:
         values = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{who} a {type(values).__name__}: expected numbers of shape [{n}, {width}]") from error
+        raise TypeError(
+            f"{who} a {type(values).__name__}: expected numbers of shape [{n}, {width}]"
+        ) from error
     if values.shape != (n, width):
         raise ValueError(f"{who} an array of shape {list(values.shape)}: expected [{n}, {width}]")
     if not np.isfinite(values).all():
@@ -39,4 +43,6 @@ def check_presence(conditions: Any, width: int, message: str) -> None:
     the trainer or policy needs."""
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
-        raise ValueError(f"{message.format(what)} with {width} numbers of them: expected them where it has some")
+        raise ValueError(
+            f"{message.format(what)} with {width} numbers of them: expected them where it has some"
+        )

@@ -13,7 +13,10 @@ from .trajectories import Trajectories
 
 
 def asked(
-    function: Callable[[BatchRequest, np.random.Generator], Any], request: tuple[int, int, bool], n_conditions: int, seed: int
+    function: Callable[[BatchRequest, np.random.Generator], Any],
+    request: tuple[int, int, bool],
+    n_conditions: int,
+    seed: int,
 ) -> _gfn.Paths | tuple[Any, Any, Any] | None:
     """Calls the function and checks its result. Returns trajectories, or objects with their log R and
     conditions; None if there are none yet."""
@@ -23,8 +26,13 @@ def asked(
     drawn = answer if isinstance(answer, FreshObjects) else FreshObjects(answer)
     if isinstance(drawn.objects, Trajectories):
         if drawn.log_rewards is not None or drawn.conditions is not None:
-            raise ValueError("the fresh source gave log R or conditions beside trajectories: expected them in these (`with_log_rewards`)")
-        check_presence(drawn.objects.conditions, n_conditions, "the fresh source gave trajectories with {} to a trainer")
+            raise ValueError(
+                "the fresh source gave log R or conditions beside trajectories: expected them in these "
+                "(`with_log_rewards`)"
+            )
+        check_presence(
+            drawn.objects.conditions, n_conditions, "the fresh source gave trajectories with {} to a trainer"
+        )
         return drawn.objects._paths
     check_presence(drawn.conditions, n_conditions, "the fresh source gave {} to a trainer")
     return drawn.objects, drawn.log_rewards, drawn.conditions

@@ -22,7 +22,9 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     try:
         array = np.asarray(objects)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}") from error
+        raise TypeError(
+            f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}"
+        ) from error
     if array.ndim == 0:
         raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}")
     if array.ndim == 1 and array.size == 0:
@@ -30,7 +32,9 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
         array = np.empty((0, *(2 if width is None else width for width in widths)), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
         raise TypeError(f"{who} is an array of {array.dtype}: expected one of {kind} and shape {shape}")
-    if array.ndim != 1 + len(widths) or any(width not in (None, got) for width, got in zip(widths, array.shape[1:])):
+    if array.ndim != 1 + len(widths) or any(
+        width not in (None, got) for width, got in zip(widths, array.shape[1:])
+    ):
         raise ValueError(f"{who} has shape {list(array.shape)}: expected {shape}")
     if kind == "float64" and not np.isfinite(array).all():
         raise ValueError(f"{who} has a number that isn't finite: leave it out")

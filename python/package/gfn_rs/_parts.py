@@ -1,4 +1,5 @@
-"""Parts of a trainer besides environment, reward, policy and objective, in the form that the extension reads."""
+"""Parts of a trainer besides environment, reward, policy and objective, in the form that the extension
+reads."""
 
 from __future__ import annotations
 
@@ -18,7 +19,18 @@ from ._settings import plain, variant
 from .envs import Environment, Fragments
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher, Thompson
+from .sources import (
+    Data,
+    FocusInHindsight,
+    FreshSource,
+    Hindsight,
+    Mala,
+    Replay,
+    Search,
+    Source,
+    Teacher,
+    Thompson,
+)
 from .updates import Average
 
 
@@ -57,8 +69,14 @@ def parts(
     teacher = sources.get("teacher")
     search = sources.get("search")
     hindsight = sources.get("relabelling of conditions")
-    if teacher is not None and teacher.policy._module() is not None and teacher.policy._module() is policy._module():
-        raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
+    if (
+        teacher is not None
+        and teacher.policy._module() is not None
+        and teacher.policy._module() is policy._module()
+    ):
+        raise ValueError(
+            "the teacher's module is the policy's own: expected another one, with parameters of its own"
+        )
     if source is not None and n_conditions > 0:
         raise ValueError(
             "Source gives objects without conditions: expected none in a trainer with conditions"
@@ -69,7 +87,13 @@ def parts(
         )
     prior = _prior(objective._prior(), env, n_conditions)
     description = {name: value for name, value in objective._parts().items() if value is not None}
-    for name, part in (("average", average), ("source", source), ("fresh", fresh), ("search", search), ("hindsight", hindsight)):
+    for name, part in (
+        ("average", average),
+        ("source", source),
+        ("fresh", fresh),
+        ("search", search),
+        ("hindsight", hindsight),
+    ):
         if part is not None:
             description[name] = part._described()
     if teacher is not None:
@@ -114,23 +138,36 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
 
 
-def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
+def _prior(
+    prior: Any, env: Environment, n_conditions: int
+) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
     """Returns the prior's policy, and its parameters if it is a trainer's policy in its current state."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
         return prior, []
     if not _equal(prior.env, env):
-        raise ValueError(f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}")
+        raise ValueError(
+            f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}"
+        )
     if prior._n_conditions != n_conditions:
-        raise ValueError(f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new trainer has")
+        raise ValueError(
+            f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new "
+            f"trainer has"
+        )
     if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
-        raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
+        raise ValueError(
+            "prior is led by the gradient of its target (langevin_clip): expected one that needs no target"
+        )
     # Two trainers would train a shared module, so the prior gets a copy of it.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
-        raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
-    return (prior.policy if module is None else replace(prior.policy, module=module)), [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+        raise ValueError(
+            "prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module"
+        )
+    return (prior.policy if module is None else replace(prior.policy, module=module)), [
+        (name, tensor.detach()) for name, tensor in prior._session.parameters()
+    ]
 
 
 def _tensors(module: Any) -> set[int]:
@@ -150,7 +187,9 @@ def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.
     check_presence(data.conditions, n_conditions, "{} of given objects for a trainer")
     conditions = None
     if data.conditions is not None:
-        conditions = checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")
+        conditions = checked_conditions(
+            data.conditions, len(data.objects), n_conditions, "Data.conditions is"
+        )
     if not isinstance(env, Fragments) or isinstance(data.objects, _gfn.Graphs):
         return data.objects, conditions
     trees = env._shared(data.objects)

@@ -28,7 +28,8 @@ class Line:
         self._drawn = now
         rate = self._made / max(now - self._started, 1e-9)
         left = (self._steps - self._made) / rate
-        text = f"{self._made}/{self._steps}  {rate:.1f} it/s  loss {record['loss']:.4g}  log Z {record['log_z']:.4g}  {left:.0f} s left"
+        text = (f"{self._made}/{self._steps}  {rate:.1f} it/s  loss {record['loss']:.4g}  log Z "
+            f"{record['log_z']:.4g}  {left:.0f} s left")
         sys.stderr.write("\r" + text[:79].ljust(79))
         sys.stderr.flush()
 

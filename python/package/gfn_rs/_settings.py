@@ -33,7 +33,8 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a number, or of each number in a list. `above` excludes its value; `what` is a noun for messages."""
+    """The bounds of a number, or of each number in a list. `above` excludes its value; `what` is a noun for
+    messages."""
 
     least: float | None = None
     most: float | None = None
@@ -118,7 +119,13 @@ def _is_number(value: Any) -> bool:
 
 def _words(hint: Any) -> str:
     """Returns the description of a type in an error message."""
-    words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
+    words = {
+        int: "a whole number",
+        float: "a number",
+        bool: "True or False",
+        str: "a text",
+        type(None): "None",
+    }
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return "one of " + ", ".join(repr(part) for part in parts)
@@ -156,7 +163,11 @@ def _fits(value: Any, hint: Any) -> bool:
         return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is not None and issubclass(origin, Sequence):
         # A text is a sequence of texts for Python, but is never meant as one.
-        return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
+        return (
+            isinstance(value, (Sequence, np.ndarray))
+            and not isinstance(value, str)
+            and all(_fits(v, parts[0]) for v in value)
+        )
     if origin is dict:
         return isinstance(value, dict)
     if origin is not None and issubclass(origin, os.PathLike):
@@ -201,7 +212,9 @@ def check(value: Any, name: str, hint: Any, limits: Bounds | None = None) -> Non
 
 
 def _is_choice(hint: Any) -> bool:
-    return typing.get_origin(hint) is Literal or any(typing.get_origin(part) is Literal for part in typing.get_args(hint))
+    return typing.get_origin(hint) is Literal or any(
+        typing.get_origin(part) is Literal for part in typing.get_args(hint)
+    )
 
 
 @cache

@@ -25,14 +25,23 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
         columns = [column if str(column.dtype) == "category" else np.asarray(column) for column in columns]
     else:
         # dtype=object keeps numpy from converting numbers to texts in rows that have both.
-        array = np.asarray(data) if names is not None or hasattr(data, "__array__") else np.array(data, dtype=object)
+        array = (
+            np.asarray(data)
+            if names is not None or hasattr(data, "__array__")
+            else np.array(data, dtype=object)
+        )
         if array.ndim != 2:
             raise ValueError(f"data has shape {array.shape}: expected [observations, variables]")
         columns = [array[:, k] for k in range(array.shape[1])]
     labels = [f"x{k}" for k in range(len(columns))] if names is None else [str(name) for name in names]
-    repeated = {label for label in labels if labels.count(label) > 1} if len(set(labels)) < len(labels) else None
+    repeated = (
+        {label for label in labels if labels.count(label) > 1} if len(set(labels)) < len(labels) else None
+    )
     if repeated:
-        raise ValueError(f"data has several columns with the name {min(repeated)!r}: expected a different name for each, read as text")
+        raise ValueError(
+            f"data has several columns with the name {min(repeated)!r}: expected a different name for each, "
+            f"read as text"
+        )
     return [(label, _convert_numbers(column)) for label, column in zip(labels, columns)]
 
 
@@ -43,7 +52,10 @@ def _convert_numbers(column: Any) -> Any:
     values = column.tolist()
     if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values):
         kind: type[int] | type[float] = int
-    elif all(isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool) for value in values):
+    elif all(
+        isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        for value in values
+    ):
         kind = float
     else:
         return column
@@ -58,7 +70,10 @@ def check_no_categories(data: Any) -> None:
     such."""
     for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ())):
         if str(kind) == "category":
-            raise TypeError(f"column {str(name)!r} of data has categories: expected numbers for this score; score='bde' is for categories")
+            raise TypeError(
+                f"column {str(name)!r} of data has categories: expected numbers for this score; score='bde' "
+                f"is for categories"
+            )
 
 
 def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], npt.NDArray[Any]]:
@@ -72,10 +87,16 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
     has_categories = hasattr(column, "cat")
     found, places = _find_categories(name, column) if has_categories else _distinct(name, column)
     if len(found) == 1:
-        raise ValueError(f"column {name!r} of data is {found[0]!r} in every row: expected variables that vary; leave the column out")
+        raise ValueError(
+            f"column {name!r} of data is {found[0]!r} in every row: expected variables that vary; leave the "
+            f"column out"
+        )
     if len({str(value) for value in found}) < len(found):
         expected = "expected levels that differ as texts; convert the column to one type"
-        raise ValueError(f"column {name!r} of data has different values that are the same as texts, like 1 and '1': {expected}")
+        raise ValueError(
+            f"column {name!r} of data has different values that are the same as texts, like 1 and '1': "
+            f"{expected}"
+        )
     is_text = has_categories or any(isinstance(value, str) for value in found)
     is_whole = not is_text and all(value == int(value) for value in found)
     if len(found) <= MAX_LEVELS and (is_text or is_whole):
@@ -88,7 +109,9 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
         expected = f"expected at most {MAX_LEVELS} levels; bins=3 cuts such columns into three intervals"
         raise ValueError(f"column {name!r} of data has {what}: {expected}")
     if bins > len(column):
-        raise ValueError(f"StructureReward.bins is {bins}: expected at most the number of observations, {len(column)}")
+        raise ValueError(
+            f"StructureReward.bins is {bins}: expected at most the number of observations, {len(column)}"
+        )
     if len(found) <= bins:
         return found, places
     values = column.astype(float)
@@ -96,7 +119,9 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
     kept, places = np.unique(interval, return_inverse=True)
     if len(kept) == 1:
         expected = "expected more intervals; or leave the column out"
-        raise ValueError(f"column {name!r} of data falls into one of {bins} intervals, as one value fills it: {expected}")
+        raise ValueError(
+            f"column {name!r} of data falls into one of {bins} intervals, as one value fills it: {expected}"
+        )
     bounds = [float(values[interval == k].min()) for k in kept[1:]]
     return list(zip([-np.inf, *bounds], [*bounds, np.inf])), places
 
@@ -116,7 +141,9 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
     """Returns the distinct values of a column in their order, and the index of each observation's value."""
     if column.dtype.kind in "biufU":
         if column.dtype.kind == "f" and not np.isfinite(column).all():
-            raise ValueError(f"column {name!r} of data has a number that isn't finite: fill it in or leave it out")
+            raise ValueError(
+                f"column {name!r} of data has a number that isn't finite: fill it in or leave it out"
+            )
         found, places = np.unique(column, return_inverse=True)
         return found.tolist(), places
     has_objects = column.dtype.kind in "OT"
@@ -125,11 +152,19 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
         is_number = isinstance(value, numbers.Real) and math.isfinite(value)
         if not has_objects or not (is_number or isinstance(value, str)):
             kind = type(value).__name__
-            raise TypeError(f"column {name!r} of data has {value!r:.50}, a {kind}: expected texts, booleans or finite numbers, and none missing")
+            raise TypeError(
+                f"column {name!r} of data has {value!r:.50}, a {kind}: expected texts, booleans or finite "
+                f"numbers, and none missing"
+            )
     has_booleans = any(isinstance(value, bool) for value in values)
     # True is equal to 1, so the two would be one level.
-    if has_booleans and any(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in values):
-        raise TypeError(f"column {name!r} of data has both booleans and numbers: expected one of the two; convert the column to one type")
+    if has_booleans and any(
+        isinstance(value, numbers.Real) and not isinstance(value, bool) for value in values
+    ):
+        raise TypeError(
+            f"column {name!r} of data has both booleans and numbers: expected one of the two; convert the "
+            f"column to one type"
+        )
     known = sorted(set(values), key=lambda value: (isinstance(value, str), value))
     place = {value: k for k, value in enumerate(known)}
     return known, np.array([place[value] for value in values])

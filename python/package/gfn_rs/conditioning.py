@@ -85,7 +85,11 @@ class Dirichlet(Directions):
 
 
 def _directions(given: Any) -> Any:
-    return given._json() if isinstance(given, Directions) else {"of": {"Constant": plain(given, "directions")}, "bins": None}
+    return (
+        given._json()
+        if isinstance(given, Directions)
+        else {"of": {"Constant": plain(given, "directions")}, "bins": None}
+    )
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,8 @@ class Focus(Settings):
     cosine, limit
         The cosine at the cone's surface, and the factor there, which determines the power of c.
     outside
-        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it; otherwise
-        objects outside are worth more than objects inside.
+        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it;
+        otherwise objects outside are worth more than objects inside.
 
     If hardly any sample is inside, use a wider cone with the same power of c, such as `cosine=0.98**20,
     limit=0.8**20`.
@@ -165,8 +169,8 @@ class Conditioning(_Encoding):
     focus
         A cone of wanted objects.
 
-    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without constant
-    parts.
+    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without
+    constant parts.
 
     >>> import gfn_rs as gfn
     >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
@@ -189,7 +193,11 @@ class Conditioning(_Encoding):
         beta = self.temperature
         return {
             "n_rewards": plain(self.n_rewards, "n_rewards"),
-            "temperature": beta._json() if isinstance(beta, Temperature) else {"of": {"Constant": float(beta)}, "bins": None},
+            "temperature": (
+                beta._json()
+                if isinstance(beta, Temperature)
+                else {"of": {"Constant": float(beta)}, "bins": None}
+            ),
             "preferences": None if self.preferences is None else _directions(self.preferences),
             "focus": None if self.focus is None else self.focus._json(),
         }
@@ -215,7 +223,9 @@ class Conditioning(_Encoding):
             return None if values is None else [float(value) for value in values]
 
         equal = [1.0] * self.n_rewards
-        return self._conditioner.encode([(float(c.beta), numbers(c.preferences) or equal, numbers(c.focus)) for c in conditions])
+        return self._conditioner.encode(
+            [(float(c.beta), numbers(c.preferences) or equal, numbers(c.focus)) for c in conditions]
+        )
 
     def decode(self, vectors: Any) -> list[Condition]:
         """Returns the conditions of vectors `[n, width]`. Preferences have the sum 1, and directions the

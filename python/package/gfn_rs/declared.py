@@ -33,7 +33,8 @@ class ActionType(Settings):
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
-    """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes alone)."""
+    """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes
+    alone)."""
 
     _part = "node"
 
@@ -137,9 +138,9 @@ class GraphEnv(Environment):
         stay unless an action such as `RemoveEdge` removes them. Several `Graphs` are several instances: each
         has its own trajectories, log Z and distribution, and no two may lead to the same graph.
     scaffold
-        The identity of the nodes of `start`: each is distinct ("distinct": growth on one atom of a benzene ring
-        differs from growth on another), or nodes are equal if a symmetry of `start` exchanges them ("alike").
-        By default nodes are alike if they are equal and have no edges.
+        The identity of the nodes of `start`: each is distinct ("distinct": growth on one atom of a benzene
+        ring differs from growth on another), or nodes are equal if a symmetry of `start` exchanges them
+        ("alike"). By default nodes are alike if they are equal and have no edges.
     labelled
         True if isomorphic graphs are different objects; otherwise rules must not distinguish them.
     corrects_symmetry
@@ -198,9 +199,10 @@ class VectorMoves:
 
 class VectorRules:
     """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
-    answer may depend only on the vectors and moves in the arguments. Backward moves are found by undoing moves,
-    so methods are called with the resulting vectors, too; `is_reachable` must be False for vectors that no
-    sequence of moves builds. A new environment is checked for backward moves that lead to unreachable states.
+    answer may depend only on the vectors and moves in the arguments. Backward moves are found by undoing
+    moves, so methods are called with the resulting vectors, too; `is_reachable` must be False for vectors
+    that no sequence of moves builds. A new environment is checked for backward moves that lead to unreachable
+    states.
     """
 
     def restrict(self, states: Any, moves: VectorMoves) -> Any:
@@ -231,8 +233,8 @@ class VectorEnv(Environment):
     rules
         An object like `VectorRules`.
     start
-        The initial vector, zeros by default. Several vectors, `[K, width]`, are several instances: each has its
-        own trajectories, log Z and distribution. They must differ in an entry that no move changes.
+        The initial vector, zeros by default. Several vectors, `[K, width]`, are several instances: each has
+        its own trajectories, log Z and distribution. They must differ in an entry that no move changes.
     """
 
     width: int = field(metadata=bounds(1))
@@ -260,7 +262,13 @@ class VectorEnv(Environment):
         moves = _table(self.changes, "changes", "[M, 3]")
         if moves.shape[1] != 3:
             raise ValueError(f"changes has shape {moves.shape}: expected [M, 3]")
-        starts = [] if self.start is None else _table(np.atleast_2d(_array(self.start, "start")), "initial", "[width] or [K, width]").tolist()
+        starts = (
+            []
+            if self.start is None
+            else _table(
+                np.atleast_2d(_array(self.start, "start")), "initial", "[width] or [K, width]"
+            ).tolist()
+        )
         if self.start is not None and not starts:
             raise ValueError("start has no row: expected a vector to start from, or several")
         sizes = {"width": plain(self.width, "width"), "values": plain(self.values, "values")}
@@ -279,7 +287,9 @@ def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
     """Converts a setting to an array of rows of whole numbers. Refuses other arrays."""
     rows = _array(value, name)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers {shape}")
+        raise ValueError(
+            f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers {shape}"
+        )
     if rows.size and not 0 <= rows.min() <= rows.max() < 65_536:
         raise ValueError(f"{name} has numbers from {rows.min()} to {rows.max()}: expected 0 to 65535")
     return rows
@@ -302,7 +312,8 @@ class EnvRules:
         raise NotImplementedError
 
     def step(self, states: Any, moves: Any) -> Any:
-        """Returns the states after legal moves: whole numbers `[n, width]`. The exit isn't among the moves."""
+        """Returns the states after legal moves: whole numbers `[n, width]`. The exit isn't among the
+        moves."""
         raise NotImplementedError
 
     def backward_masks(self, states: Any) -> Any:
@@ -382,7 +393,10 @@ class Env(Environment):
 
     def _values(self) -> dict[str, Any]:
         names = ("width", "values", "n_moves", "n_backward_moves", "has_exit")
-        return {**{name: plain(getattr(self, name), name) for name in names}, "reverses": self._has("reverse")}
+        return {
+            **{name: plain(getattr(self, name), name) for name in names},
+            "reverses": self._has("reverse"),
+        }
 
 
 # The methods of `EnvRules`. Rules must define all of them but the last two.

@@ -182,34 +182,36 @@ class Molecules(_OfMolecules):
     molecules are sampled in proportion to R. `exact().groups` tells which states are one molecule, and
     `exact().of_objects` has the distances between molecules.
 
-    A node is an atom. Its class is the index of its element in `elements`. Its first attribute is the charge: 0
-    for none, otherwise its index among the possible charges (N+ is 1 and O- is 2, unless one of the elements is
-    left out), counted from 1. If `extra_valences` is above 0, a second attribute is the number of valences above
-    the smallest that the atom is set to. An edge is a bond, always of class 0, and its first attribute is the
-    order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens fill the rest of an atom's valence.
+    A node is an atom. Its class is the index of its element in `elements`. Its first attribute is the charge:
+    0 for none, otherwise its index among the possible charges (N+ is 1 and O- is 2, unless one of the
+    elements is left out), counted from 1. If `extra_valences` is above 0, a second attribute is the number of
+    valences above the smallest that the atom is set to. An edge is a bond, always of class 0, and its first
+    attribute is the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens fill the rest of an
+    atom's valence.
 
-    `scaffold` is a molecule that growth starts from. It is a SMILES with `[*:1]` at each attachment point, or a
-    SMILES without them together with `attachments`, the numbers of its atoms, each repeated for each attachment.
-    `max_atoms` counts the scaffold's atoms. These and their bonds stay, and no ring is closed over them. Atoms
-    that a symmetry of the scaffold exchanges are alike, unless they are `told_apart`. The scaffold's atoms come
-    first, in classes after the elements (`encoding`), and the attribute of its aromatic bonds is 3.
+    `scaffold` is a molecule that growth starts from. It is a SMILES with `[*:1]` at each attachment point, or
+    a SMILES without them together with `attachments`, the numbers of its atoms, each repeated for each
+    attachment. `max_atoms` counts the scaffold's atoms. These and their bonds stay, and no ring is closed
+    over them. Atoms that a symmetry of the scaffold exchanges are alike, unless they are `told_apart`. The
+    scaffold's atoms come first, in classes after the elements (`encoding`), and the attribute of its aromatic
+    bonds is 3.
 
         >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
         >>> env.encoding.node_classes[2:]
         ['scaffold CH1, aromatic, room for 0', 'scaffold CH1, aromatic, room for 1']
 
     With `stereo` each object is one stereoisomer: the last moves set the signs of tetrahedral centres and of
-    double bonds, and a molecule is finished only with all signs. `smiles` contain stereo marks, and SMILES that
-    are read keep them; without `stereo`, a molecule stands for all of its stereoisomers. A sign takes a few more
-    nodes, of two classes after the elements, with edges of classes 1 to 4. It excludes a scaffold.
+    double bonds, and a molecule is finished only with all signs. `smiles` contain stereo marks, and SMILES
+    that are read keep them; without `stereo`, a molecule stands for all of its stereoisomers. A sign takes a
+    few more nodes, of two classes after the elements, with edges of classes 1 to 4. It excludes a scaffold.
 
         >>> env = Molecules(9, stereo=True)
         >>> env.accepts(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O", "C/C=C/C"]).tolist()
         [True, True, False, True]
 
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
-    that the environment forbids. Its answers must be equal for all Kekule forms of a molecule, as their SMILES
-    are. Backward moves are then found by undoing each move, which takes longer.
+    that the environment forbids. Its answers must be equal for all Kekule forms of a molecule, as their
+    SMILES are. Backward moves are then found by undoing each move, which takes longer.
     """
 
     max_atoms: int
@@ -251,27 +253,27 @@ class _OfFile(_OfMolecules):
 
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
-    """Molecules made of fragments that are joined at their stems. `library` is a file of fragments that replaces
-    the standard ones, or a list of its lines. States are `Graphs` of fragments, with the `smiles` of the
-    molecules; the reward is `MoleculeReward`.
+    """Molecules made of fragments that are joined at their stems. `library` is a file of fragments that
+    replaces the standard ones, or a list of its lines. States are `Graphs` of fragments, with the `smiles` of
+    the molecules; the reward is `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as
-    `c1ccccc1 0,3` or `N 0,0`. Stems are the atoms that other fragments may be attached to, counted from 0 in the
-    order of the SMILES, and repeated for each possible attachment. An attachment replaces a hydrogen, so an atom
-    is listed at most once for each of its hydrogens. Empty lines and lines that begin with `#` are skipped. The
-    objects are trees of fragments: a molecule that can be assembled in several ways (butane, with C and CC in the
-    library) is several objects.
+    `c1ccccc1 0,3` or `N 0,0`. Stems are the atoms that other fragments may be attached to, counted from 0 in
+    the order of the SMILES, and repeated for each possible attachment. An attachment replaces a hydrogen, so
+    an atom is listed at most once for each of its hydrogens. Empty lines and lines that begin with `#` are
+    skipped. The objects are trees of fragments: a molecule that can be assembled in several ways (butane,
+    with C and CC in the library) is several objects.
 
-    A node is a fragment, and its class is the fragment's index in the library. A bond is two opposite edges of
-    class 0. Their first two attributes are stems, counted from 1: that of the fragment at the edge's source, and
-    that of the fragment at its target.
+    A node is a fragment, and its class is the fragment's index in the library. A bond is two opposite edges
+    of class 0. Their first two attributes are stems, counted from 1: that of the fragment at the edge's
+    source, and that of the fragment at its target.
 
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
     that the environment forbids.
 
-    The file is read once: a pickle of the environment or of its graphs contains its text, and a run resumes with
-    the same fragments only. `from_data` takes the fragments of your molecules instead of a file. A molecule is
-    accepted if it is a tree of at most `max_fragments`; `trees` lists all of its trees.
+    The file is read once: a pickle of the environment or of its graphs contains its text, and a run resumes
+    with the same fragments only. `from_data` takes the fragments of your molecules instead of a file. A
+    molecule is accepted if it is a tree of at most `max_fragments`; `trees` lists all of its trees.
     """
 
     max_fragments: int
@@ -279,10 +281,13 @@ class Fragments(_OfFile):
     rules: Any = None
 
     @classmethod
-    def from_data(cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None) -> Fragments:
-        """Builds the environment of the `n` most frequent pieces of molecules (SMILES, or of RDKit). The pieces are
-        rings, linkers and side chains: each molecule is cut between its rings and the rest, with a stem at each
-        cut. `read_molecules` reads a file of molecules; molecules without a ring have no such pieces.
+    def from_data(
+        cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None
+    ) -> Fragments:
+        """Builds the environment of the `n` most frequent pieces of molecules (SMILES, or of RDKit). The
+        pieces are rings, linkers and side chains: each molecule is cut between its rings and the rest, with a
+        stem at each cut. `read_molecules` reads a file of molecules; molecules without a ring have no such
+        pieces.
 
         >>> env = Fragments.from_data(["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"], 3, n=3)
         >>> env.library
@@ -324,10 +329,17 @@ class Fragments(_OfFile):
         return {"max_fragments": plain(self.max_fragments, "max_fragments"), "library": self._fragments}
 
     @classmethod
-    def _restore(cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None) -> Fragments:
+    def _restore(
+        cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None
+    ) -> Fragments:
         """Returns the environment that was pickled, built from the text of its file."""
         made = object.__new__(cls)
-        for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library), ("rules", rules)):
+        for name, value in (
+            ("_fragments", fragments),
+            ("max_fragments", max_fragments),
+            ("library", library),
+            ("rules", rules),
+        ):
             object.__setattr__(made, name, value)
         made.__post_init__()
         return made
@@ -347,14 +359,15 @@ class GraphProblem(Environment):
     and distribution; a policy learns all of them. The objective must be one of state flows
     (`DetailedBalance`, `SubTrajectoryBalance`), and `exact` evaluates one graph only.
 
-    States are `Graphs`: the input graphs. Node attribute 0 is 1 for nodes of the solution, 2 for nodes outside
-    of it, and 0 for nodes that can still be chosen (for `DominatingSet`, all nodes but those with 2 are in the
-    solution; for `Cut`, 1 is one side and 0 the other). Give networks no node identity (`identity=False`), so
-    that a policy generalises to other graphs. The reward is `SizeReward`, or a function.
+    States are `Graphs`: the input graphs. Node attribute 0 is 1 for nodes of the solution, 2 for nodes
+    outside of it, and 0 for nodes that can still be chosen (for `DominatingSet`, all nodes but those with 2
+    are in the solution; for `Cut`, 1 is one side and 0 the other). Give networks no node identity
+    (`identity=False`), so that a policy generalises to other graphs. The reward is `SizeReward`, or a
+    function.
 
-    With `for_size`, networks see only the part of a state on which the size of the final solution depends (the
-    undecided nodes, the edges between them, the number of chosen nodes), which takes less computation. The
-    reward must be `SizeReward` then.
+    With `for_size`, networks see only the part of a state on which the size of the final solution depends
+    (the undecided nodes, the edges between them, the number of chosen nodes), which takes less computation.
+    The reward must be `SizeReward` then.
     """
 
     graphs: _gfn.Graphs
@@ -364,7 +377,9 @@ class GraphProblem(Environment):
         return _gfn.Env(self._by_class(), None, self.graphs)
 
     def _by_class(self) -> dict[str, Any]:
-        return {"GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}}
+        return {
+            "GraphProblem": {"problem": type(self).__name__, "for_size": plain(self.for_size, "for_size")}
+        }
 
     def _described(self) -> Any:
         graphs = describe_graphs(self.graphs)
@@ -527,8 +542,9 @@ class Diffusion(Environment):
     `PosteriorTarget`, `CoxTarget`.
 
     The process is one of three: a Brownian motion, whose variance at the end is `sigma**2`; a process that
-    forgets its position at `rate` per unit of time (Ornstein-Uhlenbeck); or a process of constant variance after
-    the first step, of which each step replaces a share, from `beta_max` at first to `beta_min` at the end.
+    forgets its position at `rate` per unit of time (Ornstein-Uhlenbeck); or a process of constant variance
+    after the first step, of which each step replaces a share, from `beta_max` at first to `beta_min` at the
+    end.
     """
 
     dim: int
@@ -540,7 +556,10 @@ class Diffusion(Environment):
     beta_max: float = field(default=0.3, metadata=needs("process", "variance_preserving"))
 
     def _values(self) -> dict[str, Any]:
-        of_process: dict[str, tuple[str, ...]] = {"ornstein_uhlenbeck": ("rate",), "variance_preserving": ("beta_min", "beta_max")}
+        of_process: dict[str, tuple[str, ...]] = {
+            "ornstein_uhlenbeck": ("rate",),
+            "variance_preserving": ("beta_min", "beta_max"),
+        }
         numbers = {name: plain(getattr(self, name), name) for name in of_process.get(self.process, ())}
         sizes = {name: plain(getattr(self, name), name) for name in ("dim", "steps", "sigma")}
         return {**sizes, "process": {self.process: numbers} if numbers else self.process}

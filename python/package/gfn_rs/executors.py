@@ -1,4 +1,5 @@
-"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or anything else with `submit`."""
+"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or anything else with
+`submit`."""
 
 from __future__ import annotations
 
@@ -59,9 +60,9 @@ class ParallelReward:
     retries
         The number of further attempts for an object that failed.
     timeout
-        Seconds per object. A function that runs longer in a worker's main thread is interrupted. If it can't be
-        interrupted (in a thread, or in C), it is an error if no answer arrives within the time of a chunk plus a
-        minute.
+        Seconds per object. A function that runs longer in a worker's main thread is interrupted. If it can't
+        be interrupted (in a thread, or in C), it is an error if no answer arrives within the time of a chunk
+        plus a minute.
     on_failure
         log R of failed objects, which `failed` counts; None raises an error that names one. If all of several
         objects fail, it is an error in any case: the function can't run in the workers.
@@ -93,7 +94,9 @@ class ParallelReward:
         on_failure: float | None = None,
     ) -> None:
         if isinstance(function, type) or not callable(function):
-            raise TypeError(f"function is {kind_name(function)}: expected a function of states that gives log R of each")
+            raise TypeError(
+                f"function is {kind_name(function)}: expected a function of states that gives log R of each"
+            )
         self.function = function
         self.executor = executor
         self.chunk = count(chunk, "chunk", least=1)
@@ -166,7 +169,8 @@ class ParallelReward:
                 if self.timeout is not None and now - heard > self.timeout * self.chunk + _GRACE:
                     first = min(first for first, _, _ in asked.values())
                     raise TimeoutError(
-                        f"no worker has answered for {now - heard:.0f} s, {len(asked)} calls are open, the first for object {first} of {n}: "
+                        f"no worker has answered for {now - heard:.0f} s, {len(asked)} calls are open, the "
+                        f"first for object {first} of {n}: "
                         f"{_show_state(states, first)}. Stop the workers, give a new executor, and train on"
                     )
                 if now - began > _SLOW and sys.stderr.isatty():
@@ -187,7 +191,9 @@ class ParallelReward:
         try:
             # Each call has a number of its own: otherwise Dask would answer a repeated call with the failure
             # of the earlier call.
-            return self._executor.submit(_compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls))
+            return self._executor.submit(
+                _compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls)
+            )
         except RuntimeError as error:
             raise _broken_executor("reward", self._executor, error) from error
 
@@ -220,8 +226,8 @@ class Actors:
     tasks, batch
         The number of open calls, and of objects per call.
     epsilon
-        The share of uniform actions in the workers' samples. Several numbers are used by the calls in turn, so
-        that some explore more.
+        The share of uniform actions in the workers' samples. Several numbers are used by the calls in turn,
+        so that some explore more.
     max_staleness
         The largest age in steps of the parameters that an object was sampled with; older objects are dropped
         and counted in `stale`.
@@ -235,8 +241,9 @@ class Actors:
     Conditions are drawn in this process, from the trainer's own source, and sent with each call. Such a run
     isn't reproducible: the time of arrival depends on the workers.
 
-    An error of `make` or of the reward is an error of the step; a reward that may fail has to retry by itself.
-    A call that the executor loses with its worker is counted in `lost`. `close` drops calls that haven't begun.
+    An error of `make` or of the reward is an error of the step; a reward that may fail has to retry by
+    itself. A call that the executor loses with its worker is counted in `lost`. `close` drops calls that
+    haven't begun.
     """
 
     @suggests_names
@@ -359,7 +366,10 @@ class Actors:
             now = time.monotonic()
             heard = now if self.received + self.lost > before else heard
             if self.timeout is not None and now - heard > self.timeout:
-                raise TimeoutError(f"no actor has answered for {now - heard:.0f} s, {len(self._open_calls)} calls are open: stop the workers")
+                raise TimeoutError(
+                    f"no actor has answered for {now - heard:.0f} s, {len(self._open_calls)} calls are open: "
+                    f"stop the workers"
+                )
             wait(self._open_calls, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
     def _collect(self) -> None:
@@ -373,7 +383,8 @@ class Actors:
                 self.lost += 1
                 self._in_a_row += 1
                 if self._in_a_row > 2 * self.tasks:
-                    message = f"{self._in_a_row} calls of actors were lost in a row, the last with {type(error).__name__}: {error}"
+                    message = (f"{self._in_a_row} calls of actors were lost in a row, the last with "
+                        f"{type(error).__name__}: {error}")
                     self.close()
                     raise RuntimeError(message) from error
                 continue
@@ -381,12 +392,23 @@ class Actors:
             step, walks = future.result()
             if isinstance(walks, str):
                 self.close()
-                raise RuntimeError(f"an actor failed with {walks}. Mend it, give it by `actors.make = ...`, and train on")
+                raise RuntimeError(
+                    f"an actor failed with {walks}. Mend it, give it by `actors.make = ...`, and train on"
+                )
             try:
-                some = Trajectories._again(self._env, walks.moves, walks.offsets, walks.instances, walks.log_rewards, walks.conditions, None)
+                some = Trajectories._again(
+                    self._env,
+                    walks.moves,
+                    walks.offsets,
+                    walks.instances,
+                    walks.log_rewards,
+                    walks.conditions,
+                    None,
+                )
             except (ValueError, IndexError) as refused:
                 self.close()
-                message = "an actor walked where the trainer's environment doesn't lead: let `make` give a trainer of the same environment"
+                message = ("an actor walked where the trainer's environment doesn't lead: let `make` give a "
+                    "trainer of the same environment")
                 raise RuntimeError(f"{message} ({refused})") from refused
             self.received += len(some)
             self._ready.append((step, some))
@@ -406,7 +428,16 @@ class Actors:
         while len(self._open_calls) < self.tasks:
             conditions = None if self._conditions is None else self._conditions(self.batch)
             number = next(self._seeds)
-            given = (self.make, self._run, self._step, values, self.batch, conditions, self.epsilon[number % len(self.epsilon)], number)
+            given = (
+                self.make,
+                self._run,
+                self._step,
+                values,
+                self.batch,
+                conditions,
+                self.epsilon[number % len(self.epsilon)],
+                number,
+            )
             try:
                 self._open_calls.add(self._executor.submit(_draw_in_worker, *given))
             except RuntimeError as error:
@@ -443,17 +474,26 @@ def _draw_in_worker(
         if getattr(_WORKER, "run", None) != run:
             _WORKER.trainer, _WORKER.run = make(number), run
         parameters = dict(_WORKER.trainer.named_parameters())
-        theirs, mine = [(name, value.shape) for name, value in values], [(name, tuple(p.shape)) for name, p in parameters.items()]
+        theirs, mine = [(name, value.shape) for name, value in values], [
+            (name, tuple(p.shape)) for name, p in parameters.items()
+        ]
         if sorted(theirs) != sorted(mine):
-            raise ValueError(f"make gave a trainer with the parameters {mine}: expected those of the one that trains, {theirs}")
+            raise ValueError(
+                f"make gave a trainer with the parameters {mine}: expected those of the one that trains, "
+                f"{theirs}"
+            )
         with torch.no_grad():
             for name, value in values:
                 parameters[name].copy_(torch.tensor(value))
         trainer = _WORKER.trainer
         # Each call has its own random stream, so that no two workers draw the same trajectories.
-        drawn = trainer.rewarded(Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number))
+        drawn = trainer.rewarded(
+            Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number)
+        )
         under = None if drawn.conditions is None else drawn.conditions
-        walks = _Walks(drawn._paths.walked().numpy(), drawn.offsets, drawn._paths.instances(), drawn.log_rewards, under)
+        walks = _Walks(
+            drawn._paths.walked().numpy(), drawn.offsets, drawn._paths.instances(), drawn.log_rewards, under
+        )
     except Exception as error:
         # The error is sent as text, because not every error can be pickled.
         return step, f"{type(error).__name__}: {error}"
@@ -462,14 +502,18 @@ def _draw_in_worker(
 
 def _check_executor(executor: Any) -> Executor:
     if isinstance(executor, type) or not callable(getattr(executor, "submit", None)):
-        raise TypeError(f"executor is {kind_name(executor)}: expected a concurrent.futures.Executor, such as ProcessPoolExecutor(8)")
+        raise TypeError(
+            f"executor is {kind_name(executor)}: expected a concurrent.futures.Executor, such as "
+            f"ProcessPoolExecutor(8)"
+        )
     return executor  # type: ignore[no-any-return]
 
 
 def _broken_executor(whose: str, executor: Executor, error: BaseException) -> RuntimeError:
     kind = type(executor).__name__
     return RuntimeError(
-        f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of memory, or it was shut down. "
+        f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of "
+        f"memory, or it was shut down. "
         f"Give a new one, `{whose}.executor = {kind}(...)`, and train on: this step isn't counted"
     )
 
@@ -490,12 +534,15 @@ def _show_state(states: Any, at: int) -> str:
 def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> str:
     often = "" if tries == 1 else f", asked for {tries} times,"
     return (
-        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The object is {_show_state(states, at)}. "
+        f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The "
+        f"object is {_show_state(states, at)}. "
         "Mend the function, or say by on_failure which log R such objects have"
     )
 
 
-def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int) -> Numbers:
+def _compute_chunk(
+    function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int
+) -> Numbers:
     """Computes log R of a chunk of states; runs in a worker."""
     called = function if method == "__call__" else getattr(function, method)
     more = () if conditions is None else (torch.tensor(conditions),)
@@ -509,10 +556,15 @@ def _compute_chunk(function: Any, method: str, states: Any, conditions: Any, tim
     # parse a text.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         what = f"a {type(given).__name__} with elements of type {array.dtype}"
-        raise TypeError(f"the reward returned {what}, expected real numbers: return an array of log R, one number per state")
+        raise TypeError(
+            f"the reward returned {what}, expected real numbers: return an array of log R, one number per "
+            f"state"
+        )
     if array.shape != (len(states),):
         what = f"an array of shape {list(array.shape)} for {len(states)} states"
-        raise ValueError(f"the reward returned {what}, expected shape [{len(states)}]: return log R of each state")
+        raise ValueError(
+            f"the reward returned {what}, expected shape [{len(states)}]: return log R of each state"
+        )
     return array.astype(np.float64)
 
 
@@ -525,7 +577,11 @@ class _TooLong(BaseException):
 def _time_limit(seconds: float | None) -> Iterator[None]:
     """Interrupts the enclosed code after `seconds`, if it runs in the main thread of a process that has
     alarms."""
-    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if (
+        seconds is None
+        or not hasattr(signal, "setitimer")
+        or threading.current_thread() is not threading.main_thread()
+    ):
         yield
         return
 

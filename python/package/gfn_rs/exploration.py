@@ -18,8 +18,8 @@ class Exploration(Settings):
 
     epsilon
         The share of uniform actions, from 0 to 1. The default, `EPSILON`, is 0 if the objective learns from
-        on-policy trajectories only, or if actions can't be mixed with uniform ones; any other share is refused
-        then. `None` is 0: no exploration.
+        on-policy trajectories only, or if actions can't be mixed with uniform ones; any other share is
+        refused then. `None` is 0: no exploration.
     temperature
         A divisor of logits, above 0.
     exit_bias

@@ -12,8 +12,9 @@ from .training import Trainer
 def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> results.Judgement:
     """Compares samples of any sampler with the exact target of a reward.
 
-    The result has the total variation and the Jensen-Shannon divergence with intervals, compared with those of
-    an equal number of perfect samples, flow consistency, modes, and the heaviest objects that weren't sampled.
+    The result has the total variation and the Jensen-Shannon divergence with intervals, compared with those
+    of an equal number of perfect samples, flow consistency, modes, and the heaviest objects that weren't
+    sampled.
 
     objects
         Objects in the form that `Trainer.sample` returns: points `[n, width]`, `Graphs`, SMILES.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def note_settings(value: Any) -> Any:
-    """Returns JSON from which settings can be restored. Rules, modules and functions are stored as the name of
-    their class only."""
+    """Returns JSON from which settings can be restored. Rules, modules and functions are stored as the name
+    of their class only."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -37,7 +37,12 @@ def note_settings(value: Any) -> Any:
         return os.fsdecode(value)
     if isinstance(value, _gfn.Graphs):
         arrays = _borders.arrays(value)
-        return {"graphs": {name: array.tolist() if isinstance(array, np.ndarray) else array for name, array in arrays.items()}}
+        return {
+            "graphs": {
+                name: array.tolist() if isinstance(array, np.ndarray) else array
+                for name, array in arrays.items()
+            }
+        }
     if isinstance(value, Settings) and is_dataclass(value):
         held = {field.name: note_settings(getattr(value, field.name)) for field in fields(value)}
         if hasattr(value, "_fragments"):
@@ -61,7 +66,9 @@ def _restore_settings(note: Any) -> Any:
         kind = vars(gfn_rs).get(note["class"])
         # The class is checked so that a malicious file can't make Python call anything else.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
-            raise ValueError(f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version")
+            raise ValueError(
+                f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version"
+            )
         values = {name: _restore_settings(value) for name, value in note["values"].items()}
         if kind.__name__ == "Fragments":
             return kind._restore(*(values[name] for name in ("max_fragments", "library", "_fragments")))
@@ -101,26 +108,43 @@ def load(
     path = existing_path(path)
     if os.path.isfile(path):
         if env is None or policy is None:
-            raise ValueError(f"{path} holds values of parameters alone: expected env and policy beside it, or the folder of a checkpoint")
+            raise ValueError(
+                f"{path} holds values of parameters alone: expected env and policy beside it, or the folder "
+                f"of a checkpoint"
+            )
         values = torch.load(path, map_location=device, weights_only=True)
-        if not isinstance(values, dict) or not all(isinstance(value, torch.Tensor) for value in values.values()):
-            raise ValueError(f"{path} holds a {type(values).__name__}: expected what `torch.save(network.state_dict(), path)` wrote")
+        if not isinstance(values, dict) or not all(
+            isinstance(value, torch.Tensor) for value in values.values()
+        ):
+            raise ValueError(
+                f"{path} holds a {type(values).__name__}: expected what `torch.save(network.state_dict(), "
+                f"path)` wrote"
+            )
         double = any(value.dtype == torch.float64 for value in values.values())
         network = policy.build(env, flow=flow, n_conditions=n_conditions, device=device, double=double)
         network.load_state_dict(values)
         return network
     note = _gfn.note_of(path)
     if not isinstance(note, dict) or "made" not in note:
-        raise ValueError(f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): `Trainer.restore` takes its parameters over")
+        raise ValueError(
+            f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): "
+            f"`Trainer.restore` takes its parameters over"
+        )
     parts = {"env": env, "policy": policy}
     for name, given in parts.items():
         if given is None:
             try:
                 parts[name] = _restore_settings(note[name])
             except (KeyError, IndexError, TypeError) as error:
-                raise ValueError(f"{path} says nothing of its {name} that can be read ({error!r}): expected it, load(path, {name}=...)") from error
+                raise ValueError(
+                    f"{path} says nothing of its {name} that can be read ({error!r}): expected it, "
+                    f"load(path, {name}=...)"
+                ) from error
             except _CustomPart as own:
-                raise ValueError(f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, load(path, {name}=...)") from None
+                raise ValueError(
+                    f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, "
+                    f"load(path, {name}=...)"
+                ) from None
     network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]
     network._session.restore(path)
     return network

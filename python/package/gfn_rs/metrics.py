@@ -34,9 +34,9 @@ def _numbers(values: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
 
 
 def wasserstein2(a: Any, b: Any) -> float:
-    """Returns the 2-Wasserstein distance between two sets of an equal number of points, `[n, width]`: exact, by
-    the best pairing, in about n^3 steps; a thousand points take about a second. The distance between two perfect
-    samples of one distribution isn't 0."""
+    """Returns the 2-Wasserstein distance between two sets of an equal number of points, `[n, width]`: exact,
+    by the best pairing, in about n^3 steps; a thousand points take about a second. The distance between two
+    perfect samples of one distribution isn't 0."""
     a, b = _numbers(a, "a", 2), _numbers(b, "b", 2)
     if len(a) > _MOST_PAIRED:
         raise ValueError(f"a has {len(a)} points: expected at most {_MOST_PAIRED}, as all pairs are held")
@@ -54,16 +54,20 @@ def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFl
     """Returns the distances between `n` samples of a perfect sampler and a distribution, such as
     `exact().target`: means of `rounds` simulations."""
     target = _numbers(target, "target", 1)
-    floor = _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), check_seed(seed))
+    floor = _gfn.noise_floor(
+        target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), check_seed(seed)
+    )
     return NoiseFloor(**{field.name: value for field, value in zip(fields(NoiseFloor), floor)})
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:
     """Returns the indices of the rows of `objectives`, `[n, objectives]`, that no other row dominates: a row
-    dominates if it is better in one objective and at least as good in all. The first of equal rows is returned."""
+    dominates if it is better in one objective and at least as good in all. The first of equal rows is
+    returned."""
     return np.asarray(_gfn.pareto_front(_numbers(objectives, "objectives", 2)), dtype=np.int64)
 
 
 def hypervolume(objectives: Any, reference: Any) -> float:
-    """Returns the volume of points that `objectives`, `[n, objectives]`, dominate and that dominate `reference`."""
+    """Returns the volume of points that `objectives`, `[n, objectives]`, dominate and that dominate
+    `reference`."""
     return _gfn.hypervolume(_numbers(objectives, "objectives", 2), _numbers(reference, "reference", 1))

@@ -32,10 +32,10 @@ def read_molecules(
     """Reads the molecules of a file, or of a list of SMILES or of molecules of RDKit.
 
     A file whose first line names a column is a table. The SMILES are in the column called `column` or, by
-    default, in the column `smiles`, or else in the first column whose name ends in it (`canonical_smiles`), in
-    upper or lower case. Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other file
-    has a SMILES at the start of each line, up to a separator. `.sdf`, `.sd` and `.mol` are SD files (V2000), whose
-    stereochemistry isn't read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
+    default, in the column `smiles`, or else in the first column whose name ends in it (`canonical_smiles`),
+    in upper or lower case. Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other
+    file has a SMILES at the start of each line, up to a separator. `.sdf`, `.sd` and `.mol` are SD files
+    (V2000), whose stereochemistry isn't read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
 
     Hydrogens that are written as atoms are added to the counts of their neighbours, and neutral nitrogen with
     five bonds (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup` the largest of several parts is kept,
@@ -43,11 +43,11 @@ def read_molecules(
     without it, molecules with several parts or isotopes are skipped.
 
     The SMILES are canonical: one text for each molecule. They aren't RDKit's canonical SMILES, and may differ
-    in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with those of another
-    program, read both with `read_molecules`.
+    in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with those of
+    another program, read both with `read_molecules`.
 
-    Raises `ValueError` if no molecule is read, if a file has no such column, and if it isn't text (a zip archive,
-    for example).
+    Raises `ValueError` if no molecule is read, if a file has no such column, and if it isn't text (a zip
+    archive, for example).
 
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
     >>> smiles
@@ -69,13 +69,13 @@ class Factor(Settings):
     `"rotatable_bonds"`, `"lipinski_violations"`, `{"similarity": {"to": SMILES}}`,
     `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
     `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the
-    number of these substructures in the molecule (either list may be left out); or `{"seh": {"weights": FILE}}`,
-    the output of the published proxy of binding to sEH, whose weights are
+    number of these substructures in the molecule (either list may be left out); or `{"seh": {"weights":
+    FILE}}`, the output of the published proxy of binding to sEH, whose weights are
     `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
 
-    The numbers equal RDKit's, with two exceptions: similarities use the library's own fingerprints, and `"rings"`
-    is the number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings` exceeds for cages:
-    adamantane has 3, and 4 by RDKit.
+    The numbers equal RDKit's, with two exceptions: similarities use the library's own fingerprints, and
+    `"rings"` is the number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings`
+    exceeds for cages: adamantane has 3, and 4 by RDKit.
 
     `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1
     inside and falling by `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these
@@ -157,7 +157,12 @@ class Ranking:
     ['c1ccccc1', 'CCO']
     """
 
-    def __init__(self, molecules: Any, log_scores: ArrayLike, columns: Mapping[str, ArrayLike] | MoleculeScore | None = None) -> None:
+    def __init__(
+        self,
+        molecules: Any,
+        log_scores: ArrayLike,
+        columns: Mapping[str, ArrayLike] | MoleculeScore | None = None,
+    ) -> None:
         rows = list(_rows(molecules))
         if isinstance(columns, MoleculeScore):
             columns = columns.properties(rows)

@@ -64,7 +64,9 @@ class Evaluation:
         return self._env._named(self._states, rows, slots.numpy(), backward)
 
     def __repr__(self) -> str:
-        return f"Evaluation({len(self._forward[0]) - 1} states, {len(self.log_pf)} moves, {len(self.log_pb)} back)"
+        return (f"Evaluation({len(self._forward[0]) - 1} states, {len(self.log_pf)} moves, "
+                f"{len(self.log_pb)} "
+            f"back)")
 
 
 class _Scope(torch.nn.Module):
@@ -76,14 +78,16 @@ class Network(torch.nn.Module):
 
     Its parameters are the library's own tensors, so any optimizer trains them. A call with states returns an
     `Evaluation`, with gradients unless torch's are off. A `Sampler` draws trajectories from it, and `score`
-    computes their log-probabilities. A `Trainer` accepts it instead of settings, and trains the same tensors. A
-    policy around a custom module has that module as `module`.
+    computes their log-probabilities. A `Trainer` accepts it instead of settings, and trains the same tensors.
+    A policy around a custom module has that module as `module`.
 
     `to` another device or dtype rebuilds the network there: create optimizers afterwards, as for any module.
     Noise on weights (`weight_noise`) is redrawn by a trainer's step only; a `Sampler` draws without it.
     """
 
-    def __init__(self, env: Environment, settings: Policy, session: _gfn.Session, build_settings: dict[str, Any]) -> None:
+    def __init__(
+        self, env: Environment, settings: Policy, session: _gfn.Session, build_settings: dict[str, Any]
+    ) -> None:
         super().__init__()
         self.env, self.settings = env, settings
         self._build_settings = build_settings
@@ -108,14 +112,22 @@ class Network(torch.nn.Module):
         from .envs import Environment
 
         if not isinstance(env, Environment) or type(env) is Environment:
-            raise TypeError(f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)")
+            raise TypeError(
+                f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)"
+            )
         check(flow, "flow", bool)
         check(double, "double", bool)
         if flow and isinstance(settings, Uniform):
             raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device is {device!r:.200}: expected a text like \"cpu\", or a torch.device")
-        build_settings: dict[str, Any] = {"seed": check_seed(seed), "flow": bool(flow), "paths": paths, "double": bool(double), "device": str(device)}
+        build_settings: dict[str, Any] = {
+            "seed": check_seed(seed),
+            "flow": bool(flow),
+            "paths": paths,
+            "double": bool(double),
+            "device": str(device),
+        }
         build_settings["n_conditions"] = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
         return Network(env, settings, _new_session(env, settings, build_settings), build_settings)
 
@@ -146,7 +158,9 @@ class Network(torch.nn.Module):
                 if scope not in holder._modules:
                     holder.add_module(scope, _Scope())
                 holder = holder.get_submodule(scope)
-            self._registered.append((holder._buffers if path in self._fixed_names else holder._parameters, name, tensor))
+            self._registered.append(
+                (holder._buffers if path in self._fixed_names else holder._parameters, name, tensor)
+            )
             if path not in self._fixed_names:
                 # The mark `_is_param` makes torch treat the library's own tensor as a parameter, without a
                 # copy.
@@ -161,7 +175,8 @@ class Network(torch.nn.Module):
         for held, name, tensor in self._registered:
             if held.get(name) is not tensor:
                 raise ValueError(
-                    f"`{name}` is another tensor now, and the library computes with its own: write values into it (`load_state_dict` without "
+                    f"`{name}` is another tensor now, and the library computes with its own: write values "
+                    f"into it (`load_state_dict` without "
                     "`assign=True`, `parameter.copy_(values)` under `torch.no_grad()`)"
                 )
 
@@ -186,7 +201,9 @@ class Network(torch.nn.Module):
         """
         under = self._conditions(conditions, len(states))
         self._check_own()
-        return Evaluation(self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled()))
+        return Evaluation(
+            self.env, states, self._session.evaluate(states, under, self.has_flow, torch.is_grad_enabled())
+        )
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
         """Computes log P_F and log P_B of the transitions of trajectories, log Z and log F, with gradients.
@@ -196,7 +213,10 @@ class Network(torch.nn.Module):
         """
         paths = paths_of(trajectories, self.env)
         if trajectories.log_rewards is None:
-            raise ValueError("nobody has asked a reward about these trajectories: expected log R of each, trajectories.with_log_rewards(values)")
+            raise ValueError(
+                "nobody has asked a reward about these trajectories: expected log R of each, "
+                "trajectories.with_log_rewards(values)"
+            )
         self._check_own()
         return self._session.score(paths, torch.is_grad_enabled())
 
@@ -212,7 +232,11 @@ class Network(torch.nn.Module):
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
         check_presence(conditions, self.n_conditions, "{} for a policy")
-        return None if conditions is None else checked_conditions(conditions, n, self.n_conditions, "conditions is")
+        return (
+            None
+            if conditions is None
+            else checked_conditions(conditions, n, self.n_conditions, "conditions is")
+        )
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Network:
         kind = torch.float64 if self._build_settings["double"] else torch.float32
@@ -221,7 +245,9 @@ class Network(torch.nn.Module):
         if (after.dtype, after.device) == (before.dtype, before.device):
             return self
         if self._trained:
-            raise RuntimeError("a trainer's policy stays where it is: make the trainer with another `device` or `double`")
+            raise RuntimeError(
+                "a trainer's policy stays where it is: make the trainer with another `device` or `double`"
+            )
         if after.dtype not in (torch.float32, torch.float64):
             raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
         if after.device.type not in ("cpu", "cuda"):
@@ -231,7 +257,10 @@ class Network(torch.nn.Module):
         if isinstance(own, torch.nn.Module):
             own._apply(fn)  # type: ignore[no-untyped-call]
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
-        build_settings = self._build_settings | {"double": after.dtype == torch.float64, "device": str(after.device)}
+        build_settings = self._build_settings | {
+            "double": after.dtype == torch.float64,
+            "device": str(after.device),
+        }
         session = _new_session(self.env, self.settings, build_settings)
         with torch.no_grad():
             for name, parameter in session.parameters():
@@ -245,21 +274,36 @@ class Network(torch.nn.Module):
         return [name for name, parameter in self.named_parameters() if not parameter.requires_grad]
 
     def share_memory(self) -> Network:
-        raise TypeError("the tensors of a policy are the library's own, which no other process has: send the network, or its state_dict")
+        raise TypeError(
+            "the tensors of a policy are the library's own, which no other process has: send the network, or "
+            "its state_dict"
+        )
 
     def __copy__(self) -> Network:
         return copy.deepcopy(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         values = {name: value.detach().cpu() for name, value in self.state_dict().items()}
-        return _restore_network, (self.env, self.settings, self._build_settings, values, self._frozen_names(), self.training)
+        return _restore_network, (
+            self.env,
+            self.settings,
+            self._build_settings,
+            values,
+            self._frozen_names(),
+            self.training,
+        )
 
     def extra_repr(self) -> str:
         return f"{self.settings!r}, {self.env!r}"
 
 
 def _restore_network(
-    env: Environment, settings: Policy, build_settings: dict[str, Any], values: dict[str, torch.Tensor], frozen: list[str], training: bool
+    env: Environment,
+    settings: Policy,
+    build_settings: dict[str, Any],
+    values: dict[str, torch.Tensor],
+    frozen: list[str],
+    training: bool,
 ) -> Network:
     """Restores a network that was pickled or copied."""
     network = Network(env, settings, _new_session(env, settings, build_settings), build_settings)
@@ -283,7 +327,9 @@ def _new_session(env: Environment, settings: Policy, build_settings: dict[str, A
     """Returns a session that only holds a policy. Nothing trains the policy, and the session's reward isn't
     used."""
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
-    objective: Objective = DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
+    objective: Objective = (
+        DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
+    )
     if isinstance(settings, Uniform):
         # The objective needs no log Z, for policies that don't estimate it.
         objective = LogPartitionVariance()

@@ -66,9 +66,9 @@ class TrajectoryBalance(_Regression):
     """Trajectory balance (Malkin et al. 2022).
 
     backward
-        The objective by which P_B is trained: `trajectory_likelihood`, the likelihood of the paths that P_F takes
-        (Gritsaev et al. 2025), or `maximum_entropy`, under which all paths to an object are equally likely
-        (Mohammadpour et al. 2024). None trains P_B by trajectory balance, too.
+        The objective by which P_B is trained: `trajectory_likelihood`, the likelihood of the paths that P_F
+        takes (Gritsaev et al. 2025), or `maximum_entropy`, under which all paths to an object are equally
+        likely (Mohammadpour et al. 2024). None trains P_B by trajectory balance, too.
     regression
         The loss of a residual.
     """
@@ -94,7 +94,9 @@ class _Relative(_Regression):
 
         prior = self._prior()
         if not isinstance(prior, (Trainer, Uniform)):
-            raise TypeError(f"prior is {kind_name(prior)}: expected a trainer of the same environment, or Uniform()")
+            raise TypeError(
+                f"prior is {kind_name(prior)}: expected a trainer of the same environment, or Uniform()"
+            )
 
     def _prior(self) -> Any:
         return getattr(self, "prior")
@@ -189,14 +191,20 @@ class SubTrajectoryBalance(_Regression):
         The settings of `DetailedBalance`.
     """
 
-    weighting: Literal["geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"] = "geometric_within"
+    weighting: Literal[
+        "geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"
+    ] = "geometric_within"
     lambda_: float = field(default=0.9, metadata=needs("weighting", "geometric_within", "geometric"))
     forward_looking: bool = False
     backward: Backward | None = None
 
     def _values(self) -> dict[str, Any]:
         name = variant(self.weighting)
-        weighting: Any = {name: {"lambda": plain(self.lambda_, "lambda_")}} if self.weighting.startswith("geometric") else name
+        weighting: Any = (
+            {name: {"lambda": plain(self.lambda_, "lambda_")}}
+            if self.weighting.startswith("geometric")
+            else name
+        )
         return {"weighting": weighting, "forward_looking": self.forward_looking, "backward": self.backward}
 
 
@@ -219,7 +227,11 @@ class RandomDistillation(Settings):
     def _config(self) -> dict[str, Any]:
         """Returns the settings of the networks by their names in the extension."""
         values = self._values()
-        return {"mlp": {"hidden": values["hidden"]}, "outputs": values["outputs"], "adam": {"lr": values["lr"]}}
+        return {
+            "mlp": {"hidden": values["hidden"]},
+            "outputs": values["outputs"],
+            "adam": {"lr": values["lr"]},
+        }
 
 
 class _Augmented(_Regression):
@@ -229,10 +241,14 @@ class _Augmented(_Regression):
         super().__post_init__()
         novelty = getattr(self, "novelty")
         if isinstance(novelty, type) or not (isinstance(novelty, RandomDistillation) or callable(novelty)):
-            raise TypeError(f"novelty is {kind_name(novelty)}: expected RandomDistillation(), or a function of states")
+            raise TypeError(
+                f"novelty is {kind_name(novelty)}: expected RandomDistillation(), or a function of states"
+            )
 
     def _intrinsic(self) -> tuple[dict[str, Any], Any]:
-        return {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}, getattr(self, "novelty")
+        return {name: schedule_json(getattr(self, name)) for name in ("edges", "terminal")}, getattr(
+            self, "novelty"
+        )
 
     def _values(self) -> dict[str, Any]:
         return {}
@@ -249,8 +265,8 @@ class AugmentedTrajectoryBalance(_Augmented):
 
     edges, terminal
         Factors on the novelty of the state that a transition leads to, and of the finished object. They
-        change the target unless they are 0, so decrease them: `Linear(0.1, 0, 500)`. `exact` compares with the
-        reward alone.
+        change the target unless they are 0, so decrease them: `Linear(0.1, 0, 500)`. `exact` compares with
+        the reward alone.
     novelty
         `RandomDistillation()`, or a function of states that returns a number of at least 0 for each.
     regression
@@ -288,8 +304,8 @@ class PolicyGradient(_Regression):
     """The policy gradient of the soft return.
 
     advantage
-        The advantage of an action: the `total` return, the `reward_to_go`, the reward to go less a `baseline`,
-        or generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
+        The advantage of an action: the `total` return, the `reward_to_go`, the reward to go less a
+        `baseline`, or generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
     regression
         The loss between log F and the returns.
     """
@@ -323,7 +339,9 @@ class ProximalPolicy(_Regression):
     epochs: int = 4
 
     def _values(self) -> dict[str, Any]:
-        numbers = {name: plain(getattr(self, name), name) for name in ("clip", "kl", "value_weight", "epochs")}
+        numbers = {
+            name: plain(getattr(self, name), name) for name in ("clip", "kl", "value_weight", "epochs")
+        }
         return {"advantage": _advantage(self.advantage, self.gae_lambda), **numbers}
 
 
@@ -333,8 +351,8 @@ class OwnObjective(Objective):
 
     function
         A function of `Scores`, the log-probabilities of a batch, that returns the loss, a scalar tensor. The
-        objective learns from any trajectory, including explored and replayed ones: its loss must be smallest on
-        each of them if the policy is right.
+        objective learns from any trajectory, including explored and replayed ones: its loss must be smallest
+        on each of them if the policy is right.
     log_z, flow
         True if the function reads log Z or log F, besides log P_F, log P_B and log R.
     name
@@ -348,8 +366,15 @@ class OwnObjective(Objective):
 
     def _loss(self) -> Any:
         if isinstance(self.function, type) or not callable(self.function):
-            raise TypeError(f"function is a {type(self.function).__name__}: expected a function of Scores that gives a loss")
+            raise TypeError(
+                f"function is a {type(self.function).__name__}: expected a function of Scores that gives a "
+                f"loss"
+            )
         return self.function
 
     def _values(self) -> dict[str, Any]:
-        return {"name": plain(self.name, "name"), "log_z": plain(self.log_z, "log_z"), "flow": plain(self.flow, "flow")}
+        return {
+            "name": plain(self.name, "name"),
+            "log_z": plain(self.log_z, "log_z"),
+            "flow": plain(self.flow, "flow"),
+        }

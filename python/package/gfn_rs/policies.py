@@ -58,10 +58,14 @@ class Policy(Settings):
         """
         from .networks import Network
 
-        return Network.build(env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double)
+        return Network.build(
+            env, self, seed, flow=flow, n_conditions=n_conditions, device=device, double=double
+        )
 
 
-def _layers(hidden: Any, activation: str = "relu", layer_norm: Any = False, noise: Any = None) -> dict[str, Any]:
+def _layers(
+    hidden: Any, activation: str = "relu", layer_norm: Any = False, noise: Any = None
+) -> dict[str, Any]:
     return {"hidden": hidden, "activation": activation, "layer_norm": layer_norm, "noise": noise}
 
 
@@ -75,7 +79,9 @@ def _estimators(policy: Any) -> dict[str, Any]:
 
 def _perceptron(policy: Any) -> dict[str, Any]:
     noise = plain(getattr(policy, "weight_noise", None), "weight_noise")
-    mlp = _layers(plain(policy.hidden, "hidden"), policy.activation, plain(policy.layer_norm, "layer_norm"), noise)
+    mlp = _layers(
+        plain(policy.hidden, "hidden"), policy.activation, plain(policy.layer_norm, "layer_norm"), noise
+    )
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
 
@@ -85,7 +91,13 @@ class _Graphs(Policy):
     def _described(self) -> Any:
         # The settings in this list are left out of a description if they have these values, so that
         # checkpoints from before the settings fit.
-        before = [("symmetry", variant("unseen")), ("degrees", False), ("norm", variant("layer")), ("jumping", variant("last")), ("unit", 1.0)]
+        before = [
+            ("symmetry", variant("unseen")),
+            ("degrees", False),
+            ("norm", variant("layer")),
+            ("jumping", variant("last")),
+            ("unit", 1.0),
+        ]
         before.append(("closed_walks", None))
         return {name: value for name, value in self._values().items() if (name, value) not in before}
 
@@ -150,7 +162,11 @@ class GraphNet(_Graphs):
     closed_walks: int | None = None
 
     def _values(self) -> dict[str, Any]:
-        conv: Any = {variant(self.conv): {"heads": self.heads}} if self.conv in ("transformer", "gat", "gps") else variant(self.conv)
+        conv: Any = (
+            {variant(self.conv): {"heads": self.heads}}
+            if self.conv in ("transformer", "gat", "gps")
+            else variant(self.conv)
+        )
         return {
             "layers": plain(self.layers, "layers"),
             "embedding": plain(self.embedding, "embedding"),
@@ -350,13 +366,14 @@ class SequenceNet(Policy):
 
 @dataclass(frozen=True)
 class SequenceModule(_OwnNetwork):
-    """A network for sequences that are written from left to right, around a `torch.nn.Module`. The module maps
-    tokens `[n, length]`, 0 if unwritten, and the numbers of written tokens `[n]`, both int64, to embeddings
-    `[n, width]`. The conditions of the sequences, `[n, C]`, are a third argument in a trainer with conditions.
+    """A network for sequences that are written from left to right, around a `torch.nn.Module`. The module
+    maps tokens `[n, length]`, 0 if unwritten, and the numbers of written tokens `[n]`, both int64, to
+    embeddings `[n, width]`. The conditions of the sequences, `[n, C]`, are a third argument in a trainer with
+    conditions.
 
     Each state is read from its start, as by `VectorModule` with `inputs="entries"`; `SequenceNet`, which
-    keeps its state between tokens, is faster for long sequences. There is one backward move from each state, so
-    P_B has nothing to learn.
+    keeps its state between tokens, is faster for long sequences. There is one backward move from each state,
+    so P_B has nothing to learn.
     """
 
     _takes = "tokens and lengths"
@@ -368,7 +385,13 @@ class SequenceModule(_OwnNetwork):
 
     def _values(self) -> dict[str, Any]:
         width = plain(self.width, "width")
-        return {"width": width, "inputs": "prefixes", "backward": "Uniform", "heads": 1, "estimators": _estimators(self)}
+        return {
+            "width": width,
+            "inputs": "prefixes",
+            "backward": "Uniform",
+            "heads": 1,
+            "estimators": _estimators(self),
+        }
 
 
 @dataclass(frozen=True)
@@ -426,8 +449,8 @@ class DiffusionNet(Policy):
     network
         Sizes of the network by name.
     log_variance_range
-        The range of the log-variance of steps, which is learned then: the standard deviation changes by a factor
-        of at most e to half of it.
+        The range of the log-variance of steps, which is learned then: the standard deviation changes by a
+        factor of at most e to half of it.
     backward_range
         The range of P_B, which is learned then: it shifts and scales the process's own P_B by at most this
         number of deviations.
@@ -445,7 +468,9 @@ class DiffusionNet(Policy):
             "langevin_clip": plain(self.langevin_clip, "langevin_clip"),
             "network": plain(self.network, "network"),
             "log_variance_range": plain(self.log_variance_range, "log_variance_range"),
-            "backward": {"learned": {"range": plain(self.backward_range, "backward_range")}} if learned else "fixed",
+            "backward": (
+                {"learned": {"range": plain(self.backward_range, "backward_range")}} if learned else "fixed"
+            ),
             "estimators": _estimators(self),
         }
 

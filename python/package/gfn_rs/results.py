@@ -61,54 +61,56 @@ class Exact(Distances):
     probs: _Numbers
     """The probability that the policy ends in each state, `[states]`."""
     target: _Numbers
-    """The target probability of each state, R(x) / Z; states of one object have equal shares of it. For an objective
-    relative to a prior, it is in proportion to prior(x) R(x)^beta."""
+    """The target probability of each state, R(x) / Z; states of one object have equal shares of it. For an
+    objective relative to a prior, it is in proportion to prior(x) R(x)^beta."""
     log_rewards: _Numbers
-    """log R of each state, as the reward returns it for the object; minus infinity if no trajectory can end there."""
+    """log R of each state, as the reward returns it for the object; minus infinity if no trajectory can end
+    there."""
     log_z: float
     """The true log Z of the target."""
     mean_len: float
     """The mean number of actions of a trajectory."""
     n_objects: int
-    """The number of objects: fewer than states if several states are one object, such as the Kekule forms of a
-    molecule."""
+    """The number of objects: fewer than states if several states are one object, such as the Kekule forms of
+    a molecule."""
     groups: _Integers
     """The groups of states that are one object: for each state the index of the first state of its group."""
     of_objects: Distances
     """The distances between the distributions over objects, with the states of each summed."""
 
     def __repr__(self) -> str:
-        return f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, log_z={self.log_z:.4f})"
+        return (f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, "
+            f"log_z={self.log_z:.4f})")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
     """Findings about a policy from samples. Values named `at_least` and `at_most` are bounds, with a known
-    risk of being false. All others are estimates, whose intervals hold for 95 % of policies whose samples miss
-    no part of the target. Printed, it is a table.
+    risk of being false. All others are estimates, whose intervals hold for 95 % of policies whose samples
+    miss no part of the target. Printed, it is a table.
     """
 
     text: str
     """The table that is printed."""
     findings: list[str]
-    """Reasons not to trust the policy, in words. An empty list means that no reason was found, not that the policy
-    is right."""
+    """Reasons not to trust the policy, in words. An empty list means that no reason was found, not that the
+    policy is right."""
     limits: list[str]
     """Reasons why some numbers of the certificate are missing, in words. They aren't findings against the
     policy."""
     log_z: dict[str, Any]
     """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is
-    None, because it needs objects drawn from the target. `from_found_objects`, the log of the sum of the rewards
-    of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance sampling, None if it is
-    listed among the limits) are estimates with `low` and `high`."""
+    None, because it needs objects drawn from the target. `from_found_objects`, the log of the sum of the
+    rewards of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance sampling,
+    None if it is listed among the limits) are estimates with `low` and `high`."""
     tv: dict[str, Any]
     """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least`
     and `at_most`, which is 1 without objects drawn from the target. `at_most_by_importance` is an upper bound
     only if log Z is at most `if_log_z_at_most`, the upper end of its estimate; both are None without one."""
     consistency: dict[str, Any] | None
-    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor`, its value from noise
-    alone. None if P_F builds objects in other orders than P_B takes them apart, or if most probabilities are
-    uncertain."""
+    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor`, its value
+    from noise alone. None if P_F builds objects in other orders than P_B takes them apart, or if most
+    probabilities are uncertain."""
     samples: int
     """The number of the policy's trajectories."""
     effective_samples: float
@@ -126,14 +128,15 @@ class Certificate(_Result):
         return self.text
 
     def __repr__(self) -> str:
-        return f"Certificate(tv {self.tv['at_least']:.4f} to {self.tv['at_most']:.4f}, {len(self.findings)} findings)"
+        return (f"Certificate(tv {self.tv['at_least']:.4f} to {self.tv['at_most']:.4f}, {len(self.findings)} "
+            f"findings)")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judgement(_Result):
     """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and the floors have an
-    `estimate`, `low` and `high`. For the samples' own distance the interval is that of the sampler; for a floor
-    it is the range of 95 % of perfect samples.
+    `estimate`, `low` and `high`. For the samples' own distance the interval is that of the sampler; for a
+    floor it is the range of 95 % of perfect samples.
     """
 
     samples: int
@@ -154,15 +157,15 @@ class Judgement(_Result):
     """Flow consistency of the samples on subsets of objects (`fcs`), and the `floor` that perfect samples
     reach."""
     modes_found: int
-    """The number of modes, objects of the largest probability, that are sampled with at least a tenth of their
-    target probability."""
+    """The number of modes, objects of the largest probability, that are sampled with at least a tenth of
+    their target probability."""
     modes: int
     """The number of modes of the target."""
     missing_mass: float
     """The target probability of all objects that were never sampled."""
     missing: list[dict[str, float]]
-    """The heaviest missing objects: `probability`, and the probability that a perfect sampler misses the object, too
-    (`by_chance`)."""
+    """The heaviest missing objects: `probability`, and the probability that a perfect sampler misses the
+    object, too (`by_chance`)."""
     missing_states: Any
     """The states of the objects in `missing`, in the same order."""
     like_perfect: bool
@@ -171,7 +174,8 @@ class Judgement(_Result):
     """The true log Z of the target."""
 
     def __repr__(self) -> str:
-        return f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, {self.samples} samples)"
+        return (f"Judgement(tv={self.tv['estimate']:.4f}, perfect ones have {self.tv_floor['estimate']:.4f}, "
+            f"{self.samples} samples)")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,14 +244,19 @@ class SampleEvaluation(_Result):
 
     def __post_init__(self) -> None:
         n = len(self)
-        if not len(self.states) == len(self.log_weights) == len(self.lengths) == len(self.groups) == n or np.any(np.greater_equal(self.groups, n)):
-            raise ValueError(f"`states`, `log_weights`, `lengths` or `groups` aren't of {n} objects, as `log_rewards` is")
+        if not len(self.states) == len(self.log_weights) == len(self.lengths) == len(
+            self.groups
+        ) == n or np.any(np.greater_equal(self.groups, n)):
+            raise ValueError(
+                f"`states`, `log_weights`, `lengths` or `groups` aren't of {n} objects, as `log_rewards` is"
+            )
 
     def __len__(self) -> int:
         return len(self.log_rewards)
 
     def __repr__(self) -> str:
-        what = f"{len(self)} objects, {self.n_distinct} distinct, log_z={self.log_z:.4f}, elbo={self.elbo.mean:.4f}"
+        what = (f"{len(self)} objects, {self.n_distinct} distinct, log_z={self.log_z:.4f}, "
+            f"elbo={self.elbo.mean:.4f}")
         return f"SampleEvaluation({what}, effective_samples={self.effective_samples:.1f})"
 
     @property
@@ -271,13 +280,22 @@ class SampleEvaluation(_Result):
         diversity.
         """
         if not 1 <= (k := count(k, "k")) <= len(self):
-            raise ValueError(f"the number of best samples is {k} of {len(self)}: expected at least one, and no more than there are samples")
+            raise ValueError(
+                f"the number of best samples is {k} of {len(self)}: expected at least one, and no more than "
+                f"there are samples"
+            )
         rows = np.argsort(-self.log_rewards, kind="stable")[:k]
         states, best = self.states[rows], self.log_rewards[rows]
         with np.errstate(over="ignore"):
             mean_reward = float(np.exp(best).mean())
         diversity = None if distance is None else _mean_distance(distance(states), k)
-        return TopK(rows=rows, states=states, mean_reward=mean_reward, mean_log_reward=float(best.mean()), diversity=diversity)
+        return TopK(
+            rows=rows,
+            states=states,
+            mean_reward=mean_reward,
+            mean_log_reward=float(best.mean()),
+            diversity=diversity,
+        )
 
     def modes(self, is_mode: Callable[[Any], Any]) -> int:
         """Returns the number of different objects that are modes: `is_mode` is a function of objects that
@@ -318,7 +336,9 @@ class Correlation(_Result):
     """Spearman's rho, the correlation of ranks."""
 
     def __repr__(self) -> str:
-        pearson, spearman = ("None" if value is None else f"{value:.4f}" for value in (self.pearson, self.spearman))
+        pearson, spearman = (
+            "None" if value is None else f"{value:.4f}" for value in (self.pearson, self.spearman)
+        )
         return f"Correlation(pearson={pearson}, spearman={spearman})"
 
 
@@ -327,9 +347,9 @@ class ObjectEvaluation(_Result):
     """The log-probabilities of given objects, such as a test set."""
 
     log_probs: _Numbers
-    """log p(x), the log-probability that the policy ends in each object (in any of its states, such as the Kekule
-    forms of a molecule), estimated from backward paths to the start: never too large on average, and exact
-    if P_F and P_B balance."""
+    """log p(x), the log-probability that the policy ends in each object (in any of its states, such as the
+    Kekule forms of a molecule), estimated from backward paths to the start: never too large on average, and
+    exact if P_F and P_B balance."""
     log_rewards: _Numbers
     """log R of each object."""
     correlation: Correlation | None
@@ -376,4 +396,6 @@ _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
 
 def from_values(values: dict[str, Any]) -> dict[str, Any]:
     """Converts the values that the extension returns to the values of a result, by name."""
-    return {name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()}
+    return {
+        name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()
+    }

@@ -29,7 +29,9 @@ def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} has something that isn't a number ({error}): expected an array of numbers") from error
+        raise TypeError(
+            f"{name} has something that isn't a number ({error}): expected an array of numbers"
+        ) from error
     if not np.isfinite(array).all():
         raise ValueError(f"{name} has a number that isn't finite: fill it in or leave it out")
     return array
@@ -83,7 +85,9 @@ class MoleculeReward(Reward):
     >>> reward = MoleculeReward(MoleculeScore([Factor("qed"), Factor("log_p", {"window": {"least": 1, "most": 4, "width": 1}})]), beta=8.0)
     """
 
-    score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] | MoleculeScore = "heteroatoms"
+    score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] | MoleculeScore = (
+        "heteroatoms"
+    )
     beta: float = 1.0
     floor: float = float(np.exp(-20.0))
 
@@ -94,8 +98,8 @@ class ExternalReward(Reward):
 
     command
         The program and its arguments. It reads one SMILES per line, and writes and flushes one number of at
-        least 0 per line, in the same order. It is started at the first call, and keeps running; each molecule is
-        passed once.
+        least 0 per line, in the same order. It is started at the first call, and keeps running; each molecule
+        is passed once.
     timeout
         The number of seconds without a line after which an error is raised. Other output than one number per
         molecule is an error, too, and so is the end of the program.
@@ -134,13 +138,21 @@ class CachedReward(Reward):
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.reward, (type, CachedReward)) or type(self.reward) is Reward:
-            raise TypeError(f"CachedReward.reward is {self.reward!r:.200}: expected an object like RingReward(), or a function of a batch of states")
+            raise TypeError(
+                f"CachedReward.reward is {self.reward!r:.200}: expected an object like RingReward(), or a "
+                f"function of a batch of states"
+            )
         if self.capacity < 2:
-            raise ValueError(f"CachedReward.capacity is {self.capacity}: expected at least 2 answers to be kept")
+            raise ValueError(
+                f"CachedReward.capacity is {self.capacity}: expected at least 2 answers to be kept"
+            )
 
     def _values(self) -> dict[str, Any]:
         own = self.reward
-        return {"reward": [type(own).__name__, own._values()] if isinstance(own, Reward) else "a function", "capacity": plain(self.capacity, "capacity")}
+        return {
+            "reward": [type(own).__name__, own._values()] if isinstance(own, Reward) else "a function",
+            "capacity": plain(self.capacity, "capacity"),
+        }
 
 
 @dataclass(frozen=True)
@@ -159,7 +171,20 @@ class HyperGridReward(Reward):
         "corrupted",
     ] = "original"
     preset: (
-        Literal["easy", "medium", "hard", "challenging", "impossible", "k1", "k16", "k64", "k1_matched", "k16_matched", "k64_matched"] | None
+        Literal[
+            "easy",
+            "medium",
+            "hard",
+            "challenging",
+            "impossible",
+            "k1",
+            "k16",
+            "k64",
+            "k1_matched",
+            "k16_matched",
+            "k64_matched",
+        ]
+        | None
     ) = None
 
 
@@ -196,7 +221,10 @@ class IsingReward(Reward):
             raise ValueError(f"couplings has shape {shape}: expected [n, n]")
 
     def _values(self) -> dict[str, Any]:
-        return {"couplings": _numbers(self.couplings, "couplings").ravel().tolist(), "alpha": plain(self.alpha, "alpha")}
+        return {
+            "couplings": _numbers(self.couplings, "couplings").ravel().tolist(),
+            "alpha": plain(self.alpha, "alpha"),
+        }
 
 
 @dataclass(frozen=True)
@@ -235,7 +263,10 @@ class ToyReward(Reward):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.rewards) != 6:
-            raise ValueError(f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which trajectories can end")
+            raise ValueError(
+                f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which "
+                f"trajectories can end"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +286,8 @@ class StructureReward(Reward):
     Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at
     most 20 different ones in a column; only values that occur count. Categories are never cut into intervals.
     Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of them is cut into
-    that number of intervals with about equal numbers of observations. `levels` shows the levels of each column.
+    that number of intervals with about equal numbers of observations. `levels` shows the levels of each
+    column.
 
     bins
         The number of intervals, for "bde".
@@ -285,7 +317,10 @@ class StructureReward(Reward):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.nu is not None and self.standardise:
-            raise ValueError("StructureReward.nu is given, and the data are standardised: expected standardise=False, or no prior mean")
+            raise ValueError(
+                "StructureReward.nu is given, and the data are standardised: expected standardise=False, or "
+                "no prior mean"
+            )
         if self.score == "bde":
             self._encode_columns()
         elif len(shape := _numbers(self.data, "data").shape) != 2:
@@ -315,7 +350,10 @@ class StructureReward(Reward):
             settings["values"] = _numbers(self.data, "data").ravel().tolist()
             settings["standardise"] = bool(self.standardise)
         if self.score == "bge":
-            settings |= {name: plain(getattr(self, name), f"StructureReward.{name}") for name in ("alpha_mu", "alpha_w", "nu")}
+            settings |= {
+                name: plain(getattr(self, name), f"StructureReward.{name}")
+                for name in ("alpha_mu", "alpha_w", "nu")
+            }
         return {"names": names, "score": {self.score: settings}}
 
 

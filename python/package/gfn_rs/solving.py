@@ -44,7 +44,8 @@ class Solution(_Result):
     """The number of samples that were drawn from the policy."""
 
     def __repr__(self) -> str:
-        return f"Solution(size={self.size}, after {self.history[-1].seconds:.3f} s by {self.history[-1].origin}, {self.samples} samples)"
+        return (f"Solution(size={self.size}, after {self.history[-1].seconds:.3f} s by "
+            f"{self.history[-1].origin}, {self.samples} samples)")
 
 
 def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
@@ -59,40 +60,66 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
         pairs = np.asarray([(place[a], place[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
     else:
         index = np.asarray(graph.cpu() if hasattr(graph, "cpu") else graph)
-        if index.ndim != 2 or len(index) != 2 or index.dtype.kind not in "iu" or index.size and index.min() < 0:
-            raise ValueError(f"graph has shape {list(index.shape)} and kind {index.dtype}: expected a graph of networkx, or an edge_index [2, E] of whole numbers")
+        if (
+            index.ndim != 2
+            or len(index) != 2
+            or index.dtype.kind not in "iu"
+            or index.size
+            and index.min() < 0
+        ):
+            raise ValueError(
+                f"graph has shape {list(index.shape)} and kind {index.dtype}: expected a graph of networkx, "
+                f"or an edge_index [2, E] of whole numbers"
+            )
         pairs = index.T.astype(np.int64)
         least = int(pairs.max()) + 1 if len(pairs) else 0
         nodes = list(range(least if n_nodes is None else count(n_nodes, "n_nodes", least=least)))
     loops = pairs[pairs[:, 0] == pairs[:, 1]]
     if len(loops):
-        raise ValueError(f"node {nodes[loops[0][0]]!r} has an edge to itself: expected none, no problem here reads it")
+        raise ValueError(
+            f"node {nodes[loops[0][0]]!r} has an edge to itself: expected none, no problem here reads it"
+        )
     return nodes, np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 def _refuse_weights(graph: Any, n_edges: int) -> None:
     """Refuses a graph of networkx with an edge whose weight isn't 1."""
-    remedy = "a cut here counts edges, expected weights of 1: leave the weights out with nx.Graph(graph.edges()), or use another solver"
+    remedy = ("a cut here counts edges, expected weights of 1: leave the weights out with "
+        "nx.Graph(graph.edges()), or use another solver")
     for a, b, weight in graph.edges(data="weight", default=1):
         if weight is not None and weight != 1:
             raise ValueError(f"the edge from {a!r} to {b!r} has the weight {weight!r}: {remedy}")
     if graph.number_of_edges() > n_edges:
-        raise ValueError(f"the graph has {graph.number_of_edges()} edges between {n_edges} pairs of nodes: {remedy}")
+        raise ValueError(
+            f"the graph has {graph.number_of_edges()} edges between {n_edges} pairs of nodes: {remedy}"
+        )
 
 
-def _draws(policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs) -> Callable[[int, int], _gfn.Graphs]:
+def _draws(
+    policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs
+) -> Callable[[int, int], _gfn.Graphs]:
     """Returns a function of a number n and a seed, which draws n finished states. The states belong to
     `graphs`, not to the graphs of the policy's environment."""
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
-        raise TypeError(f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None")
+        raise TypeError(
+            f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None"
+        )
     if type(network.env) is not problem or network.n_conditions:
-        raise ValueError(f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without conditions")
+        raise ValueError(
+            f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without "
+            f"conditions"
+        )
     if getattr(network.settings, "identity", False):
-        raise ValueError("the policy tells nodes apart by their numbers, which mean nothing on another graph: train it with identity=False")
+        raise ValueError(
+            "the policy tells nodes apart by their numbers, which mean nothing on another graph: train it "
+            "with identity=False"
+        )
     env = problem(graphs, network.env.for_size)
     values = {name: value.detach().clone() for name, value in network.state_dict().items()}
-    sampler = Sampler(env, _restore_network(env, network.settings, network._build_settings, values, [], False))
+    sampler = Sampler(
+        env, _restore_network(env, network.settings, network._build_settings, values, [], False)
+    )
     return lambda n, seed: sampler.sample(n, seed=seed).terminal
 
 
@@ -111,8 +138,8 @@ def solve(
 
     policy
         A policy for that problem that was trained on any graphs with `identity=False`: a `Trainer`, or the
-        result of `gfn.load`. Each of its samples is improved by local search. None uses local search alone, the
-        baseline for a policy.
+        result of `gfn.load`. Each of its samples is improved by local search. None uses local search alone,
+        the baseline for a policy.
     problem
         `gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`. A cut counts edges: a graph of networkx with
         a `weight` other than 1 or with parallel edges is a `ValueError`; a `weight` of None counts as 1.
@@ -127,7 +154,10 @@ def solve(
     Ctrl-C ends it between batches of samples; local search alone continues until its time is over.
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
-        raise TypeError(f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or gfn.Cut")
+        raise TypeError(
+            f"problem is {problem!r:.200}: expected gfn.IndependentSet, gfn.Clique, gfn.DominatingSet or "
+            f"gfn.Cut"
+        )
     check(seconds, "seconds", float, Bounds(above=0.0))
     nodes, edges = _edges(graph, n_nodes)
     if issubclass(problem, Cut) and hasattr(graph, "number_of_edges"):

@@ -1,4 +1,5 @@
-"""Sources of a trainer's batches besides the policy's own trajectories: a buffer, data, searches, a teacher."""
+"""Sources of a trainer's batches besides the policy's own trajectories: a buffer, data, searches, a
+teacher."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ class SourceSettings(Settings):
     def _described(self) -> dict[str, Any]:
         """Returns the settings as checkpoints contain them, without functions and objects."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        return {name: plain(value, name) for name, value in values.items() if not (callable(value) or isinstance(value, Settings))}
+        return {
+            name: plain(value, name)
+            for name, value in values.items()
+            if not (callable(value) or isinstance(value, Settings))
+        }
 
 
 def sort_sources(sources: Any) -> dict[str, Any]:
@@ -74,11 +79,12 @@ class Replay(SourceSettings):
         of its weight. It is called often and must depend on nothing else; a resumed run uses the function of
         its own settings.
     path
-        The path to an object: drawn anew by uniform backward steps or by P_B, or the path by which it was found
-        (`stored`).
+        The path to an object: drawn anew by uniform backward steps or by P_B, or the path by which it was
+        found (`stored`).
     diverse, norm
-        The smallest distance between objects: a full buffer accepts only objects that are further from all others,
-        by the `norm` of the difference of vectors. For environments whose states are vectors, acyclic graphs or points.
+        The smallest distance between objects: a full buffer accepts only objects that are further from all
+        others, by the `norm` of the difference of vectors. For environments whose states are vectors, acyclic
+        graphs or points.
     objects_alone
         True if no paths are stored, which saves memory; `path` can't be `stored` then.
 
@@ -112,11 +118,18 @@ class Replay(SourceSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.objects_alone and self.path == "stored":
-            raise ValueError("Replay.path is 'stored' with objects_alone: expected another path, as none are kept")
+            raise ValueError(
+                "Replay.path is 'stored' with objects_alone: expected another path, as none are kept"
+            )
         if self.diverse is None and self.norm != "l2":
-            raise ValueError(f"Replay.norm is {self.norm!r}, which changes nothing without diverse: expected a number there")
+            raise ValueError(
+                f"Replay.norm is {self.norm!r}, which changes nothing without diverse: expected a number "
+                f"there"
+            )
         if isinstance(self.draw, type):
-            raise TypeError("Replay.draw is a type: expected the name of a draw, or a function of log R and a loss")
+            raise TypeError(
+                "Replay.draw is a type: expected the name of a draw, or a function of log R and a loss"
+            )
 
     def _priority(self) -> Callable[[float, float | None], float] | None:
         return None if isinstance(self.draw, str) else self.draw
@@ -146,8 +159,8 @@ class Data(SourceSettings):
     """Your own objects, in the form that `sample` returns (for molecules also SMILES).
 
     objects
-        Finished objects of the environment. The reward is computed for them. If a molecule is several trees of
-        `Fragments`, all of them are used, ten at most, and the molecule counts as often as any other.
+        Finished objects of the environment. The reward is computed for them. If a molecule is several trees
+        of `Fragments`, all of them are used, ten at most, and the molecule counts as often as any other.
     share
         The share of each batch that is drawn from them.
     path
@@ -222,11 +235,11 @@ class FreshSource(SourceSettings):
     Paths to them are drawn by P_B, so the objective must learn from any trajectory.
 
     function
-        A function of a `BatchRequest` and a generator of numpy that returns finished objects; or `FreshObjects(objects,
-        log_rewards)`; or None if there are none yet.
+        A function of a `BatchRequest` and a generator of numpy that returns finished objects; or
+        `FreshObjects(objects, log_rewards)`; or None if there are none yet.
 
-    The trainer can't be used while the function runs. Tensors that `trainer.named_parameters()` returned before
-    have their current values.
+    The trainer can't be used while the function runs. Tensors that `trainer.named_parameters()` returned
+    before have their current values.
     """
 
     _role = "source of fresh trajectories"
@@ -410,4 +423,6 @@ class FocusInHindsight(SourceSettings):
 def _check_function(settings: Source | Search | Hindsight | FreshSource, of: str) -> None:
     function = settings.function
     if isinstance(function, type) or not callable(function):
-        raise TypeError(f"{type(settings).__name__}.function is a {type(function).__name__}: expected a function of {of}")
+        raise TypeError(
+            f"{type(settings).__name__}.function is a {type(function).__name__}: expected a function of {of}"
+        )

@@ -25,8 +25,8 @@ class Moves:
     state: Whole
     """The index of each move's state in the batch."""
     slot: Whole | None
-    """The number of each move among all moves of its state, legal or not: a network gives a logit for each. None
-    in the moves that rules get, which need only the names."""
+    """The number of each move among all moves of its state, legal or not: a network gives a logit for each.
+    None in the moves that rules get, which need only the names."""
     kind: Whole
     """The index of the type in `types`; `AddNode(attached=True)` is two types, one for the first node and one
     for the others."""
@@ -35,9 +35,9 @@ class Moves:
     b: Whole
     """The second node of an edge; 0 for moves without one."""
     column: Whole
-    """The number of each move among the type's moves there. It is the class of an added node or edge; for an attached
-    node, its class times the number of edge classes, plus the class of its edge; for an attribute, the value
-    minus 1, plus the numbers of values of all attributes before it; for vectors, the slot."""
+    """The number of each move among the type's moves there. It is the class of an added node or edge; for an
+    attached node, its class times the number of edge classes, plus the class of its edge; for an attribute,
+    the value minus 1, plus the numbers of values of all attributes before it; for vectors, the slot."""
     types: tuple[str, ...]
     """The names of the types of moves; `kind` is an index into them."""
     backward: bool = False
@@ -64,7 +64,8 @@ class Moves:
         return self[order[np.unique(self.state[order], return_index=True)[1]]]
 
     def describe(self) -> list[str]:
-        """Returns each move as text: its type, its nodes, and its number among the moves of the type there."""
+        """Returns each move as text: its type, its nodes, and its number among the moves of the type
+        there."""
         rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
         return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]
 
@@ -79,13 +80,17 @@ class Moves:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moves):
             return NotImplemented
-        return all(np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        return all(
+            np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         way = "backward " if self.backward else ""
-        return f"Moves({len(self)} {way}moves of {len(np.unique(self.state))} states: {', '.join(self.types)})"
+        return (
+            f"Moves({len(self)} {way}moves of {len(np.unique(self.state))} states: {', '.join(self.types)})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +121,8 @@ class Step:
     states: Any
     """The states after the step; an exit doesn't change a state."""
     reverse: Whole
-    """The slot of the move that undoes each move, among the moves of the other direction of the state after it; -1
-    for exits, which no move undoes."""
+    """The slot of the move that undoes each move, among the moves of the other direction of the state after
+    it; -1 for exits, which no move undoes."""
     exit: Flags
     """True for each state in which the exit was taken."""
     done: Flags
@@ -145,7 +150,9 @@ class Walkable:
         n = count(n)
         instances = np.asarray(instance)
         if instances.dtype.kind not in "iu" or instances.shape not in ((), (n,)):
-            raise TypeError(f"instance is {instance!r:.200}: expected a whole number, or one for each of {n} states")
+            raise TypeError(
+                f"instance is {instance!r:.200}: expected a whole number, or one for each of {n} states"
+            )
         if instances.size and instances.min() < 0:
             raise IndexError(f"instance is {instances.min()}: expected 0 to {self.n_instances - 1}")
         return self._env.initial(np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64))
@@ -206,11 +213,19 @@ def _slots(moves: Any, n: int, backward: bool) -> Whole:
     if isinstance(moves, Moves):
         if moves.backward != backward:
             way, other = ("backward", "forward") if backward else ("forward", "backward")
-            raise ValueError(f"{other} moves for a step {way}: expected those of `env.moves(states, backward={backward})`")
+            raise ValueError(
+                f"{other} moves for a step {way}: expected those of `env.moves(states, backward={backward})`"
+            )
         if moves.slot is None:
-            raise ValueError("the moves are those that rules are asked about, which have no slots: expected moves of `env.moves(states)`")
+            raise ValueError(
+                "the moves are those that rules are asked about, which have no slots: expected moves of "
+                "`env.moves(states)`"
+            )
         if not np.array_equal(moves.state, np.arange(n)):
-            raise ValueError(f"{len(moves)} moves, of the states {moves.state.tolist()!s:.100}: expected one move for each of {n} states, in order")
+            raise ValueError(
+                f"{len(moves)} moves, of the states {moves.state.tolist()!s:.100}: expected one move for "
+                f"each of {n} states, in order"
+            )
         return moves.slot
     slots = np.asarray(moves)
     if slots.dtype.kind not in "iu" and slots.size:
@@ -218,5 +233,8 @@ def _slots(moves: Any, n: int, backward: bool) -> Whole:
     if slots.shape != (n,):
         raise ValueError(f"moves has shape {list(slots.shape)}: expected one move for each of {n} states")
     if slots.size and slots.min() < 0:
-        raise ValueError(f"moves has {slots.min()}: expected slots, from 0 on (the -1 of a step's `reverse` is an exit's, which nothing undoes)")
+        raise ValueError(
+            f"moves has {slots.min()}: expected slots, from 0 on (the -1 of a step's `reverse` is an exit's, "
+            f"which nothing undoes)"
+        )
     return np.ascontiguousarray(slots, dtype=np.int64)

@@ -17,7 +17,15 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn, results
-from ._checks import check_kind, check_seed, condition_source, count, describe, existing_path, reward_arguments
+from ._checks import (
+    check_kind,
+    check_seed,
+    condition_source,
+    count,
+    describe,
+    existing_path,
+    reward_arguments,
+)
 from ._conditions import check_presence
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
@@ -52,7 +60,8 @@ FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_
 
 # The modules for which a warning about missing gradients of embeddings was given.
 _DETACHED: list[weakref.ref[Any]] = []
-_DETACHED_WORDS = "the module's embeddings have no gradients (are they detached, or computed under no_grad?): the heads alone are trained"
+_DETACHED_WORDS = ("the module's embeddings have no gradients (are they detached, or computed under "
+    "no_grad?): the heads alone are trained")
 
 
 def _warn_of_detached(module: Any) -> None:
@@ -85,11 +94,15 @@ def _numbered_device(device: str) -> torch.device:
     return torch.device(placed.type, 0) if placed.type == "cuda" and placed.index is None else placed
 
 
-def _check_built(network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]) -> None:
+def _check_built(
+    network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]
+) -> None:
     """Refuses a network that was built for other settings than this trainer's, or that another trainer
     already trains."""
     if network._trained:
-        raise ValueError("policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)")
+        raise ValueError(
+            "policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)"
+        )
     if network.env is not env and network.env != env:
         raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
     for name, built, asked in (
@@ -98,11 +111,19 @@ def _check_built(network: Network, env: Environment, n_conditions: int, device: 
         ("double", network._build_settings["double"], double),
     ):
         if _numbered_device(str(built)) != asked if name == "device" else built != asked:
-            raise ValueError(f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same")
+            raise ValueError(
+                f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same"
+            )
     if heads["paths"] and not network._build_settings.get("paths"):
-        raise ValueError("the objective estimates numbers of paths, for which a policy that is built before has no head: expected its settings")
+        raise ValueError(
+            "the objective estimates numbers of paths, for which a policy that is built before has no head: "
+            "expected its settings"
+        )
     if heads["flow"] and not network.has_flow:
-        raise ValueError("the objective learns from state flows, and the policy was built without: expected build(env, flow=True)")
+        raise ValueError(
+            "the objective learns from state flows, and the policy was built without: expected build(env, "
+            "flow=True)"
+        )
 
 
 class Trainer:
@@ -148,7 +169,8 @@ class Trainer:
     These settings are attributes of the trainer; `batch` is called `batch_size`. They can't be changed.
 
     The library works on one thread, which is fastest for small networks, and its first trainer sets torch to
-    one thread, too, unless a number was chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
+    one thread, too, unless a number was chosen before (`set_threads`, `torch.set_num_threads`,
+    OMP_NUM_THREADS).
     """
 
     @suggests_names
@@ -175,9 +197,14 @@ class Trainer:
         check_kind("policy", policy, Policy, "GraphNet()")
         check_kind("objective", objective, Objective, "TrajectoryBalance()")
         of_rewards = reward_arguments(reward)
-        of_sizes = all(isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward]))
+        of_sizes = all(
+            isinstance(one, SizeReward) for one in (reward if isinstance(reward, (list, tuple)) else [reward])
+        )
         if getattr(env, "for_size", False) and not of_sizes:
-            raise ValueError(f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected one, or for_size=False")
+            raise ValueError(
+                f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected "
+                f"one, or for_size=False"
+            )
         for name, value, hint in (
             ("batch", batch, int),
             ("adam", adam, Adam),
@@ -209,7 +236,12 @@ class Trainer:
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
         # The setting `batch` is stored as `batch_size`, because a method is called `batch`.
         self.batch_size = batch
-        self.adam, self.exploration, self.sources, self.conditions = adam, exploration, tuple(sources), conditions
+        self.adam, self.exploration, self.sources, self.conditions = (
+            adam,
+            exploration,
+            tuple(sources),
+            conditions,
+        )
         self.seed, self.device, self.double = seed, device, double
         self._warned = 0
         # Warnings that Python issued itself, in addition to those of the session.
@@ -258,8 +290,10 @@ class Trainer:
         if "_session" in vars(self) and not name.startswith("_"):
             if name in vars(self) and (name == "batch_size" or name in signature(Trainer).parameters):
                 raise AttributeError(
-                    f"{name} of a trainer is settled when it is made, and setting it would change nothing: make a "
-                    "new trainer of other settings, which takes the parameters over from a checkpoint by `restore`"
+                    f"{name} of a trainer is settled when it is made, and setting it would change nothing: "
+                    f"make a "
+                    "new trainer of other settings, which takes the parameters over from a checkpoint by "
+                    "`restore`"
                 )
             # A subclass may have its own attributes.
             ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
@@ -271,7 +305,8 @@ class Trainer:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "a trainer isn't copied or pickled: `save(path)` writes a checkpoint, from which a trainer of the same "
+            "a trainer isn't copied or pickled: `save(path)` writes a checkpoint, from which a trainer of "
+            "the same "
             "settings goes on by `resume(path)`; what `exact` and the evaluations give can be pickled"
         )
 
@@ -306,7 +341,9 @@ class Trainer:
         """
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
-            raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
+            raise TypeError(
+                f"callback is a {type(callback).__name__}: expected a function of the trainer and a record"
+            )
         check(progress, "progress", bool | None)
         self._check_learning()
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
@@ -327,7 +364,11 @@ class Trainer:
                 if failed is not None:
                     line.close()
                     raise failed
-            if callback is not None and isinstance(answer := callback(self, record), (bool, np.bool_)) and answer:
+            if (
+                callback is not None
+                and isinstance(answer := callback(self, record), (bool, np.bool_))
+                and answer
+            ):
                 break
         line.close()
         self._session.look_at_end()
@@ -370,11 +411,15 @@ class Trainer:
 
         `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions.
         """
-        return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
+        return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[
+            0
+        ]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
         """Draws `n` finished objects as `sample` does, and returns them with log R of each."""
-        states, log_rewards = self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
+        states, log_rewards = self._session.sample(
+            count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True
+        )
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> results.Exact:
@@ -383,7 +428,9 @@ class Trainer:
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
-        return results.Exact(**results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition))))
+        return results.Exact(
+            **results.from_values(self._session.exact(count(limit, "limit"), self._condition(condition)))
+        )
 
     def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
         """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
@@ -391,7 +438,11 @@ class Trainer:
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
-        return results.SampleEvaluation(**results.from_values(self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))))
+        return results.SampleEvaluation(
+            **results.from_values(
+                self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))
+            )
+        )
 
     def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> results.ObjectEvaluation:
         """Estimates the log-probability of given objects, such as a test set, and its correlation with the
@@ -404,21 +455,29 @@ class Trainer:
         condition
             A single condition, `[width]`, in a trainer with conditions.
         """
-        return results.ObjectEvaluation(**results.from_values(self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))))
+        return results.ObjectEvaluation(
+            **results.from_values(
+                self._session.tested(
+                    objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition)
+                )
+            )
+        )
 
-    def certify(self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64) -> results.Certificate:
+    def certify(
+        self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64
+    ) -> results.Certificate:
         """Certifies the policy by samples, for environments whose states can't be listed. Print the result
         for a table.
 
-        The certificate has bounds on log Z and on the total variation to the target, an estimate of flow consistency
-        on subsets of objects, and reasons to distrust the policy. The lower bounds hold for any policy. Samples
-        of the policy give no upper bound: they can't show which objects it misses.
+        The certificate has bounds on log Z and on the total variation to the target, an estimate of flow
+        consistency on subsets of objects, and reasons to distrust the policy. The lower bounds hold for any
+        policy. Samples of the policy give no upper bound: they can't show which objects it misses.
 
         samples
             The number of trajectories of the policy, and of uniform random walks, at least 2.
         subsets, size
-            The number of subsets, at least 2, and their size, at least 3. A third of each subset comes from the
-            policy, a third from random walks, and a third from a local search for rewards.
+            The number of subsets, at least 2, and their size, at least 3. A third of each subset comes from
+            the policy, a third from random walks, and a third from a local search for rewards.
         paths
             The number of backward paths per object, at least 8.
         """
@@ -434,19 +493,25 @@ class Trainer:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
         used.
 
-        Objects are in the form that `sample` returns; for molecules also SMILES. More than `limit` states are refused.
+        Objects are in the form that `sample` returns; for molecules also SMILES. More than `limit` states are
+        refused.
         """
         figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
         return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
-        """Replaces the policy's parameters by their average (`Adam(average=Average())`); call it after training."""
+        """Replaces the policy's parameters by their average (`Adam(average=Average())`); call it after
+        training."""
         self._session.take_average()
         return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
         check_presence(conditions, self._n_conditions, "{} for a trainer")
-        return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
+        return (
+            None
+            if conditions is None
+            else checked_conditions(conditions, n, self._n_conditions, "conditions is")
+        )
 
     def _condition(self, condition: Any) -> torch.Tensor | None:
         if isinstance(condition, torch.Tensor):
@@ -462,7 +527,12 @@ class Trainer:
         """The policy as a torch module, which computes log-probabilities of states and which a `Sampler`
         draws from."""
         if self._network is None:
-            made = {"seed": self.seed, "n_conditions": self._n_conditions, "device": str(self.device), "double": bool(self.double)}
+            made = {
+                "seed": self.seed,
+                "n_conditions": self._n_conditions,
+                "device": str(self.device),
+                "double": bool(self.double),
+            }
             made |= self._session.heads()
             self._network = Network(self.env, self.policy, self._session, made)
             self._network._trained = True
@@ -486,19 +556,21 @@ class Trainer:
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
         if self._drawn == _NEVER_ADVANCED:
-            message = "batches are drawn and no step is counted: call `advance(batch, scores)`, or schedules, priorities and averages stand still"
+            message = ("batches are drawn and no step is counted: call `advance(batch, scores)`, or "
+                "schedules, priorities and averages stand still")
             self._warn(message, stacklevel=3)
         return Trajectories(self.env, self._session.draw_batch())
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """Computes log-probabilities and rewards of trajectories, with gradients: all numbers that the objective
-        reads. The trajectories are a batch of the trainer, a part of it, or others of the environment.
+        """Computes log-probabilities and rewards of trajectories, with gradients: all numbers that the
+        objective reads. The trajectories are a batch of the trainer, a part of it, or others of the
+        environment.
         """
         return self._session.score(paths_of(trajectories, self.env), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
-        """Computes the objective's loss of scores, with gradients; without scores, the loss of the batch of the next
-        step."""
+        """Computes the objective's loss of scores, with gradients; without scores, the loss of the batch of
+        the next step."""
         if scores is None:
             scores = self.score(self.batch())
         if not isinstance(scores, _gfn.Scores):
@@ -507,7 +579,9 @@ class Trainer:
         self._of_scores = (scores, float(loss.detach()))
         return loss
 
-    def advance(self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None) -> dict[str, Any]:
+    def advance(
+        self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None
+    ) -> dict[str, Any]:
         """Ends a step of a custom loop: counts it, updates priorities, the teacher and averages, and moves
         schedules on.
 
@@ -518,14 +592,20 @@ class Trainer:
             raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
         if loss is None:
             if self._of_scores is None or self._of_scores[0] is not scores:
-                raise ValueError("nobody knows the loss of these scores: expected a number for it, or `loss(scores)` before")
+                raise ValueError(
+                    "nobody knows the loss of these scores: expected a number for it, or `loss(scores)` "
+                    "before"
+                )
             loss = self._of_scores[1]
         records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
         if records:
             self._drawn, self._of_scores = 0, None
         # The library measured the seconds of the step's end only, so the time since `batch` replaces them.
         seconds = time.perf_counter() - self._began
-        records = [(*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :]) for record in records]
+        records = [
+            (*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :])
+            for record in records
+        ]
         self._keep(records, warn=failed is None)
         if failed is not None:
             raise failed

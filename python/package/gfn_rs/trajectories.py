@@ -67,18 +67,27 @@ class Trajectories:
         """
         at, of_moves = np.asarray(offsets), np.asarray(moves)
         if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) == 0 or at.min() < 0:
-            raise ValueError(f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of moves, one more than trajectories")
+            raise ValueError(
+                f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of "
+                f"moves, one more than trajectories"
+            )
         n = len(at) - 1
         if of_moves.size and of_moves.dtype.kind not in "iuf":
             raise TypeError(f"moves is {moves!r:.200}: expected slots, or rows of numbers")
         kind = np.float64 if of_moves.dtype.kind == "f" else np.int64
         known = None if log_rewards is None else np.asarray(log_rewards, dtype=np.float64)
         if known is not None and known.shape != (n,):
-            raise ValueError(f"log_rewards has shape {list(known.shape)}: expected one number for each of {n} trajectories")
+            raise ValueError(
+                f"log_rewards has shape {list(known.shape)}: expected one number for each of {n} trajectories"
+            )
         under = None
         if conditions is not None:
-            under = checked_conditions(conditions, n, np.shape(conditions)[-1] if np.ndim(conditions) else 1, "conditions is")
-        return Trajectories._again(env, of_moves.astype(kind), at, np.broadcast_to(np.asarray(instance), n), known, under, None)
+            under = checked_conditions(
+                conditions, n, np.shape(conditions)[-1] if np.ndim(conditions) else 1, "conditions is"
+            )
+        return Trajectories._again(
+            env, of_moves.astype(kind), at, np.broadcast_to(np.asarray(instance), n), known, under, None
+        )
 
     @staticmethod
     def _again(
@@ -92,11 +101,22 @@ class Trajectories:
     ) -> Trajectories:
         at, of = (np.ascontiguousarray(values, dtype=np.int64) for values in (offsets, instances))
         known = None if log_rewards is None else list(log_rewards)
-        return Trajectories(env, env._env.replay(torch.from_numpy(np.ascontiguousarray(moves)), at, of, known, conditions, scored))
+        return Trajectories(
+            env,
+            env._env.replay(torch.from_numpy(np.ascontiguousarray(moves)), at, of, known, conditions, scored),
+        )
 
     def __reduce__(self) -> Any:
         moves, known = self._paths.walked().numpy(), self.log_rewards
-        return Trajectories._again, (self._env, moves, self.offsets, self._paths.instances(), known, self.conditions, self._paths.log_probs())
+        return Trajectories._again, (
+            self._env,
+            moves,
+            self.offsets,
+            self._paths.instances(),
+            known,
+            self.conditions,
+            self._paths.log_probs(),
+        )
 
     @property
     def env(self) -> Environment:
@@ -105,7 +125,8 @@ class Trajectories:
 
     @cached_property
     def offsets(self) -> Whole:
-        """The offsets of transitions, `[n + 1]`: trajectory k has those from `offsets[k]` to `offsets[k + 1] - 1`."""
+        """The offsets of transitions, `[n + 1]`: trajectory k has those from `offsets[k]` to `offsets[k + 1]
+        - 1`."""
         return self._paths.offsets()
 
     @property
@@ -167,7 +188,8 @@ class Trajectories:
 
     @property
     def log_pf(self) -> torch.Tensor:
-        """log P_F of each transition under the policy that drew it, without exploration and gradient, `[T]`."""
+        """log P_F of each transition under the policy that drew it, without exploration and gradient,
+        `[T]`."""
         return self._of_policy()[0]
 
     @property
@@ -177,7 +199,10 @@ class Trajectories:
 
     def _of_policy(self) -> tuple[torch.Tensor, torch.Tensor]:
         if self._scored is None:
-            raise ValueError("no policy has scored these trajectories: `trainer.score(batch)` does, with gradients, and a `Sampler`'s have scores")
+            raise ValueError(
+                "no policy has scored these trajectories: `trainer.score(batch)` does, with gradients, and a "
+                "`Sampler`'s have scores"
+            )
         return self._scored
 
     @cached_property
@@ -191,7 +216,10 @@ class Trajectories:
             log_rewards = log_rewards.detach().cpu().numpy()
         known = np.asarray(log_rewards, dtype=np.float64)
         if known.shape != (len(self),):
-            raise ValueError(f"log_rewards has shape {list(known.shape)}: expected one number for each of {len(self)} trajectories")
+            raise ValueError(
+                f"log_rewards has shape {list(known.shape)}: expected one number for each of {len(self)} "
+                f"trajectories"
+            )
         return Trajectories(self._env, self._paths.with_log_rewards(known.tolist()))
 
     @cached_property
@@ -234,7 +262,10 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
     if not isinstance(trajectories, Trajectories):
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
-        raise ValueError(f"trajectories is of another environment, {trajectories.env!r:.200}: expected those of {env!r:.200}")
+        raise ValueError(
+            f"trajectories is of another environment, {trajectories.env!r:.200}: expected those of "
+            f"{env!r:.200}"
+        )
     return trajectories._paths
 
 
@@ -289,8 +320,8 @@ class Transitions:
 
 
 class Sampler:
-    """Draws trajectories from a policy. Its settings change the actions that are drawn, but not `log_pf` of the
-    trajectories, which is that of the policy itself.
+    """Draws trajectories from a policy. Its settings change the actions that are drawn, but not `log_pf` of
+    the trajectories, which is that of the policy itself.
 
     policy
         A network that was built (`GraphNet().build(env)`), or a trainer.
@@ -320,9 +351,15 @@ class Sampler:
 
         network = policy.network if isinstance(policy, Trainer) else policy
         if not isinstance(network, Network):
-            raise TypeError(f"policy is {kind_name(policy)}: expected a network that was built, like GraphNet().build(env), or a Trainer")
+            raise TypeError(
+                f"policy is {kind_name(policy)}: expected a network that was built, like "
+                f"GraphNet().build(env), or a Trainer"
+            )
         if env is not network.env and env != network.env:
-            raise ValueError(f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one environment")
+            raise ValueError(
+                f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one "
+                f"environment"
+            )
         self.env, self.policy = network.env, network
         given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
         limits = {each.name: each.metadata.get("bounds") for each in fields(Exploration)}
@@ -359,9 +396,16 @@ class Sampler:
             # Reading the types of moves refuses environments of points, which have no most probable move.
             self.env.move_types
             if explored != _UNEXPLORED:
-                raise ValueError("greedy moves of a sampler that explores: expected a Sampler without epsilon, temperature, exit_bias and noise")
+                raise ValueError(
+                    "greedy moves of a sampler that explores: expected a Sampler without epsilon, "
+                    "temperature, exit_bias and noise"
+                )
             explored = {**_UNEXPLORED, "temperature": _COLD}
-        of = None if instances is None else [count(instance, "instances", most=2**32 - 1) for instance in instances]
+        of = (
+            None
+            if instances is None
+            else [count(instance, "instances", most=2**32 - 1) for instance in instances]
+        )
         if of is not None and len(of) != n:
             raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
         under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
@@ -369,7 +413,9 @@ class Sampler:
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
         """Draws a trajectory to each of these finished objects, backwards by P_B."""
-        under, stream = self.policy._conditions(conditions, len(objects)), None if seed is None else check_seed(seed)
+        under, stream = self.policy._conditions(conditions, len(objects)), (
+            None if seed is None else check_seed(seed)
+        )
         return Trajectories(self.env, self.policy._session.draw_paths(objects, under, _UNEXPLORED, stream))
 
     def __repr__(self) -> str:

@@ -78,7 +78,9 @@ class Adam(Settings):
 
     def _rates(self) -> dict[str, Any]:
         """Returns the settings that the optimizer's configuration in the extension has."""
-        return {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "weight_decay", "max_norm")}
+        return {
+            name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "weight_decay", "max_norm")
+        }
 
     def _training(self) -> dict[str, Any]:
         """Returns the settings that the trainer's configuration in the extension has."""

@@ -31,11 +31,13 @@ pub(crate) struct BatchEnvSettings {
 impl BatchEnvSettings {
     /// Builds the environment. The rules return the initial states.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
-        let Some(rules) = rules else { return Err(Error::config("rules", "None", "an object like `EnvRules`")) };
+        let Some(rules) = rules else {
+            return Err(Error::config("rules", "None", "an object like `EnvRules`"));
+        };
         let n_backward = self.n_moves(Direction::Backward);
         if n_backward != self.n_moves && !self.reverses {
-            let expected =
-                "as many as `n_moves`, or rules with `reverse` and `backward_reverse`, which say what undoes what";
+            let expected = "as many as `n_moves`, or rules with `reverse` and `backward_reverse`, which say \
+                what undoes what";
             return Err(Error::config("n_backward_moves", n_backward, expected));
         }
         let mut env = BatchEnv { of: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
@@ -91,14 +93,20 @@ impl BatchEnv {
     }
 
     /// Returns the states that these moves lead to, and the moves of the other direction that undo them.
-    fn apply(&self, direction: Direction, states: &VectorStates, moves: &[u32]) -> Result<(VectorStates, Vec<u32>)> {
+    fn apply(
+        &self,
+        direction: Direction,
+        states: &VectorStates,
+        moves: &[u32],
+    ) -> Result<(VectorStates, Vec<u32>)> {
         let n = moves.len();
         let (step, reverse) = match direction {
             Direction::Forward => ("step", "reverse"),
             Direction::Backward => ("backward_step", "backward_reverse"),
         };
         let answers = self.failures.call(|py| {
-            let arguments = || PyResult::Ok((entries(py, states)?, whole(moves.iter().map(|&slot| slot as usize))));
+            let arguments =
+                || PyResult::Ok((entries(py, states)?, whole(moves.iter().map(|&slot| slot as usize))));
             let rows = self.ask(py, step, &[n, self.of.width], self.of.values, arguments()?)?;
             if !self.of.reverses {
                 return Ok((rows, moves.to_vec()));
@@ -130,14 +138,18 @@ impl Env for BatchEnv {
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
         let mut states = VectorStates::filled(self.of.width, instances.len(), 0);
-        states.values_mut().chunks_exact_mut(self.of.width).for_each(|row| row.copy_from_slice(&self.initial));
+        states
+            .values_mut()
+            .chunks_exact_mut(self.of.width)
+            .for_each(|row| row.copy_from_slice(&self.initial));
         states
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
         let (n, n_moves) = (actions.len(), self.of.n_moves(direction));
         if (states.len(), states.width()) != (n, self.of.width) {
-            let (expected, got) = ([n as i64, self.of.width as i64], [states.len() as i64, states.width() as i64]);
+            let (expected, got) =
+                ([n as i64, self.of.width as i64], [states.len() as i64, states.width() as i64]);
             return Err(Error::shape(
                 "states",
                 expected,
@@ -147,7 +159,8 @@ impl Env for BatchEnv {
         }
         let legal = self.of.slots(direction);
         if let Some(row) = actions.0.iter().position(|&slot| slot as usize >= legal) {
-            let (slot, detail) = (actions.0[row] as usize, self.describe(direction, states, row, actions.0[row]));
+            let (slot, detail) =
+                (actions.0[row] as usize, self.describe(direction, states, row, actions.0[row]));
             return Err(Error::IllegalAction { row, direction, slot, n_slots: legal, n_legal: 0, detail });
         }
         let exit: Vec<bool> = actions.0.iter().map(|&slot| slot as usize == n_moves).collect();
@@ -184,7 +197,8 @@ impl Env for BatchEnv {
 
 impl DiscreteEnv for BatchEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        let (slots, has_exit) = (self.of.slots(direction), self.of.has_exit && direction == Direction::Forward);
+        let (slots, has_exit) =
+            (self.of.slots(direction), self.of.has_exit && direction == Direction::Forward);
         Masks::of_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
     }
 
@@ -192,7 +206,8 @@ impl DiscreteEnv for BatchEnv {
         match states.describe(row) {
             None => format!("there is no state {row}"),
             Some(state)
-                if slot as usize == self.of.n_moves(direction) && slot as usize + 1 == self.of.slots(direction) =>
+                if slot as usize == self.of.n_moves(direction)
+                    && slot as usize + 1 == self.of.slots(direction) =>
             {
                 format!("exit at {state}")
             }

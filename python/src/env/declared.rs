@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, Attributes, BackwardRule, BatchMove, GraphActionType, GraphEnv, GraphKind,
+    GraphRules, GraphSchema, GraphState, GraphStates, MoveMask, Reverse, Scaffold, Semantics, SetEdgeAttr,
+    SetNodeAttr,
 };
 use gfn::{Error, Result};
 use pyo3::prelude::*;
@@ -108,7 +109,11 @@ impl GraphDeclaration {
             ..GraphSchema::plain(kind, self.max_nodes)
         };
         let Some(start) = starts.first().cloned() else {
-            return Err(Error::config("initial", "no graph", "one to start from, or several, each an instance"));
+            return Err(Error::config(
+                "initial",
+                "no graph",
+                "one to start from, or several, each an instance",
+            ));
         };
         let takes = self.actions.iter().all(|action| action.reversed);
         let left = Left(if takes { starts.clone() } else { Vec::new() });
@@ -129,8 +134,10 @@ impl GraphDeclaration {
         let adds_edges = self.actions.iter().any(|action| action.is(Part::Edge, false));
         let grown = self.actions.iter().any(|action| action.is(Part::Node, false) && action.attached);
         if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
-            let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
-            let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
+            let got =
+                "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
+            let expected = "undirected graphs that start connected, where no move back may cut a graph in \
+                two; else nodes that \
                             aren't attached, and rules";
             return Err(Error::config("actions", got, expected));
         }
@@ -158,7 +165,8 @@ impl GraphDeclaration {
         let edge = AddEdge::new(self.edge_classes);
         match action.max_edges {
             Some(most) if grown => {
-                let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
+                let expected =
+                    "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
                 Err(Error::config("max_edges", most, expected))
             }
             Some(most) => Ok(edge.at_most(most)),
@@ -172,7 +180,8 @@ impl GraphDeclaration {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
                 let got = format!("{} and {}", action.name, other.name);
-                let expected = "one of them, as each undoes what the other does, so that walks come round; or rules that keep them \
+                let expected = "one of them, as each undoes what the other does, so that walks come round; \
+                    or rules that keep them \
                                 from it";
                 return Err(Error::config("actions", got, expected));
             }

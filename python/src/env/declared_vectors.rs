@@ -32,25 +32,31 @@ impl VectorDeclaration {
             entry < width && before != after && usize::from(before.max(after)) < values
         };
         if let Some(wrong) = self.moves.iter().find(|each| !fits(each)) {
-            let expected = "an entry below `width`, a value before, and another one after, both below `values`";
+            let expected =
+                "an entry below `width`, a value before, and another one after, both below `values`";
             return Err(Error::config("a move", format!("{wrong:?}"), expected));
         }
         if self.moves.is_empty() {
             return Err(Error::config("moves", "none", "at least one"));
         }
         let starts = self.initial.clone();
-        let wrong = |start: &&Vec<u16>| start.len() != width || start.iter().any(|&value| usize::from(value) >= values);
+        let wrong = |start: &&Vec<u16>| {
+            start.len() != width || start.iter().any(|&value| usize::from(value) >= values)
+        };
         if let Some(wrong) = starts.iter().find(wrong) {
             let expected = "one value below `values` for each of `width` entries";
             return Err(Error::config("initial", format!("{wrong:?}"), expected));
         }
-        let fixed: Vec<usize> = (0..width).filter(|&entry| self.moves.iter().all(|each| each.0 != entry)).collect();
+        let fixed: Vec<usize> =
+            (0..width).filter(|&entry| self.moves.iter().all(|each| each.0 != entry)).collect();
         let mut instances = HashMap::new();
         for (instance, start) in (0..).zip(&starts) {
             if let Some(other) = instances.insert(select_entries(&fixed, start), instance) {
-                let got = format!("start {other} and start {instance} with equal entries where no move changes any");
-                let expected =
-                    "one start, or an entry that no move changes and that tells from which start a vector comes";
+                let got = format!(
+                    "start {other} and start {instance} with equal entries where no move changes any"
+                );
+                let expected = "one start, or an entry that no move changes and that tells from which start \
+                    a vector comes";
                 return Err(Error::config("initial", got, expected));
             }
         }
@@ -59,7 +65,10 @@ impl VectorDeclaration {
         let undoes = undoes.iter().map(|start| self.undoes(start)).collect();
         let rules = Rules { object: rules, failures: failures.clone() };
         let moves = self.moves.clone();
-        Ok(Space::vectors(VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }), values))
+        Ok(Space::vectors(
+            VectorEnv::new(Steps { width, moves, starts, undoes, fixed, instances, rules }),
+            values,
+        ))
     }
 }
 

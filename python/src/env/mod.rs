@@ -104,7 +104,12 @@ impl Env {
 
     /// Lists the states of each molecule, at most `most` per molecule. Returns the states, and for each state
     /// the row of its molecule.
-    fn trees(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>, most: usize) -> PyResult<(Graphs, Vec<usize>)> {
+    fn trees(
+        &self,
+        py: Python<'_>,
+        molecules: &Bound<'_, PyAny>,
+        most: usize,
+    ) -> PyResult<(Graphs, Vec<usize>)> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
         let states = states_of(py, &reading, &lines, most, "molecules")?;
@@ -147,13 +152,19 @@ impl Env {
             None => {
                 let references = References::default();
                 let (space, failures) = self.build(&references)?;
-                self.stepped.get_or_init(|| SteppedEnv { space, failures, references, busy: Mutex::default() })
+                self.stepped.get_or_init(|| SteppedEnv {
+                    space,
+                    failures,
+                    references,
+                    busy: Mutex::default(),
+                })
             }
         };
         let this_thread = std::thread::current().id();
         let lock = || busy.lock().unwrap_or_else(PoisonError::into_inner);
         if *lock() == Some(this_thread) {
-            let refusal = "the environment is at work in the call that asked its rules: let them answer first";
+            let refusal =
+                "the environment is at work in the call that asked its rules: let them answer first";
             return Err(PyRuntimeError::new_err(refusal));
         }
         let try_take = || {
@@ -199,9 +210,10 @@ impl Env {
         let rules = self.rules.as_ref();
         let rules = rules.map(|rules| references.add(Python::attach(|py| rules.clone_ref(py))));
         let space = match (self.spec.build(rules.clone(), self.initial.as_deref(), &failures), rules) {
-            (Ok(ByKind::Graphs(Space { env, details, .. })), Some(rules)) => {
-                Ok(Space::graphs(restrict_by_rules(env, rules, &failures, details.reading().cloned()), details))
-            }
+            (Ok(ByKind::Graphs(Space { env, details, .. })), Some(rules)) => Ok(Space::graphs(
+                restrict_by_rules(env, rules, &failures, details.reading().cloned()),
+                details,
+            )),
             (space, _) => space,
         };
         failures.raise()?;
@@ -212,12 +224,19 @@ impl Env {
 /// The number of random trajectories by which a custom environment of vectors is checked.
 const N_WALKS: usize = 32;
 
-fn check_walks(space: &AnySpace, failures: &Failures, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
+fn check_walks(
+    space: &AnySpace,
+    failures: &Failures,
+    walks: usize,
+    seed: u64,
+) -> PyResult<(usize, Option<usize>)> {
     let (rng, watch) = (&mut Rng::seeded(seed), Watch::new());
     let look = || watch.look();
     let budget = Budget::thorough().with_walks(walks).with_watch(&look);
     let coverage = match space {
-        ByKind::Graphs(Space { env, details: GraphDetails::Structures(_), .. }) => check_env(env, budget, rng),
+        ByKind::Graphs(Space { env, details: GraphDetails::Structures(_), .. }) => {
+            check_env(env, budget, rng)
+        }
         ByKind::Graphs(space) => check_graph_env(&space.env, budget, rng),
         ByKind::Vectors(space) => check_env(&space.env, budget, rng),
         ByKind::Box(_) | ByKind::Line(_) | ByKind::Diffusion(_) => Err(points()),

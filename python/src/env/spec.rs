@@ -7,7 +7,9 @@ use gfn_gym::bit_sequence::{BitSequence, NonAutoregressiveBitSequence, PrependAp
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
-use gfn_gym::{boxes, colored_graphs, discrete_ebm, hypergrid, line, perfect_tree, phylo_tree, ring, sequence};
+use gfn_gym::{
+    boxes, colored_graphs, discrete_ebm, hypergrid, line, perfect_tree, phylo_tree, ring, sequence,
+};
 use gfn_gym::{set_addition, toy_dag, triangle};
 use gfn_molecules::fragments::{Fragment, FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
@@ -66,7 +68,9 @@ impl EnvSpec {
     ) -> Result<AnySpace> {
         let env = match self {
             Self::Ring { n_nodes, directed } => ring::Ring::new(*n_nodes, kind(*directed))?.into_env(),
-            Self::Triangle { colors, directed } => triangle::Triangle::new(kind(*directed), *colors)?.into_env(),
+            Self::Triangle { colors, directed } => {
+                triangle::Triangle::new(kind(*directed), *colors)?.into_env()
+            }
             Self::ColoredGraphs { max_nodes } => colored_graphs::ColoredGraphs::new(*max_nodes)?.into_env(),
             Self::GraphBuilding(spec) => GraphBuilding::new(spec.config())?.into_env(),
             Self::GraphEnv(declaration) => declaration.build(rules.is_some(), initial)?,
@@ -88,13 +92,18 @@ impl EnvSpec {
             }
             Self::BayesianStructure(config) => {
                 let structures = BayesianStructure::new(config.clone())?;
-                return Ok(Space::graphs(structures.env().clone(), GraphDetails::Structures(Box::new(structures))));
+                return Ok(Space::graphs(
+                    structures.env().clone(),
+                    GraphDetails::Structures(Box::new(structures)),
+                ));
             }
             Self::Box { ndim, delta, polar: false } => {
                 return Ok(unit_box(boxes::BoxEnv::cartesian(*ndim, *delta)?));
             }
             Self::Box { ndim: 2, delta, polar: true } => return Ok(unit_box(boxes::BoxEnv::polar(*delta)?)),
-            Self::Box { ndim, polar: true, .. } => return Err(Error::config("ndim of a polar box", ndim, "2")),
+            Self::Box { ndim, polar: true, .. } => {
+                return Err(Error::config("ndim of a polar box", ndim, "2"));
+            }
             Self::Line { n_steps } => return Ok(ByKind::Line(Space::points(line::Line::new(*n_steps)?, 2))),
             Self::Diffusion { dim, steps, sigma, process } => {
                 let process = Process::new(*process, *sigma, *steps)?;
@@ -109,7 +118,9 @@ impl EnvSpec {
 
     fn build_vectors(&self) -> Result<AnySpace> {
         let (env, values, is_sequence) = match *self {
-            Self::HyperGrid { ndim, height } => (hypergrid::HyperGrid::new(ndim, height)?.env(), height, false),
+            Self::HyperGrid { ndim, height } => {
+                (hypergrid::HyperGrid::new(ndim, height)?.env(), height, false)
+            }
             Self::BitSequence { word_size: size, seq_size: n } => {
                 (BitSequence::new(size, n)?.env(), Words::new(size, n)?.values(), true)
             }
@@ -128,7 +139,9 @@ impl EnvSpec {
             Self::SetAddition { n_items, max_items, fixed_length } => {
                 (set_addition::SetAddition::new(n_items, max_items, fixed_length)?.env(), 2, false)
             }
-            Self::PerfectBinaryTree { depth } => (perfect_tree::PerfectBinaryTree::new(depth)?.env(), 3, false),
+            Self::PerfectBinaryTree { depth } => {
+                (perfect_tree::PerfectBinaryTree::new(depth)?.env(), 3, false)
+            }
             Self::PhyloTree { n } => (phylo_tree::PhyloTree::new(n)?.env(), n, false),
             _ => (toy_dag::ToyDag.env(), toy_dag::ToyDag::N_STATES, false),
         };
@@ -263,11 +276,15 @@ impl MoleculeSpec {
 
     fn scaffold(&self) -> Result<Option<Fragment>> {
         match (&self.scaffold, &self.attachments) {
-            (None, None) if self.told_apart => Err(Error::config("told_apart", "true", "false without a scaffold")),
+            (None, None) if self.told_apart => {
+                Err(Error::config("told_apart", "true", "false without a scaffold"))
+            }
             (None, None) => Ok(None),
             (Some(smiles), None) => Ok(Some(Fragment::from_marked(smiles)?)),
             (Some(smiles), Some(stems)) => Ok(Some(Fragment::new(smiles, stems)?)),
-            (None, Some(stems)) => Err(Error::config("attachments", format!("{stems:?}"), "none without a scaffold")),
+            (None, Some(stems)) => {
+                Err(Error::config("attachments", format!("{stems:?}"), "none without a scaffold"))
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The methods by which `gfn_rs.Environment` takes steps from Python.
 
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates};
+use gfn::env::{
+    Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates,
+};
 use gfn::graph::{GraphEnv, GraphStates};
 use gfn::{Error, Result};
 use numpy::PyReadonlyArray1;
@@ -67,7 +69,10 @@ impl SteppedByPython for VectorEnv {
     }
 
     fn key_bytes(&self, states: &VectorStates) -> Vec<Vec<u8>> {
-        self.keys(states).iter().map(|key| key.iter().flat_map(|entry| entry.to_le_bytes()).collect()).collect()
+        self.keys(states)
+            .iter()
+            .map(|key| key.iter().flat_map(|entry| entry.to_le_bytes()).collect())
+            .collect()
     }
 
     fn log_automorphisms_of(&self, states: &VectorStates) -> Result<Vec<f64>> {
@@ -165,7 +170,12 @@ impl Env {
 
     /// Returns the offset of each state's slots, a flag of each legal slot, and `true` if the last slot is
     /// the exit.
-    fn masks(&self, py: Python<'_>, states: Py<PyAny>, backward: bool) -> PyResult<(Array<i64>, Array<bool>, bool)> {
+    fn masks(
+        &self,
+        py: Python<'_>,
+        states: Py<PyAny>,
+        backward: bool,
+    ) -> PyResult<(Array<i64>, Array<bool>, bool)> {
         let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)));
         let masks: Masks = self.with_space(py, ask)?;
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
@@ -179,7 +189,8 @@ impl Env {
         backward: bool,
         chosen: Option<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, i64>)>,
     ) -> PyResult<MoveColumns> {
-        let (direction, moves) = (direction(backward), chosen.map(|(rows, slots)| (small(&rows), small(&slots))));
+        let (direction, moves) =
+            (direction(backward), chosen.map(|(rows, slots)| (small(&rows), small(&slots))));
         self.with_space(py, |space| listed!(space, space => space.name_moves(&states, direction, moves)))
     }
 
@@ -195,7 +206,8 @@ impl Env {
     }
 
     fn is_initial(&self, py: Python<'_>, states: Py<PyAny>) -> PyResult<Array<bool>> {
-        let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.is_initial(&space.states(&states)?)));
+        let ask =
+            |space: &AnySpace| listed!(space, space => Ok(space.env.is_initial(&space.states(&states)?)));
         self.with_space(py, ask).map(Array)
     }
 

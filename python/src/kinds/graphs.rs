@@ -8,8 +8,9 @@ use gfn::graph::GraphEnv;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig};
 use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward,
-    DiscreteData, EdgeTransformer, EdgeTransformerConfig, LinearGaussianBic, LocalScore, StructurePrior,
+    AdjacencyFeatures, BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData,
+    DagReward, DiscreteData, EdgeTransformer, EdgeTransformerConfig, LinearGaussianBic, LocalScore,
+    StructurePrior,
 };
 use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::diffusion::Target;
@@ -53,7 +54,9 @@ impl Space<GraphEnv> {
                 let n_nodes = structures.n_nodes();
                 Arc::new(StructureBorder { n_nodes, features: AdjacencyFeatures::new(n_nodes) })
             }
-            details => Arc::new(GraphBorder { reading: details.reading().cloned(), schema: env.schema().clone() }),
+            details => {
+                Arc::new(GraphBorder { reading: details.reading().cloned(), schema: env.schema().clone() })
+            }
         };
         ByKind::Graphs(Self { env, border, details })
     }
@@ -69,7 +72,9 @@ impl PyEnv for GraphEnv {
         };
         match build_reward(reward_spec(settings, states)?, &space.details)? {
             Some(reward) => Ok(reward),
-            None if states == "graphs" => wrong_states(settings, "graphs that aren't molecules or of a problem"),
+            None if states == "graphs" => {
+                wrong_states(settings, "graphs that aren't molecules or of a problem")
+            }
             None => wrong_states(settings, states),
         }
     }
@@ -85,15 +90,16 @@ impl PyEnv for GraphEnv {
                 let features = AdjacencyFeatures::new(structures.n_nodes());
                 MlpPolicy::new(env, features, config, plan.device, plan.kind, plan.rng)
             }),
-            ("EdgeTransformer", GraphDetails::Structures(_)) => plan.build(|config: EdgeTransformerConfig, plan| {
-                Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
-            }),
+            ("EdgeTransformer", GraphDetails::Structures(_)) => {
+                plan.build(|config: EdgeTransformerConfig, plan| {
+                    Ok(GraphPolicy(EdgeTransformer::new(env, config, plan.device, plan.kind, plan.rng)?))
+                })
+            }
             ("DagModule", GraphDetails::Structures(structures)) => {
                 graph_module::policy(plan, env, GraphView::Adjacency(structures.n_nodes() as i64))
             }
-            (_, GraphDetails::Structures(_)) => {
-                plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)")
-            }
+            (_, GraphDetails::Structures(_)) => plan
+                .not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)"),
             ("EdgeMlp", _) => plan.build(|config: EdgeMlpConfig, plan| {
                 Ok(GraphPolicy(EdgeMlp::new(env, config, plan.device, plan.kind, plan.rng)?))
             }),
@@ -177,8 +183,13 @@ fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyRe
         (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {
             let variables = names.len();
             if variables != structures.n_nodes() {
-                let got = format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
-                return Err(gfn::Error::config("the data of a StructureReward", got, "a column for each node"));
+                let got =
+                    format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
+                return Err(gfn::Error::config(
+                    "the data of a StructureReward",
+                    got,
+                    "a column for each node",
+                ));
             }
             let score = score.build(names)?;
             let scores = if variables <= MAX_PRECOMPUTED {
@@ -191,7 +202,9 @@ fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyRe
         }
         (_, GraphDetails::Structures(_)) => return Ok(None),
         (RewardSpec::RingReward { ring, floor }, _) => Box::new(RingReward::new(ring, floor)?),
-        (RewardSpec::TriangleReward { triangle, floor }, _) => Box::new(TriangleReward::new(triangle, floor)?),
+        (RewardSpec::TriangleReward { triangle, floor }, _) => {
+            Box::new(TriangleReward::new(triangle, floor)?)
+        }
         (RewardSpec::ColoredGraphReward { kind }, _) => Box::new(kind),
         (RewardSpec::MoleculeReward { score, beta, floor }, GraphDetails::Molecules(reading)) => {
             reading.reward(molecule_score(score)?.clamped(floor, f64::MAX)?.to_the(beta)?)
@@ -199,7 +212,9 @@ fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyRe
         (RewardSpec::ExternalReward { program, beta, floor }, GraphDetails::Molecules(reading)) => {
             reading.reward(program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?)
         }
-        (RewardSpec::SizeReward { beta }, GraphDetails::Problem(problem)) => Box::new(SizeReward::new(*problem, beta)?),
+        (RewardSpec::SizeReward { beta }, GraphDetails::Problem(problem)) => {
+            Box::new(SizeReward::new(*problem, beta)?)
+        }
         _ => return Ok(None),
     }))
 }

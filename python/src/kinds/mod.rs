@@ -81,7 +81,8 @@ macro_rules! listed {
 
 /// Returns the error for environments of points, whose moves and states can't be listed.
 pub(crate) fn points() -> Error {
-    let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, walk by a \
+    let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, \
+        walk by a \
                     `Sampler`, and compare samples";
     Error::config("the environment", "continuous", expected)
 }
@@ -100,8 +101,13 @@ impl<E: PyEnv> Clone for Space<E> {
 }
 
 /// Trajectories of any type of environment.
-pub(crate) type AnyPaths =
-    ByKind<PathBatch<GraphEnv>, PathBatch<VectorEnv>, PathBatch<BoxEnv>, PathBatch<Line>, PathBatch<DiffusionSampling>>;
+pub(crate) type AnyPaths = ByKind<
+    PathBatch<GraphEnv>,
+    PathBatch<VectorEnv>,
+    PathBatch<BoxEnv>,
+    PathBatch<Line>,
+    PathBatch<DiffusionSampling>,
+>;
 
 /// A trainer of any type of environment.
 pub(crate) type AnyTrained =
@@ -126,7 +132,11 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     }
 
     /// Builds a reward of the library from its settings.
-    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>>;
+    fn reward(
+        space: &Space<Self>,
+        settings: &Value,
+        target: Option<Arc<dyn Target>>,
+    ) -> Outcome<AnyReward<Self>>;
 
     /// Builds a policy from its plan.
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>>;
@@ -170,7 +180,11 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
             cache_reward: |env, reward, capacity| {
                 let env = env.clone();
                 let reward = Locked::new(reward);
-                Ok(Box::new(gfn::env::CachedReward::new(reward, move |states: &E::States| env.keys(states), capacity)?))
+                Ok(Box::new(gfn::env::CachedReward::new(
+                    reward,
+                    move |states: &E::States| env.keys(states),
+                    capacity,
+                )?))
             },
         }
     }

@@ -7,8 +7,8 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::explore::ObjectSearch;
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward};
 use gfn_gym::diffusion::{
-    CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Funnel, Mala, MalaConfig, ManyWell,
-    Mixture, Posterior, Target,
+    CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Funnel, Mala, MalaConfig,
+    ManyWell, Mixture, Posterior, Target,
 };
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 use serde::Deserialize;
@@ -105,7 +105,11 @@ impl PyEnv for DiffusionSampling {
         reward.map(diffusion_target).transpose()
     }
 
-    fn reward(space: &Space<Self>, settings: &Value, target: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
+    fn reward(
+        space: &Space<Self>,
+        settings: &Value,
+        target: Option<Arc<dyn Target>>,
+    ) -> Outcome<AnyReward<Self>> {
         let target = match target {
             Some(target) => target,
             None => diffusion_target(settings)?,
@@ -116,7 +120,14 @@ impl PyEnv for DiffusionSampling {
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>> {
         match plan.class.as_str() {
             "DiffusionNet" => plan.build(|config: DiffusionPolicyConfig, plan| {
-                DiffusionPolicy::new(&space.env, config, plan.target.clone(), plan.device, plan.kind, plan.rng)
+                DiffusionPolicy::new(
+                    &space.env,
+                    config,
+                    plan.target.clone(),
+                    plan.device,
+                    plan.kind,
+                    plan.rng,
+                )
             }),
             _ => plan.not_for("a diffusion (there is DiffusionNet)"),
         }
@@ -146,7 +157,9 @@ fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
             RewardSpec::FunnelTarget { dim, sd } => Arc::new(Funnel::new(dim, sd)?),
             RewardSpec::ManyWellTarget { dim } => Arc::new(ManyWell::new(dim)?),
             RewardSpec::PosteriorTarget {} => Arc::new(Posterior::nine_of_twenty_five()),
-            RewardSpec::CoxTarget { side, seed } => Arc::new(CoxProcess::generated(side, &mut Rng::seeded(seed))?),
+            RewardSpec::CoxTarget { side, seed } => {
+                Arc::new(CoxProcess::generated(side, &mut Rng::seeded(seed))?)
+            }
             RewardSpec::BoxReward { .. } | RewardSpec::LineReward { .. } => return Ok(None),
         }))
     };

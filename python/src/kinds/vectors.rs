@@ -35,7 +35,8 @@ pub(crate) struct VectorDetails {
 
 impl Space<VectorEnv> {
     pub(crate) fn vectors(env: VectorEnv, values: usize) -> Self {
-        let border = Arc::new(VectorBorder { values, features: KHot::new(env.width(), values), width: env.width() });
+        let border =
+            Arc::new(VectorBorder { values, features: KHot::new(env.width(), values), width: env.width() });
         Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }
     }
 
@@ -75,7 +76,9 @@ impl PyEnv for VectorEnv {
                 Err(gfn::Error::config("the policy", &plan.class, expected).into())
             }
             ("Uniform", _) => Ok(uniform()),
-            _ => plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)"),
+            _ => {
+                plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)")
+            }
         }
     }
 
@@ -117,14 +120,23 @@ fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<Vect
             | EnvSpec::NonAutoregressiveBitSequence { word_size, seq_size },
         ) => {
             let modes = modes.iter().map(|mode| bits(mode)).collect::<Result<Vec<_>>>()?;
-            Box::new(HammingReward::with_temperature(&Words::new(*word_size, *seq_size)?, &modes, temperature)?)
+            Box::new(HammingReward::with_temperature(
+                &Words::new(*word_size, *seq_size)?,
+                &modes,
+                temperature,
+            )?)
         }
         (RewardSpec::IsingReward { couplings, alpha }, EnvSpec::DiscreteEbm { n }) => {
             Box::new(IsingReward::new(*n, &couplings, alpha)?)
         }
-        (RewardSpec::WeightReward { base, weights }, EnvSpec::SetAddition { n_items, max_items, fixed_length }) => {
-            Box::new(WeightReward::new(&SetAddition::new(*n_items, *max_items, *fixed_length)?, base, &weights)?)
-        }
+        (
+            RewardSpec::WeightReward { base, weights },
+            EnvSpec::SetAddition { n_items, max_items, fixed_length },
+        ) => Box::new(WeightReward::new(
+            &SetAddition::new(*n_items, *max_items, *fixed_length)?,
+            base,
+            &weights,
+        )?),
         (RewardSpec::ParsimonyReward { sequences, offset, temperature }, EnvSpec::PhyloTree { n }) => {
             Box::new(ParsimonyReward::dna(&PhyloTree::new(*n)?, &sequences, offset, temperature)?)
         }
@@ -133,7 +145,9 @@ fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<Vect
             EnvSpec::TokenSequence { n_tokens, length, min_length },
         ) => {
             let env = token_sequence(*n_tokens, *length, *min_length)?;
-            Box::new(TableReward::read(&env, &Alphabet::new(&alphabet)?, &path, floor)?.with_exponent(exponent)?)
+            Box::new(
+                TableReward::read(&env, &Alphabet::new(&alphabet)?, &path, floor)?.with_exponent(exponent)?,
+            )
         }
         (RewardSpec::ToyReward { rewards }, EnvSpec::ToyDag {}) => Box::new(ToyReward::new(rewards)?),
         _ => return Ok(None),

@@ -15,7 +15,9 @@ use gfn::replay::{Diversity, ReplayBuffer};
 use gfn::train::{AverageFor, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{ConditionedReward, FocusInHindsight};
-use gfn_extras::explore::{Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, Thompson};
+use gfn_extras::explore::{
+    Intrinsic, IntrinsicConfig, Novelty, RandomDistillation, Search, Teacher, Thompson,
+};
 use gfn_gym::diffusion::Target;
 use pyo3::prelude::*;
 use tch::{Device, Kind};
@@ -65,7 +67,8 @@ impl Parts {
             NoveltySettings::Python(function) => Box::new(context.state_function(function)),
             NoveltySettings::Distillation { config: Settings(config) } => {
                 let Some(features) = context.space.border.features() else {
-                    let expected = "a novelty that is a function of states, where these aren't vectors of one width";
+                    let expected =
+                        "a novelty that is a function of states, where these aren't vectors of one width";
                     return Err(Error::config("novelty", "RandomDistillation", expected));
                 };
                 let config = over_defaults("RandomDistillation", &config)?;
@@ -93,7 +96,8 @@ impl Parts {
         match self.search {
             None => {}
             Some(SearchSettings::Python { function, every, objects }) => {
-                trainer = trainer.with_refill(Search::new(context.state_function(function), every, objects)?)?;
+                trainer =
+                    trainer.with_refill(Search::new(context.state_function(function), every, objects)?)?;
             }
             Some(SearchSettings::Langevin { every, objects, chains: Settings(chains) }) => {
                 let search = E::langevin(trainer.env(), context.target.clone(), chains)?;
@@ -108,7 +112,8 @@ impl Parts {
             Some(FreshSettings::Python { function }) => {
                 let seed = draw_seed(&mut rng.clone());
                 let StateFunction { function, border } = context.state_function(function);
-                trainer = trainer.with_fresh(FreshFunction { function, border, width: context.width, seed })?;
+                trainer =
+                    trainer.with_fresh(FreshFunction { function, border, width: context.width, seed })?;
             }
             Some(FreshSettings::Thompson { share }) => {
                 let thompson = Thompson::new(trainer.policy(), share)?;
@@ -169,7 +174,8 @@ fn replay_buffer<E: PyEnv>(
 ) -> Result<ReplayBuffer<E>> {
     let ReplaySettings { distinct, diverse, objects_alone, config } = settings;
     let failures = context.failures.clone();
-    let priority = priority.map(|function| PyPriority { function: context.references.add(function), failures });
+    let priority =
+        priority.map(|function| PyPriority { function: context.references.add(function), failures });
     let mut buffer = match (distinct, E::discrete(), priority) {
         (true, Some(discrete), priority) => (discrete.distinct)(config, priority)?,
         (true, None, _) => {

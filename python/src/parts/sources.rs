@@ -77,7 +77,12 @@ impl<E: TrainEnv> Persist<E> for StateFunction<E::States> {
 /// Calls a function of a number n and a random generator of numpy that returns n objects; paths to them are
 /// drawn backwards by P_B.
 impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         let n = request.max;
         let seed = draw_seed(rng);
         let call = |py: Python<'_>| {
@@ -145,7 +150,12 @@ impl<E: TrainEnv> Persist<E> for FreshFunction<E::States> {
 }
 
 impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, _: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        _: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
         let seed = draw_seed(&mut rng);
         let bounds = (request.min, request.max, request.allow_more);
@@ -163,7 +173,8 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
             }
             Some(FreshAnswer::Objects(objects, log_rewards, conditions)) => {
                 let read = |py: Python<'_>| self.read_objects(py, &objects, log_rewards, conditions);
-                let (objects, log_rewards, conditions) = tch::no_grad(|| call_python("the fresh source", read))?;
+                let (objects, log_rewards, conditions) =
+                    tch::no_grad(|| call_python("the fresh source", read))?;
                 check_conditions(context, conditions.as_ref())?;
                 let trajectories = paths_to(context, &objects, conditions.as_ref(), seed, &mut rng)?;
                 match log_rewards {
@@ -175,7 +186,8 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
             None => Err(Error::missing(
                 "the fresh source",
                 "objects: it gave None, for none yet, and nothing stands in for them",
-                "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that fills a batch in \
+                "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that \
+                    fills a batch in \
                  their place",
             )),
         }

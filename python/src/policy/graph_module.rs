@@ -64,7 +64,12 @@ struct ModuleTorso {
 }
 
 impl ModuleTorso {
-    fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embeddings> {
+    fn ask(
+        &self,
+        py: Python<'_>,
+        batch: &GraphBatch<'_>,
+        conditions: Option<&Tensor>,
+    ) -> PyResult<Embeddings> {
         match self.view {
             _ if batch.is_empty() => {
                 let (device, kind) = (self.caller.device, self.caller.kind);
@@ -90,7 +95,9 @@ impl ModuleTorso {
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
         let of_nodes = |rows: &Tensor, value: i64| match more {
             0 => tensor(rows),
-            _ => tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device()))),
+            _ => {
+                tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device())))
+            }
         };
         // The additional graph gets the values of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
@@ -108,7 +115,10 @@ impl ModuleTorso {
         let answer = self.caller.call(py, vec![Bound::new(py, py_batch)?.into_any()], None)?;
         let (of_node, of_graph) = self.widths;
         let embedded = self.caller.pair(&answer, &[nodes + more, of_node], &[graphs + more, of_graph])?;
-        Ok(Embeddings { nodes: embedded.nodes.narrow(0, 0, nodes), graphs: embedded.graphs.narrow(0, 0, graphs) })
+        Ok(Embeddings {
+            nodes: embedded.nodes.narrow(0, 0, nodes),
+            graphs: embedded.graphs.narrow(0, 0, graphs),
+        })
     }
 
     fn ask_of_adjacency(
@@ -159,8 +169,11 @@ pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome
             // The nodes of structures have labels, so heads need not treat symmetric nodes alike.
             config.symmetry = Symmetry::Unseen;
         }
-        let torso =
-            |scope: &mut Scope<'_>| ModuleTorso { caller: join(scope), widths: (of.node_width, of.graph_width), view };
+        let torso = |scope: &mut Scope<'_>| ModuleTorso {
+            caller: join(scope),
+            widths: (of.node_width, of.graph_width),
+            view,
+        };
         Ok(GraphPolicy(GraphNet::with_tensor_torso(env, torso, config, plan.device, plan.kind, plan.rng)?))
     })
 }

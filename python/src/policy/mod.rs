@@ -108,7 +108,11 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
             *name == parameter.name && value.size() == parameter.tensor.size()
         };
         let Some((_, PyTensor(value))) = values.iter().find(fits) else {
-            let got = format!("a policy without parameter `{}` of shape {:?}", parameter.name, parameter.tensor.size());
+            let got = format!(
+                "a policy without parameter `{}` of shape {:?}",
+                parameter.name,
+                parameter.tensor.size()
+            );
             return Err(Error::config("the prior", got, "the policy of a trainer of the same environment"));
         };
         tch::no_grad(|| parameter.tensor.shallow_clone().f_copy_(value).map(|_| ()))?;
@@ -138,7 +142,10 @@ pub(crate) struct Plan<'a> {
 
 impl Plan<'_> {
     /// Builds a policy from its settings, which override the defaults of the configuration `C`.
-    pub(crate) fn build<C, E, P>(mut self, build: impl FnOnce(C, &mut Self) -> Result<P>) -> Outcome<BuiltPolicy<E>>
+    pub(crate) fn build<C, E, P>(
+        mut self,
+        build: impl FnOnce(C, &mut Self) -> Result<P>,
+    ) -> Outcome<BuiltPolicy<E>>
     where
         C: Default + Serialize + DeserializeOwned,
         E: Env,
@@ -165,7 +172,8 @@ impl Plan<'_> {
             .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
         let config = over_defaults("the settings of the policy", &known_settings::<C>(&plan.settings))?;
         let module = plan.module.clone();
-        let module = module.ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", plan.class)))?;
+        let module =
+            module.ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", plan.class)))?;
         let tensors = ModuleTensors::new(module.clone())?;
         let (device, kind) = (plan.device, plan.kind);
         let mut joined = Ok(());

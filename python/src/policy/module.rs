@@ -50,8 +50,10 @@ impl ModuleTensors {
         match describe_change(&self.tensors(), &now) {
             None => Ok(()),
             Some(change) => Err(Error::contract(
-                "a module keeps the parameters and buffers that the trainer was made with: write values into them \
-                 (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under `torch.no_grad()`), or make a new trainer",
+                "a module keeps the parameters and buffers that the trainer was made with: write values into \
+                    them \
+                 (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under \
+                 `torch.no_grad()`), or make a new trainer",
                 change,
             )),
         }
@@ -150,13 +152,23 @@ impl ModuleCaller {
     }
 
     /// Checks that a result is a pair of tensors of these shapes, and returns them.
-    pub(super) fn pair(&self, answer: &Bound<'_, PyAny>, of_nodes: &[i64], of_graphs: &[i64]) -> PyResult<Embeddings> {
-        let expected = || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
+    pub(super) fn pair(
+        &self,
+        answer: &Bound<'_, PyAny>,
+        of_nodes: &[i64],
+        of_graphs: &[i64],
+    ) -> PyResult<Embeddings> {
+        let expected =
+            || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
         let pair = answer
             .cast::<PyTuple>()
             .map_err(|_| PyTypeError::new_err(format!("the module gave one value: {}", expected())))?;
         if pair.len() != 2 {
-            return Err(PyValueError::new_err(format!("the module gave {} values: {}", pair.len(), expected())));
+            return Err(PyValueError::new_err(format!(
+                "the module gave {} values: {}",
+                pair.len(),
+                expected()
+            )));
         }
         let nodes = self.check(&pair.get_item(0)?, "nodes", of_nodes)?;
         let graphs = self.check(&pair.get_item(1)?, "graphs", of_graphs)?;
@@ -171,14 +183,16 @@ impl ModuleCaller {
         let (device, kind) = (self.device, self.kind);
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(
-                "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",
+                "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, \
+                    as the trainer is",
                 tensor.kind(),
                 tensor.device()
             )));
         }
         if tensor.size() != shape {
             return Err(PyValueError::new_err(format!(
-                "what the module gave for {what} has shape {:?}: expected {shape:?}, each embedding as wide as the settings of the policy say",
+                "what the module gave for {what} has shape {:?}: expected {shape:?}, each embedding as wide \
+                    as the settings of the policy say",
                 tensor.size()
             )));
         }

@@ -56,7 +56,8 @@ impl ModuleRows {
                 vec![entries, lengths]
             }
         };
-        let arguments = inputs.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
+        let arguments =
+            inputs.iter().map(|tensor| tensors::to_python(py, tensor)).collect::<PyResult<_>>()?;
         self.caller.single_tensor(&self.caller.call(py, arguments, conditions)?, &[n, self.width])
     }
 }

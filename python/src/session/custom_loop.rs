@@ -47,7 +47,8 @@ type BufferContent = (DeferredObject, Array<f64>, Option<PyTensor>);
 fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let zeros = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
-    let scores = tch::no_grad(|| score(trainer.env(), &zeros, trainer.policy(), &unrewarded, Quantities::NONE))?;
+    let scores =
+        tch::no_grad(|| score(trainer.env(), &zeros, trainer.policy(), &unrewarded, Quantities::NONE))?;
     Ok(Tensor::stack(&[scores.log_pf, scores.log_pb], 0))
 }
 
@@ -66,7 +67,8 @@ fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Action
             // action.
             Err(Error::NoLegalAction { .. }) => {}
             Err(Error::Missing { .. }) => {
-                let expected = "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
+                let expected =
+                    "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
                 return Err(Error::config(
                     "the environment of a policy that is called with states",
                     "one of points",
@@ -148,7 +150,11 @@ impl<E: PyEnv> Trained<E> {
             return Ok(());
         }
         let missing = "a trainer that differentiates by itself";
-        Err(Error::missing("batches that are scored in chunks", missing, "train by `fit`, or without `chunk`"))
+        Err(Error::missing(
+            "batches that are scored in chunks",
+            missing,
+            "train by `fit`, or without `chunk`",
+        ))
     }
 
     fn draw_batch(&mut self) -> Result<PathBatch<E>> {
@@ -237,7 +243,8 @@ impl Session {
     ) -> PyResult<Paths> {
         self.ask(py, move |trained| {
             let conditions = tensors::optional(&conditions);
-            let paths = map_each!(trained, trained => trained.draw_paths(origin, conditions, explored.0, seed)?);
+            let paths =
+                map_each!(trained, trained => trained.draw_paths(origin, conditions, explored.0, seed)?);
             Ok(Paths::new(paths))
         })
     }
@@ -305,7 +312,8 @@ impl Session {
     }
 
     fn heads(&self, py: Python<'_>) -> PyResult<Heads> {
-        let needs = self.read(py, |trained| each!(trained, trained => trained.trainer.context().objective.needs()))?;
+        let needs =
+            self.read(py, |trained| each!(trained, trained => trained.trainer.context().objective.needs()))?;
         Ok(Heads { flow: needs.has(Quantity::LogFlow), paths: needs.has(Quantity::LogPaths) })
     }
 
@@ -321,5 +329,7 @@ impl Session {
 }
 
 fn foreign_scores() -> PyErr {
-    PyTypeError::new_err("the scores are those of an objective's call: expected what `Trainer.score(batch)` gave")
+    PyTypeError::new_err(
+        "the scores are those of an objective's call: expected what `Trainer.score(batch)` gave",
+    )
 }

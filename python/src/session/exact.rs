@@ -39,7 +39,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let learned = graph.terminating_distribution(env, &watch.over(trainer.policy()), conditions)?;
             let of_states = Distances::between(&learned.probs, &target.probs)?;
             let groups = graph.objects(env)?;
-            let (of_policy, of_target) = (sum_objects(&groups, &learned.probs), sum_objects(&groups, &target.probs));
+            let (of_policy, of_target) =
+                (sum_objects(&groups, &learned.probs), sum_objects(&groups, &target.probs));
             let of_objects = Distances::between(&of_policy, &of_target)?;
             let n_objects = groups.first.len();
             let groups: Vec<usize> = groups.of.iter().map(|&object| groups.first[object]).collect();
@@ -96,14 +97,19 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             for (row, state) in graph.indices(env, &objects).into_iter().enumerate() {
                 let Some(state) = state.filter(|&state| graph.can_end(state)) else {
                     let got = format!("not valid (row {row})");
-                    return Err(Error::config("the list of objects", got, "finished objects of the environment"));
+                    return Err(Error::config(
+                        "the list of objects",
+                        got,
+                        "finished objects of the environment",
+                    ));
                 };
                 samples.push(groups.of[state]);
             }
             let judgement = Judgement::new(&target, &samples, rng)?;
             let mut out = json!(judgement);
             out["log_z"] = json!(of_states.log_z);
-            let missing: Vec<usize> = judgement.missing.iter().map(|object| groups.first[object.object]).collect();
+            let missing: Vec<usize> =
+                judgement.missing.iter().map(|object| groups.first[object.object]).collect();
             let states = space.border.defer(graph.states().select(&missing));
             Ok((out, states))
         })
@@ -137,7 +143,11 @@ fn target<E: PyEnv + EnumerableEnv>(
     let mut values = Vec::new();
     in_batches(ends.len(), MAX_BATCH, watch, |range| {
         let conditions = repeat_row(conditions, range.len());
-        values.extend(log_rewards(trainer.reward(), &graph.states().select(&ends[range]), conditions.as_ref())?);
+        values.extend(log_rewards(
+            trainer.reward(),
+            &graph.states().select(&ends[range]),
+            conditions.as_ref(),
+        )?);
         Ok(())
     })?;
     let mut target = graph.target_of(&values)?;

@@ -58,13 +58,17 @@ impl Session {
                 Ok(slot) => slot,
                 Err(TryLockError::WouldBlock) => {
                     return Err(PyRuntimeError::new_err(
-                        "the trainer is at work, in another thread or in the call that asked its reward: wait until that returns",
+                        "the trainer is at work, in another thread or in the call that asked its reward: \
+                            wait until that returns",
                     ));
                 }
                 Err(TryLockError::Poisoned(broken)) => broken.into_inner(),
             };
             let Some(trained) = slot.as_mut() else {
-                return Err(PyRuntimeError::new_err("the trainer broke off in the middle of its work: make a new one"));
+                return Err(PyRuntimeError::new_err(
+                    "the trainer broke off in the middle of its work: make a \
+                    new one",
+                ));
             };
             let done = catch_panic(|| job(trained));
             if done.is_err() {
@@ -76,7 +80,11 @@ impl Session {
 
     /// Runs a job on the trainer. Returns the job's error, or the exception of rules in Python if they raised
     /// one.
-    fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut AnyTrained) -> gfn::Result<T> + Send) -> PyResult<T> {
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        job: impl FnOnce(&mut AnyTrained) -> gfn::Result<T> + Send,
+    ) -> PyResult<T> {
         let done = self.work(py, |trained| {
             each!(&*trained, trained => trained.check_shared())?;
             job(trained)
@@ -100,8 +108,11 @@ impl Session {
     /// Takes the policy out of this session for a new trainer, and ends the session.
     fn take_policy(&self) -> PyResult<Box<dyn Any + Send>> {
         let trained = self.trained.try_lock().ok().and_then(|mut slot| slot.take());
-        let none =
-            || PyRuntimeError::new_err("the policy is at work, or gone: wait until its call returns, or build another");
+        let none = || {
+            PyRuntimeError::new_err(
+                "the policy is at work, or gone: wait until its call returns, or build another",
+            )
+        };
         Ok(each!(*trained.ok_or_else(none)?, trained => trained.into_policy()))
     }
 }
@@ -109,8 +120,14 @@ impl Session {
 /// Turns a panic of a job into an error.
 pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-        PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
+        PyRuntimeError::new_err(format!(
+            "the library broke off: {}",
+            text.unwrap_or("for no reason that it tells")
+        ))
     })
 }
 
@@ -134,14 +151,22 @@ impl Session {
     /// that session.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
-    fn new(py: Python<'_>, env: &Env, settings: TrainerSettings, built: Option<PyRef<'_, Session>>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        env: &Env,
+        settings: TrainerSettings,
+        built: Option<PyRef<'_, Session>>,
+    ) -> PyResult<Self> {
         let _inside = Inside::enter(py)?;
         let built = built.map(|session| session.take_policy()).transpose()?;
         let references = References::default();
         prepare_threads();
         let (space, failures) = env.build(&references)?;
-        let build =
-            || Outcome::Ok(map_each!(space, space => build::build(space, settings, built, &references, &failures)?));
+        let build = || {
+            Outcome::Ok(
+                map_each!(space, space => build::build(space, settings, built, &references, &failures)?),
+            )
+        };
         let trained = py.detach(|| catch_panic(build));
         failures.raise()?;
         let trained: AnyTrained = trained??;
@@ -170,13 +195,23 @@ impl Session {
         conditions: Option<PyTensor>,
         rewarded: bool,
     ) -> PyResult<(DeferredObject, Option<Array<f64>>)> {
-        self.ask(py, move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)))
+        self.ask(
+            py,
+            move |trained| each!(trained, trained => trained.sample(n, optional(&conditions), rewarded)),
+        )
     }
 
     /// Computes the exact distributions of the policy and of the reward, over at most `limit` states. If the
     /// trainer has conditions, both hold under one condition, `[1, C]`.
-    fn exact<'py>(&self, py: Python<'py>, limit: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(py)
+    fn exact<'py>(
+        &self,
+        py: Python<'py>,
+        limit: usize,
+        conditions: Option<PyTensor>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(
+            py,
+        )
     }
 
     /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets, the
@@ -196,14 +231,22 @@ impl Session {
         objects: Py<PyAny>,
         limit: usize,
     ) -> PyResult<(Bound<'py, PyAny>, DeferredObject)> {
-        let (figures, states) = self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
+        let (figures, states) =
+            self.ask(py, |trained| listed!(trained, trained => trained.judge(&objects, limit)))?;
         Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
     /// Estimates properties of the policy from `n` samples. If the trainer has conditions, all are drawn
     /// under one condition, `[1, C]`.
-    fn sampled<'py>(&self, py: Python<'py>, n: usize, conditions: Option<PyTensor>) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(py)
+    fn sampled<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        conditions: Option<PyTensor>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.ask(py, move |trained| each!(trained, trained => trained.estimate(n, optional(&conditions))))?(
+            py,
+        )
     }
 
     /// Estimates the policy's probabilities of these objects, from `paths` paths to each object, under one
@@ -215,9 +258,10 @@ impl Session {
         paths: usize,
         conditions: Option<PyTensor>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| each!(trained, trained => trained.test(&objects, paths, optional(&conditions))))?(
+        self.ask(
             py,
-        )
+            move |trained| each!(trained, trained => trained.test(&objects, paths, optional(&conditions))),
+        )?(py)
     }
 
     /// Replaces the policy's parameters permanently by their running average.

@@ -70,7 +70,8 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
     match env.n_instances() {
         1 => Ok(()),
         n => {
-            let expected = "one start, which has one log Z: make an environment of the one that is asked about, and a trainer that takes \
+            let expected = "one start, which has one log Z: make an environment of the one that is asked \
+                about, and a trainer that takes \
                             the parameters over by `restore`";
             Err(Error::config("the number of the environment's instances", n, expected))
         }
@@ -126,7 +127,12 @@ impl<E: PyEnv> Trained<E> {
     }
 
     /// Estimates the policy's probabilities of objects, from `paths` paths to each state of an object.
-    pub(super) fn test(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
+    pub(super) fn test(
+        &mut self,
+        objects: &Py<PyAny>,
+        paths: usize,
+        condition: Option<&Tensor>,
+    ) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
             let (env, context) = (&space.env, trainer.context());
@@ -166,7 +172,9 @@ impl<E: PyEnv> Trained<E> {
                 // are the same object.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
-                weights.extend(numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))?);
+                weights.extend(numbers(
+                    &(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))),
+                )?);
                 Ok(())
             })?;
             let is_relative = context.objective.needs().has(Quantity::LogPrior);
@@ -199,7 +207,8 @@ struct PathsToObjects {
 impl PathsToObjects {
     /// Estimates log p of each object, its correlation with log R, and an upper bound on log Z.
     fn evaluate(self) -> Result<Evaluation> {
-        let log_probs: Vec<f64> = self.ends.windows(2).map(|ends| log_mean(&self.ratios[ends[0]..ends[1]])).collect();
+        let log_probs: Vec<f64> =
+            self.ends.windows(2).map(|ends| log_mean(&self.ratios[ends[0]..ends[1]])).collect();
         let correlation = match (log_probs.len(), &self.weights) {
             (1, _) | (_, None) => None,
             _ => Some(Correlation::between(&log_probs, &self.log_rewards)?),

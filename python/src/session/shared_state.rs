@@ -64,16 +64,19 @@ impl Parameter {
         let Self { name, tensor, size, kind, device } = self;
         if !tensors::is_whole(tensor) {
             return Err(Error::contract(
-                "the storage of a parameter stays as long as the parameter: resize it back, or make a new trainer",
+                "the storage of a parameter stays as long as the parameter: resize it back, or make a new \
+                    trainer",
                 format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
             ));
         }
         let (new_size, new_kind, new_device) = (tensor.size(), tensor.kind(), tensor.device());
         if (&new_size, new_kind, new_device) != (size, *kind, *device) {
             return Err(Error::contract(
-                "a parameter keeps its shape, its kind and its device: set `data` back, or make a new trainer",
+                "a parameter keeps its shape, its kind and its device: set `data` back, or make a new \
+                    trainer",
                 format!(
-                    "`{name}` was {size:?}, {kind:?} on {device:?}, and is {new_size:?}, {new_kind:?} on {new_device:?}"
+                    "`{name}` was {size:?}, {kind:?} on {device:?}, and is {new_size:?}, {new_kind:?} on \
+                        {new_device:?}"
                 ),
             ));
         }
@@ -82,7 +85,9 @@ impl Parameter {
 }
 
 /// Lists the names and tensors of parameters.
-pub(super) fn named_parameters(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
+pub(super) fn named_parameters(
+    parameters: Option<&Parameters>,
+) -> impl Iterator<Item = (String, Tensor)> + '_ {
     let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
     all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))
 }

@@ -77,7 +77,11 @@ impl<E: PyEnv> Trained<E> {
     }
 
     /// Makes `n` training steps by calling `make`, or fewer if one fails.
-    pub(super) fn make_steps(&mut self, n: usize, make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>) -> Steps {
+    pub(super) fn make_steps(
+        &mut self,
+        n: usize,
+        make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
+    ) -> Steps {
         let mut records = Vec::with_capacity(n.min(1 << 16));
         let (watch, shared) = (Watch::new(), &self.shared_state);
         match shared.check().and_then(|()| shared.changed_mode()) {
@@ -102,7 +106,10 @@ impl<E: PyEnv> Trained<E> {
     }
 
     /// Calls `evaluate` with the trainer. If the policy has noisy layers, they have no noise during the call.
-    pub(super) fn without_noise<T>(&mut self, evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T) -> T {
+    pub(super) fn without_noise<T>(
+        &mut self,
+        evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T,
+    ) -> T {
         let Self { trainer, space, rng, .. } = self;
         match trainer.policy().parameters() {
             Some(parameters) => parameters.without_noise(|| evaluate(trainer, space, rng)),
@@ -129,7 +136,9 @@ impl<E: PyEnv> Trained<E> {
                 let conditions = conditions.map(|all| all.narrow(0, range.start as i64, range.len() as i64));
                 let objects = match &conditions {
                     None => sampler.walks(range.len(), rng)?.terminal,
-                    Some(conditions) => sampler.forward_conditional(conditions, rng)?.terminal_states().clone(),
+                    Some(conditions) => {
+                        sampler.forward_conditional(conditions, rng)?.terminal_states().clone()
+                    }
                 };
                 if let Some(values) = &mut values {
                     values.extend(log_rewards(trainer.reward(), &objects, conditions.as_ref())?);
@@ -161,7 +170,9 @@ impl<E: PyEnv> Trained<E> {
     }
 
     pub(super) fn parameters(&self) -> Vec<(String, PyTensor)> {
-        named_parameters(self.trainer.policy().parameters()).map(|(name, tensor)| (name, PyTensor(tensor))).collect()
+        named_parameters(self.trainer.policy().parameters())
+            .map(|(name, tensor)| (name, PyTensor(tensor)))
+            .collect()
     }
 
     /// Returns an error if parameters were changed from outside in a way that the library can't detect.
@@ -180,7 +191,9 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn restore(&self, path: &Path) -> Result<()> {
         match self.trainer.policy().parameters() {
             Some(parameters) => Checkpoint::load(path)?.restore(parameters),
-            None => Err(Error::missing("taking parameters over", "a policy with parameters", "this one has none")),
+            None => {
+                Err(Error::missing("taking parameters over", "a policy with parameters", "this one has none"))
+            }
         }
     }
 

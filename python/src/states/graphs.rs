@@ -151,7 +151,11 @@ impl Graphs {
     /// occurs in both directions.
     #[staticmethod]
     #[pyo3(signature = (graphs, *, directed=false))]
-    fn from_pyg<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>, directed: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn from_pyg<'py>(
+        py: Python<'py>,
+        graphs: &Bound<'py, PyAny>,
+        directed: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         borders(py, "of_pyg", (graphs, directed))
     }
 
@@ -177,7 +181,9 @@ impl Graphs {
     /// Returns a batch of this batch's graphs, followed by the graphs of the other batch.
     fn __add__(&self, other: &Self) -> PyResult<Self> {
         if self.__len__() > 0 && other.__len__() > 0 && self.directed() != other.directed() {
-            return Err(PyValueError::new_err("one batch is directed and the other isn't: expected both of one kind"));
+            return Err(PyValueError::new_err(
+                "one batch is directed and the other isn't: expected both of one kind",
+            ));
         }
         if !self.reads_like(other) {
             let expected = "expected both of environments of the same settings, or neither";
@@ -192,7 +198,11 @@ impl Graphs {
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
         // The Python function is looked up once, because a loop over graphs calls this method for each graph.
         static CHOSEN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((index, self.__len__(), "graphs"))?;
+        let places = CHOSEN.import(index.py(), "gfn_rs._checks", "chosen")?.call1((
+            index,
+            self.__len__(),
+            "graphs",
+        ))?;
         let places: PyReadonlyArray1<'_, i64> = places.extract()?;
         Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
@@ -202,7 +212,8 @@ impl Graphs {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref();
-        let settings = settings.map(|reading| pythonize::pythonize(slf.py(), reading.settings.as_ref())).transpose()?;
+        let settings =
+            settings.map(|reading| pythonize::pythonize(slf.py(), reading.settings.as_ref())).transpose()?;
         let graphs = slf.get().states.graphs().iter();
         let instances: Vec<u32> = graphs.map(GraphState::instance).collect();
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
@@ -219,7 +230,12 @@ impl Graphs {
     fn __repr__(&self) -> String {
         let arrays = self.arrays();
         let kind = if self.directed() { "directed" } else { "undirected" };
-        format!("Graphs({}, {kind}, {} nodes, {} edges)", arrays.len(), arrays.nodes.len(), arrays.edges.len())
+        format!(
+            "Graphs({}, {kind}, {} nodes, {} edges)",
+            arrays.len(),
+            arrays.nodes.len(),
+            arrays.edges.len()
+        )
     }
 
     /// Returns `true` if edges have a direction.
@@ -277,7 +293,11 @@ impl Graphs {
         let arrays = self.arrays();
         let mut ends = Vec::with_capacity(2 * arrays.edges.len());
         for (first, range) in self.first_nodes() {
-            ends.extend(arrays.edges[range].iter().flat_map(|&(a, b)| [a, b].map(|end| i64::from(end) - first as i64)));
+            ends.extend(
+                arrays.edges[range]
+                    .iter()
+                    .flat_map(|&(a, b)| [a, b].map(|end| i64::from(end) - first as i64)),
+            );
         }
         table(py, ends, 2)
     }
@@ -380,7 +400,8 @@ impl Graphs {
     fn _repr_svg_(&self) -> Outcome<String> {
         let graphs = self.select(0..self.__len__().min(DRAWN));
         let more = self.__len__().saturating_sub(DRAWN);
-        let title = if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
+        let title =
+            if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
         graphs.svg(None, &title)
     }
 }

@@ -78,7 +78,11 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         capacity: usize,
     ) -> Result<Self> {
         if capacity < 2 {
-            return Err(Error::config("the capacity of a cached reward", capacity, "at least 2 answers to be kept"));
+            return Err(Error::config(
+                "the capacity of a cached reward",
+                capacity,
+                "at least 2 answers to be kept",
+            ));
         }
         let cache = || Mutex::new(Cache { by_key: HashMap::new(), n_checked: 0 });
         let (reward, keys) = (Box::new(reward), Box::new(keys));
@@ -94,7 +98,12 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         compute: impl Fn(&S) -> Result<Option<Vec<f64>>>,
     ) -> Result<Option<Vec<f64>>> {
         let keys = (self.keys)(states);
-        check_len("the keys", states.len(), keys.len(), "the keys of a cached reward are one for each state")?;
+        check_len(
+            "the keys",
+            states.len(),
+            keys.len(),
+            "the keys of a cached reward are one for each state",
+        )?;
         // The reward is computed without the lock: it may be slow, or use this cache itself.
         let (mut values, again) = {
             let cache = lock(cache);
@@ -102,7 +111,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
             // The row to check is `n_checked` modulo the number of cached rows, so that different objects are
             // checked.
-            let again = (cache.n_checked < N_CHECKS && !rows.is_empty()).then(|| rows[cache.n_checked % rows.len()]);
+            let again =
+                (cache.n_checked < N_CHECKS && !rows.is_empty()).then(|| rows[cache.n_checked % rows.len()]);
             (values, again)
         };
         // The rows to compute: each new object once, and one cached object as a check.
@@ -137,12 +147,15 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
 /// Returns an error if the two values of one object differ by more than `TOLERANCE`.
 fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Result<()> {
     match both {
-        Some((first, second)) if first != second && (first - second).abs() > TOLERANCE * first.abs().max(1.0) => {
+        Some((first, second))
+            if first != second && (first - second).abs() > TOLERANCE * first.abs().max(1.0) =>
+        {
             let object = states.describe(row).unwrap_or_else(|| "an object".into());
             Err(Error::contract(
                 "a reward whose answers are kept says the same of the same object",
                 format!(
-                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects \
+                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such \
+                        objects \
                      apart"
                 ),
             ))
@@ -162,7 +175,8 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
         Some(_) => Err(Error::config(
             "the conditions of a cached reward",
             "some",
-            "none, as answers are kept by object: give cached rewards to a `ConditionedReward`, or the reward as it is",
+            "none, as answers are kept by object: give cached rewards to a `ConditionedReward`, or the \
+                reward as it is",
         )),
     }
 }
@@ -170,7 +184,8 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
 impl<S: Rows, K: Hash + Eq + Clone + Send> Reward<S> for CachedReward<S, K> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         refuse(conditions)?;
-        let values = self.values(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
+        let values =
+            self.values(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
         Ok(values.unwrap_or_default())
     }
 
@@ -294,7 +309,8 @@ mod tests {
         let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
         assert!(CachedReward::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
         for (value, n_cached) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {
-            let cached = CachedReward::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
+            let cached =
+                CachedReward::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
             for _ in 0..3 {
                 let got = cached.log_reward(&Slots(vec![1]), None).unwrap();
                 assert_eq!(got[0].to_bits(), value.to_bits());

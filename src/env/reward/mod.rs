@@ -31,7 +31,8 @@ use crate::error::{check_finite, check_len, check_setting};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reward of `{S}`",
-    note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or implements `Reward`"
+    note = "a reward is a closure `|states: &States, conditions: Option<&Tensor>| -> Result<Vec<f64>>` or \
+        implements `Reward`"
 )]
 pub trait Reward<S>: Send {
     /// Returns log R of each state (natural logarithm). Minus infinity means that R is 0.
@@ -40,8 +41,8 @@ pub trait Reward<S>: Send {
     /// Any error that prevents computing a number for each state.
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>>;
 
-    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the
-    /// default) if the reward isn't defined for them.
+    /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None`
+    /// (the default) if the reward isn't defined for them.
     ///
     /// For a finished object it returns [`log_reward`](Self::log_reward), or a part of it; the state flows
     /// then learn the difference.
@@ -60,9 +61,16 @@ pub trait Reward<S>: Send {
     ///
     /// # Errors
     /// Any error that prevents computing a number for each pair.
-    fn log_reward_change(&self, before: &S, after: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
-        let both = self.partial_log_reward(before, conditions)?.zip(self.partial_log_reward(after, conditions)?);
-        Ok(both.map(|(before, after)| after.iter().zip(before).map(|(after, before)| after - before).collect()))
+    fn log_reward_change(
+        &self,
+        before: &S,
+        after: &S,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
+        let both =
+            self.partial_log_reward(before, conditions)?.zip(self.partial_log_reward(after, conditions)?);
+        Ok(both
+            .map(|(before, after)| after.iter().zip(before).map(|(after, before)| after - before).collect()))
     }
 }
 
@@ -79,7 +87,12 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         self.as_ref().partial_log_reward(states, conditions)
     }
-    fn log_reward_change(&self, before: &S, after: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn log_reward_change(
+        &self,
+        before: &S,
+        after: &S,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.as_ref().log_reward_change(before, after, conditions)
     }
 }
@@ -106,7 +119,10 @@ impl<R> Clipped<R> {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless `log_min` is finite.
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
-        Ok(Self { reward, log_min: check_setting("log_min", log_min, log_min.is_finite(), "a finite log-reward")? })
+        Ok(Self {
+            reward,
+            log_min: check_setting("log_min", log_min, log_min.is_finite(), "a finite log-reward")?,
+        })
     }
 
     fn raise(&self, values: Vec<f64>) -> Vec<f64> {
@@ -130,7 +146,11 @@ impl<S, R: Reward<S>> Reward<S> for Clipped<R> {
 /// The errors of the reward; [`Error::Shape`](crate::Error::Shape) for a wrong number of values;
 /// [`Error::NonFinite`](crate::Error::NonFinite) for NaN and infinities. Minus infinity is refused, because
 /// no policy satisfies a balance objective if R = 0.
-pub fn log_rewards<S: Rows>(reward: &dyn Reward<S>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+pub fn log_rewards<S: Rows>(
+    reward: &dyn Reward<S>,
+    states: &S,
+    conditions: Option<&Tensor>,
+) -> Result<Vec<f64>> {
     let values = reward.log_reward(states, conditions)?;
     check_log_rewards(&values, states.len())?;
     Ok(values)

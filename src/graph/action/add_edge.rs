@@ -131,7 +131,12 @@ mod tests {
         for (edge, (a, b)) in [(0, 1), (1, 2)].into_iter().enumerate() {
             graph.add_edge(a, b, Edge::default()).unwrap();
             let mut mask = vec![false; edge + 1];
-            AddEdge::new(1).at_most(1).mask(Direction::Backward, Semantics::Labelled, (&graph).into(), &mut mask);
+            AddEdge::new(1).at_most(1).mask(
+                Direction::Backward,
+                Semantics::Labelled,
+                (&graph).into(),
+                &mut mask,
+            );
             assert_eq!(mask, vec![edge == 0; edge + 1]);
         }
     }

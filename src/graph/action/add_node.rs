@@ -1,7 +1,9 @@
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node};
+use crate::graph::{
+    Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, GraphView, Head, Move, Node,
+};
 
 /// An action type that adds a node of some class. Its backward moves, which are the forward moves of
 /// `Reverse(AddNode)`, remove a node.

@@ -45,7 +45,9 @@ pub(crate) fn reverse_move(
 ) -> Move {
     let undo = action_type.reverse(direction, before, action);
     let removed = action_type.removed_nodes(direction, before, action);
-    let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
+    let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else {
+        return undo;
+    };
     // Shifting labels keeps their order, so the smaller node of an undirected pair stays the smaller one.
     let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&removed| removed < a).count() as u32);
     head.map_nodes(undo, shifted)
@@ -107,7 +109,14 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     ///
     /// The default renames the nodes and keeps the column. A type whose columns depend on the labels of nodes
     /// in one graph must rename columns, too. An example is a column that names one end of a symmetric part.
-    fn rename(&self, direction: Direction, action: Move, names: &[u32], _from: &GraphState, to: &GraphState) -> Move {
+    fn rename(
+        &self,
+        direction: Direction,
+        action: Move,
+        names: &[u32],
+        _from: &GraphState,
+        to: &GraphState,
+    ) -> Move {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 

@@ -36,7 +36,14 @@ impl<T: GraphActionType> GraphActionType for Reverse<T> {
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         self.0.reverse(direction.opposite(), before, action)
     }
-    fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
+    fn rename(
+        &self,
+        direction: Direction,
+        action: Move,
+        names: &[u32],
+        from: &GraphState,
+        to: &GraphState,
+    ) -> Move {
         self.0.rename(direction.opposite(), action, names, from, to)
     }
     fn removed_nodes(&self, direction: Direction, before: &GraphState, action: Move) -> Vec<u32> {

@@ -65,9 +65,13 @@ impl ActionSet {
 
     /// Returns the blocks of logits of all types in a direction, in order. Types without a block in that
     /// direction are left out.
-    pub fn heads(&self, direction: Direction) -> impl Iterator<Item = (ActionKind, &dyn GraphActionType, Head)> {
-        self.types()
-            .filter_map(move |(kind, action_type)| action_type.head(direction).map(|head| (kind, action_type, head)))
+    pub fn heads(
+        &self,
+        direction: Direction,
+    ) -> impl Iterator<Item = (ActionKind, &dyn GraphActionType, Head)> {
+        self.types().filter_map(move |(kind, action_type)| {
+            action_type.head(direction).map(|head| (kind, action_type, head))
+        })
     }
 
     /// Returns the number of slots of a graph in a direction, including those of illegal actions.
@@ -130,7 +134,13 @@ impl ActionSet {
     /// # Errors
     /// [`Error::Contract`] if the block doesn't have the move's column; [`Error::Config`] if the slot doesn't
     /// fit into 32 bits.
-    pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
+    pub fn encode(
+        &self,
+        direction: Direction,
+        graph: &GraphState,
+        kind: ActionKind,
+        action: Move,
+    ) -> Result<u32> {
         let mut first = 0;
         for (head_kind, action_type, head) in self.heads(direction) {
             if head_kind == kind {

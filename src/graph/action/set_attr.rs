@@ -1,7 +1,8 @@
 use super::Semantics;
 use crate::env::Direction;
 use crate::graph::{
-    Anchor, Attributes, GraphActionType, GraphSchema, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move, Weight, raise,
+    Anchor, Attributes, GraphActionType, GraphSchema, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move,
+    Weight, raise,
 };
 use crate::{Error, Result};
 

@@ -63,10 +63,12 @@ impl GraphArrays {
     pub fn from_graphs(graphs: &[GraphState]) -> Self {
         let kind = graphs.first().map_or(GraphKind::Directed, GraphState::kind);
         let count = |of: fn(&GraphState) -> usize| graphs.iter().map(of).sum();
-        let mut out = Self::with_capacity(kind, graphs.len(), count(GraphState::n_nodes), count(GraphState::n_edges));
+        let mut out =
+            Self::with_capacity(kind, graphs.len(), count(GraphState::n_nodes), count(GraphState::n_edges));
         for graph in graphs {
             let has_weights = graph.has_edge_weights();
-            let weight = |a, b| if has_weights { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
+            let weight =
+                |a, b| if has_weights { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
             out.push(graph.nodes(), graph.edges().map(|(a, b)| (a, b, weight(a, b))));
         }
         out.first_of_other_kind = graphs.iter().position(|graph| graph.kind() != kind);
@@ -74,7 +76,12 @@ impl GraphArrays {
     }
 
     /// Creates arrays without graphs, with memory for these numbers of graphs, nodes and edges.
-    pub(in crate::graph) fn with_capacity(kind: GraphKind, graphs: usize, nodes: usize, edges: usize) -> Self {
+    pub(in crate::graph) fn with_capacity(
+        kind: GraphKind,
+        graphs: usize,
+        nodes: usize,
+        edges: usize,
+    ) -> Self {
         Self {
             kind,
             nodes: Vec::with_capacity(nodes),
@@ -275,7 +282,8 @@ mod tests {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let edges = [(0, 1, Edge::of_class(2)), (2, 1, Edge::default()), (3, 0, Edge::of_class(1))];
             let graph = GraphState::from_parts(kind, &[0, 3, 1, 0].map(Node::of_class), &edges).unwrap();
-            let mut states = GraphStates::from(vec![graph.clone(), GraphState::new(kind), graph.induced(&[3, 2, 0])]);
+            let mut states =
+                GraphStates::from(vec![graph.clone(), GraphState::new(kind), graph.induced(&[3, 2, 0])]);
             check(&states);
             states.graphs_mut()[1].add_node(Node::of_class(7));
             check(&states);

@@ -145,7 +145,9 @@ impl<'a> GraphBatch<'a> {
     /// The label of each node within its graph, `[N]`. It is meant for networks in environments whose nodes
     /// are distinguishable.
     pub fn node_labels(&self) -> &Tensor {
-        self.tensors.node_labels.get_or_init(|| self.tensor(self.arrays.labels.iter().map(|&label| i64::from(label))))
+        self.tensors
+            .node_labels
+            .get_or_init(|| self.tensor(self.arrays.labels.iter().map(|&label| i64::from(label))))
     }
 
     /// The index of the graph to which each node belongs, `[N]`.
@@ -166,7 +168,9 @@ impl<'a> GraphBatch<'a> {
 
     /// The class of each message's edge, `[M]`.
     pub fn edge_classes(&self) -> &Tensor {
-        self.tensors.edge_classes.get_or_init(|| self.tensor(self.messages().map(|edge| i64::from(edge.class))))
+        self.tensors
+            .edge_classes
+            .get_or_init(|| self.tensor(self.messages().map(|edge| i64::from(edge.class))))
     }
 
     /// The attributes of each message's edge, `[M, K]`; 0 if an attribute isn't set.

@@ -64,7 +64,8 @@ fn parent_permits(
         return false;
     }
     // A column beyond the width of the block would be the slot of another move, so it is refused.
-    let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width) else {
+    let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width)
+    else {
         return false;
     };
     forward_mask.clear();

@@ -3,7 +3,9 @@
 use super::GraphEnv;
 use super::backward::fill_mask;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, restrict};
+use crate::env::{
+    Block, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, Symmetry, restrict,
+};
 use crate::graph::batch::new_ptr;
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{BatchMove, GraphState, GraphStates, GraphView, Move, reverse_move};
@@ -11,7 +13,12 @@ use crate::{Error, Result, parallel};
 
 /// Applies an action to one graph. Returns the slot of the reverse action, and `true` if the action is the
 /// exit.
-fn step_graph(env: &GraphEnv, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
+fn step_graph(
+    env: &GraphEnv,
+    direction: Direction,
+    graph: &mut GraphState,
+    slot: u32,
+) -> Result<(u32, bool)> {
     let (kind, action_type, action) = env.actions.decode(direction, graph, slot)?;
     if action_type.is_exit() {
         return Ok((0, true));
@@ -120,7 +127,8 @@ impl DiscreteEnv for GraphEnv {
                 mask = rest;
             }
         });
-        let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
+        let mut masks =
+            Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
             // Batch rules are defined for forward moves. A backward move is therefore checked as the forward
             // move of its parent.
@@ -149,7 +157,10 @@ impl DiscreteEnv for GraphEnv {
                 let Move { a, b, class } = action;
                 let name = action_type.name();
                 let undo = if direction == Direction::Backward { "undo " } else { "" };
-                format!("{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
+                format!(
+                    "{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes",
+                    graph.n_nodes()
+                )
             }
             Err(error) => error.to_string(),
         }

@@ -15,7 +15,11 @@ fn compute_child_keys(env: &GraphEnv, graph: &GraphState, slots: &[u32]) -> Resu
         let (_, action_type, action) = env.actions().decode(Direction::Forward, graph, slot)?;
         let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
-        out.push(if env.merges_isomorphic() { env.try_canonical(&edited)?.key } else { labelled_key(&edited) });
+        out.push(if env.merges_isomorphic() {
+            env.try_canonical(&edited)?.key
+        } else {
+            labelled_key(&edited)
+        });
         // The graph is copied again if it wasn't restored: undoing may relabel nodes (a removed node is added
         // again as the last one), and an action type may be faulty.
         if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {

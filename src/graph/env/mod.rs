@@ -92,7 +92,10 @@ impl std::fmt::Debug for GraphEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { actions, schema, initial, backward, .. } = self;
         let mut out = f.debug_struct("GraphEnv");
-        out.field("actions", actions).field("schema", schema).field("initial", initial).field("backward", backward);
+        out.field("actions", actions)
+            .field("schema", schema)
+            .field("initial", initial)
+            .field("backward", backward);
         out.field("scaffold", &self.scaffold()).finish_non_exhaustive()
     }
 }
@@ -147,8 +150,13 @@ impl GraphEnv {
         schema.check()?;
         self.actions.check()?;
         if self.actions.types().len() == 1 {
-            let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
-            return Err(Error::config("the action types of a graph environment", "none beside the exit", expected));
+            let expected =
+                "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
+            return Err(Error::config(
+                "the action types of a graph environment",
+                "none beside the exit",
+                expected,
+            ));
         }
         for direction in [Direction::Forward, Direction::Backward] {
             Slots::slot(self.actions.most_slots(direction, schema.kind, schema.max_nodes))?;
@@ -159,8 +167,10 @@ impl GraphEnv {
         }
         // Nodes of the initial graph are distinguished from later nodes by their labels, so the number of
         // initial nodes must be the same in all instances.
-        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
-            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
+        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0])
+        {
+            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, \
+                and are told \
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
@@ -218,7 +228,8 @@ impl GraphEnv {
     /// [`Error::Contract`](crate::Error::Contract) if some graphs are directed and others aren't; the errors
     /// of [`with_scaffold`](Self::with_scaffold).
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
-        self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
+        self.initial =
+            initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.schema.widen(&self.initial);
         self.backward = BackwardRule::Derived;
         self.ensure_valid()?.with_scaffold_symmetries()
@@ -260,7 +271,8 @@ impl GraphEnv {
     fn with_scaffold_symmetries(mut self) -> Result<Self> {
         self.fixed_nodes = self.scaffold_nodes();
         self.scaffold_symmetries = Vec::new();
-        let is_alike = self.scaffold() == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
+        let is_alike =
+            self.scaffold() == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         if !is_alike || matches!(self.fixed_nodes, FixedNodes::AsSet(_)) {
             return Ok(self);
         }

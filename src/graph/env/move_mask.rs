@@ -87,7 +87,9 @@ impl<'a> MoveMask<'a> {
         };
         match self.head.anchor {
             Anchor::Graph => retain_row(self.legal, 0, 0),
-            Anchor::Node => (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| retain_row(row, a, 0)),
+            Anchor::Node => {
+                (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| retain_row(row, a, 0))
+            }
             Anchor::Edge => {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
                 rows.for_each(|((a, b, _), row)| retain_row(row, a, b));
@@ -140,7 +142,8 @@ mod tests {
                     let mut expected = all.clone();
                     expected[slot] = false;
                     let (mut forbidden, mut retained) = (all.clone(), all.clone());
-                    let mut mask = MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut forbidden);
+                    let mut mask =
+                        MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut forbidden);
                     assert!(mask.allows(removed));
                     mask.forbid(removed);
                     assert!(!mask.allows(removed));
@@ -174,7 +177,11 @@ mod tests {
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];
-        MoveMask::new((&graph).into(), (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
+        MoveMask::new((&graph).into(), (ActionKind(0), &set, head), &mut legal).forbid(Move {
+            a: 0,
+            b: 3,
+            class: 0,
+        });
         assert_eq!(legal, [true; 4]);
     }
 }

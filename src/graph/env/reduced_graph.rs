@@ -29,7 +29,11 @@ impl ReducedGraph {
     /// between them for which `edge_stays` returns `true`. The first argument of `edge_stays` is the smaller
     /// node of an undirected edge.
     #[must_use]
-    pub fn new(graph: &GraphState, stays: impl Fn(u32) -> bool, edge_stays: impl Fn(u32, u32) -> bool) -> Self {
+    pub fn new(
+        graph: &GraphState,
+        stays: impl Fn(u32) -> bool,
+        edge_stays: impl Fn(u32, u32) -> bool,
+    ) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
         let mut is_there = vec![false; graph.n_nodes()];
         nodes.iter().for_each(|&a| is_there[a as usize] = true);
@@ -37,7 +41,8 @@ impl ReducedGraph {
         let mut edges = Vec::new();
         for &a in &nodes {
             let ends = adjacency.neighbours(a as usize).filter(|&b| is_there[b]).map(|b| b as u32);
-            edges.extend(ends.filter(|&b| (graph.is_directed() || a < b) && edge_stays(a, b)).map(|b| (a, b)));
+            edges
+                .extend(ends.filter(|&b| (graph.is_directed() || a < b) && edge_stays(a, b)).map(|b| (a, b)));
         }
         Self { nodes, edges }
     }
@@ -109,11 +114,16 @@ impl ReducedStates {
         if reduced.iter().all(Option::is_none) {
             return None;
         }
-        let whole =
-            |graph: &GraphState| ReducedGraph::new(graph, |_| true, |_, _| true).list_for_network(graph, sees_labels);
-        let listed: Vec<NetworkGraph> =
-            graphs.iter().zip(reduced).map(|(graph, listed)| listed.unwrap_or_else(|| whole(graph))).collect();
-        let content = |k: usize| (&listed[k].nodes, &listed[k].edges, sees_labels.then_some(&listed[k].labels));
+        let whole = |graph: &GraphState| {
+            ReducedGraph::new(graph, |_| true, |_, _| true).list_for_network(graph, sees_labels)
+        };
+        let listed: Vec<NetworkGraph> = graphs
+            .iter()
+            .zip(reduced)
+            .map(|(graph, listed)| listed.unwrap_or_else(|| whole(graph)))
+            .collect();
+        let content =
+            |k: usize| (&listed[k].nodes, &listed[k].edges, sees_labels.then_some(&listed[k].labels));
         let grouping = if merges {
             let hasher = BuildHasherDefault::<DefaultHasher>::default();
             let hashes: Vec<u64> = (0..listed.len()).map(|k| hasher.hash_one(content(k))).collect();
@@ -134,7 +144,9 @@ impl ReducedStates {
         for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.of) {
             let start = rows.len();
             rows.resize(start + graph.n_nodes(), None);
-            (arrays.node_ptr[group]..).zip(&listed.labels).for_each(|(row, &a)| rows[start + a as usize] = Some(row));
+            (arrays.node_ptr[group]..)
+                .zip(&listed.labels)
+                .for_each(|(row, &a)| rows[start + a as usize] = Some(row));
             node_ptr.push(rows.len());
         }
         Some(Self { arrays, of: grouping.of, rows, node_ptr })
@@ -155,9 +167,11 @@ impl ReducedStates {
                     for (state, start) in starts.iter().enumerate() {
                         let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
                         let legal = masks.legal[*start..*start + nodes.len() * head.width].chunks(head.width);
-                        let is_lost = |(row, legal): (&Option<usize>, &[bool])| row.is_none() && legal.contains(&true);
+                        let is_lost =
+                            |(row, legal): (&Option<usize>, &[bool])| row.is_none() && legal.contains(&true);
                         if let Some(node) = nodes.iter().zip(legal).position(is_lost) {
-                            let detail = format!("{} at node {node} of state {state} is legal", action_type.name());
+                            let detail =
+                                format!("{} at node {node} of state {state} is legal", action_type.name());
                             return Err(Error::contract(EXPECTED_NO_MOVE_LEFT_OUT, detail));
                         }
                     }
@@ -165,7 +179,12 @@ impl ReducedStates {
                     BlockRows { n_rows: self.arrays.nodes.len(), read }
                 }
                 Anchor::Edge | Anchor::NodePair => {
-                    let detail = format!("{} ({}) has moves of {:?}", action_type.name(), masks.direction, head.anchor);
+                    let detail = format!(
+                        "{} ({}) has moves of {:?}",
+                        action_type.name(),
+                        masks.direction,
+                        head.anchor
+                    );
                     return Err(Error::contract(EXPECTED_MOVES_OF_NODES, detail));
                 }
             };
@@ -201,7 +220,8 @@ pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> 
 }
 
 const EXPECTED_NO_MOVE_LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
-const EXPECTED_MOVES_OF_NODES: &str = "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
+const EXPECTED_MOVES_OF_NODES: &str =
+    "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
 
 #[cfg(test)]
 mod tests {
@@ -241,9 +261,12 @@ mod tests {
 
     fn env(is_right: bool) -> GraphEnv {
         let edges = [(0, 1), (1, 2), (2, 3)].map(|(a, b)| (a, b, Edge::default()));
-        let path = GraphState::from_parts(crate::graph::GraphKind::Undirected, &[Node::default(); 4], &edges).unwrap();
+        let path = GraphState::from_parts(crate::graph::GraphKind::Undirected, &[Node::default(); 4], &edges)
+            .unwrap();
         let actions = ActionSet::new(Semantics::Labelled).with(SetNodeAttr::new(&[1]).unwrap());
-        GraphEnv::new(Marks { is_right }, actions, path).unwrap().with_backward(crate::graph::BackwardRule::ByType)
+        GraphEnv::new(Marks { is_right }, actions, path)
+            .unwrap()
+            .with_backward(crate::graph::BackwardRule::ByType)
     }
 
     #[test]
@@ -259,7 +282,10 @@ mod tests {
             check_graph_env(&wrong, Budget::quick(), &mut Rng::seeded(0)).unwrap_err(),
         ] {
             let message = error.to_string();
-            assert!(message.contains("leaves out") && message.contains("set_node_attr at node 0"), "{message}");
+            assert!(
+                message.contains("leaves out") && message.contains("set_node_attr at node 0"),
+                "{message}"
+            );
         }
         let right = env(true);
         let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| mark(&graph, a));
@@ -278,10 +304,15 @@ mod tests {
     }
 
     impl crate::nn::GraphNetwork for Misshapen {
-        fn forward(&self, batch: &crate::graph::GraphBatch<'_>, wants: Quantities) -> Result<crate::nn::NetworkOutput> {
+        fn forward(
+            &self,
+            batch: &crate::graph::GraphBatch<'_>,
+            wants: Quantities,
+        ) -> Result<crate::nn::NetworkOutput> {
             let mut output = self.net.forward(batch, wants)?;
             if self.has_wrong_flows {
-                let flows = tch::Tensor::zeros([batch.len() as i64 + 1], (tch::Kind::Float, tch::Device::Cpu));
+                let flows =
+                    tch::Tensor::zeros([batch.len() as i64 + 1], (tch::Kind::Float, tch::Device::Cpu));
                 output.values.insert(Quantity::LogFlow, flows);
             } else if let Some(blocks) = &mut output.pf {
                 blocks[0] = blocks[0].narrow(0, 0, blocks[0].size()[0] - 1);
@@ -299,9 +330,11 @@ mod tests {
         let states = crate::env::Env::initial(&env, &[0; 2]);
         for (has_wrong_flows, words) in [(false, "set_node_attr"), (true, "LogFlow")] {
             let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
-            let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0)).unwrap();
+            let net =
+                GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0)).unwrap();
             let policy = GraphPolicy(Misshapen { net, has_wrong_flows });
-            let error = policy.evaluate(&env, &states, None, Quantity::LogPf | Quantity::LogFlow).unwrap_err();
+            let error =
+                policy.evaluate(&env, &states, None, Quantity::LogPf | Quantity::LogFlow).unwrap_err();
             assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(words), "{error}");
         }
     }
@@ -327,7 +360,11 @@ mod tests {
         let path = &env.initial_graphs()[0];
         // The reduced graphs of the first two states have one edge each; that of the last state has two nodes
         // without an edge.
-        let states = GraphStates::from(vec![mark(&mark(path, 0), 1), mark(&mark(path, 2), 3), mark(&mark(path, 1), 2)]);
+        let states = GraphStates::from(vec![
+            mark(&mark(path, 0), 1),
+            mark(&mark(path, 2), 3),
+            mark(&mark(path, 1), 2),
+        ]);
         for (sees_labels, of) in [(false, [0, 0, 1]), (true, [0, 1, 2])] {
             let reduced = ReducedStates::of(&env, &states, sees_labels, true).unwrap();
             assert_eq!(reduced.of, of);

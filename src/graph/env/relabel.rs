@@ -15,7 +15,11 @@ use crate::{Error, Result, Rng};
 /// Returns the graphs, followed by a copy of each graph under random labels, and the classes that pair each
 /// graph with its copy. Nodes of the initial graph keep their labels or, if symmetries make them
 /// interchangeable, are permuted by a random symmetry.
-pub(super) fn append_relabelled(env: &GraphEnv, states: &GraphStates, rng: &mut Rng) -> (GraphStates, Classes) {
+pub(super) fn append_relabelled(
+    env: &GraphEnv,
+    states: &GraphStates,
+    rng: &mut Rng,
+) -> (GraphStates, Classes) {
     let n = states.len();
     let mut graphs = states.graphs().to_vec();
     let mut orders: Vec<SmallVec<[u32; 16]>> = Vec::with_capacity(2 * n);
@@ -72,9 +76,12 @@ pub(crate) fn to_insertion_order(
             // The nodes that this move adds have, in the child, the labels of the nodes that the backward
             // move removed.
             let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
-            let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
+            let undo =
+                child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
             let added = match (child, undo) {
-                (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
+                (Some(child), Some((_, _, undo))) => {
+                    action_type.removed_nodes(Direction::Backward, child, undo)
+                }
                 // The trajectory ends with this move, without an exit, so no later move names the new nodes.
                 _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
             };
@@ -109,7 +116,8 @@ fn insert_names(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
 
 fn unnamed_nodes_error(name: &str, action: Move, before: &GraphState) -> Error {
     Error::contract(
-        "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
+        "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds \
+            them",
         format!("undoing {name} {action:?} of {before}; `contract::check_action_type` says more"),
     )
 }

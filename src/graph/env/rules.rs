@@ -150,7 +150,10 @@ mod tests {
     impl BatchRules<GraphStates, BatchMove> for Batched {
         fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
             // The type with index 0 adds nodes, and all its moves are allowed.
-            moves.iter().map(|m| m.kind.0 == 0 || !closes_triangle(&states.graphs()[m.row], m.action)).collect()
+            moves
+                .iter()
+                .map(|m| m.kind.0 == 0 || !closes_triangle(&states.graphs()[m.row], m.action))
+                .collect()
         }
         fn can_end(&self, states: &GraphStates) -> Vec<bool> {
             states.graphs().iter().map(|graph| graph.n_edges() != 1).collect()
@@ -170,7 +173,9 @@ mod tests {
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(semantics).with(AddNode::free(2, 5)).with(AddEdge::new(1));
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 5) };
-        GraphEnv::new(rules, actions, GraphState::with_nodes(kind, 2)).and_then(|env| env.with_schema(schema)).unwrap()
+        GraphEnv::new(rules, actions, GraphState::with_nodes(kind, 2))
+            .and_then(|env| env.with_schema(schema))
+            .unwrap()
     }
 
     #[test]
@@ -182,7 +187,8 @@ mod tests {
             let mut forbidden = 0;
             for _ in 0..8 {
                 for direction in [Direction::Forward, Direction::Backward] {
-                    let (expected, got) = (single.masks(direction, &states), batched.masks(direction, &states));
+                    let (expected, got) =
+                        (single.masks(direction, &states), batched.masks(direction, &states));
                     assert_eq!(expected.legal, got.legal);
                     let free = env(crate::graph::Free, semantics).masks(direction, &states);
                     forbidden += free.legal.iter().zip(&got.legal).filter(|(free, got)| free != got).count();

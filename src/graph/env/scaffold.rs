@@ -138,7 +138,8 @@ impl GraphEnv {
     fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
         // A graph that has lost nodes of the initial graph may have fewer nodes than a symmetry permutes.
         // Such symmetries are skipped.
-        let fitting = self.scaffold_symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
+        let fitting =
+            self.scaffold_symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
         fitting.map(|symmetry| {
             let mut order = symmetry.clone();
             order.extend(symmetry.len() as u32..graph.n_nodes() as u32);

@@ -45,11 +45,15 @@ impl GraphSchema {
     /// nodes, classes or attributes. The error names the first problem that is found.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
         let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
-        let misfit = self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
+        let misfit =
+            self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
         let Some(what) = misfit.or_else(|| (graph.n_nodes() > self.max_nodes).then(too_many)) else {
             return Ok(());
         };
-        Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {self:?}")))
+        Err(Error::contract(
+            "graphs keep to the environment's schema",
+            format!("a graph {what}: {graph}; {self:?}"),
+        ))
     }
 
     /// Creates the schema with the smallest limits that these graphs and action types need.
@@ -129,7 +133,11 @@ impl GraphSchema {
             && other.edge_classes <= self.edge_classes
             && covers(&self.node_attributes, &other.node_attributes)
             && covers(&self.edge_attributes, &other.edge_attributes);
-        if fits { Ok(()) } else { Err(misfit(format!("{other:?} of the environment, {self:?} of the network"))) }
+        if fits {
+            Ok(())
+        } else {
+            Err(misfit(format!("{other:?} of the environment, {self:?} of the network")))
+        }
     }
 
     /// Returns the index of the first graph whose kind, class or attribute isn't allowed by the schema, with
@@ -138,7 +146,8 @@ impl GraphSchema {
         let wrong_kind =
             if graphs.is_empty() || graphs.kind == self.kind { graphs.first_of_other_kind } else { Some(0) };
         if let Some(row) = wrong_kind {
-            let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
+            let other =
+                if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
             return Some((row, format!("is {other:?}, not {:?}", self.kind)));
         }
         // Returns the index of the graph that contains a node or an edge, given by its index `at` in the
@@ -147,7 +156,10 @@ impl GraphSchema {
         let node_excess = |node: &Node| describe_excess(*node, self.node_classes, &self.node_attributes);
         let node = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, node_excess(node)?)));
         if let Some((at, excess)) = node {
-            return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {excess}", graphs.labels[at])));
+            return Some((
+                row(&graphs.node_ptr, at),
+                format!("has a node, {}, with {excess}", graphs.labels[at]),
+            ));
         }
         let edge_excess = |edge: &Edge| describe_excess(*edge, self.edge_classes, &self.edge_attributes);
         let mut marked = graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain());
@@ -180,7 +192,8 @@ fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<Stri
 /// Returns the error for graphs that don't satisfy a schema, or that a network wasn't built for.
 pub(crate) fn misfit(detail: String) -> Error {
     Error::contract(
-        "graphs fit the schema that they are encoded by, and the network the environment that it was built for \
+        "graphs fit the schema that they are encoded by, and the network the environment that it was built \
+            for \
                 (correct the schema, or build the network for this environment)",
         detail,
     )
@@ -210,21 +223,34 @@ mod tests {
         let graph = |node: Node, edge: Edge| {
             GraphState::from_parts(GraphKind::Directed, &[Node::default(), node], &[(0, 1, edge)]).unwrap()
         };
-        let fits =
-            graph(Node { class: 1, attributes: attributes(&[1]) }, Edge { class: 1, attributes: attributes(&[2]) });
+        let fits = graph(
+            Node { class: 1, attributes: attributes(&[1]) },
+            Edge { class: 1, attributes: attributes(&[2]) },
+        );
         let two = [fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)];
         schema().check_graphs(&GraphArrays::from_graphs(&two)).unwrap();
         let cases = [
             (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
             (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
-            (graph(Node { class: 0, attributes: attributes(&[2]) }, Edge::default()), "value 2 of attribute 0"),
-            (graph(Node { class: 0, attributes: attributes(&[0, 1]) }, Edge::default()), "value 1 of attribute 1"),
+            (
+                graph(Node { class: 0, attributes: attributes(&[2]) }, Edge::default()),
+                "value 2 of attribute 0",
+            ),
+            (
+                graph(Node { class: 0, attributes: attributes(&[0, 1]) }, Edge::default()),
+                "value 1 of attribute 1",
+            ),
             (graph(Node::default(), Edge::of_class(2)), "an edge with class 2"),
-            (graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }), "value 3 of attribute 0"),
+            (
+                graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }),
+                "value 3 of attribute 0",
+            ),
         ];
         for (graph, words) in cases {
-            let message =
-                schema().check_graphs(&GraphArrays::from_graphs(&[fits.clone(), graph])).unwrap_err().to_string();
+            let message = schema()
+                .check_graphs(&GraphArrays::from_graphs(&[fits.clone(), graph]))
+                .unwrap_err()
+                .to_string();
             assert!(message.contains("graph 1") && message.contains(words), "{message}");
         }
     }

@@ -18,7 +18,10 @@ use crate::{Result, Rng, parallel};
 const MAX_NODES: usize = 8;
 
 /// Returns the results of a function for each graph, computed in parallel, or the first error.
-fn try_map<T: Send>(states: &GraphStates, function: impl Fn(&GraphState) -> Result<T> + Sync + Send) -> Result<Vec<T>> {
+fn try_map<T: Send>(
+    states: &GraphStates,
+    function: impl Fn(&GraphState) -> Result<T> + Sync + Send,
+) -> Result<Vec<T>> {
     let graphs = states.graphs();
     parallel::try_map_range(graphs.len(), MIN_SEARCHES_PER_THREAD, |row| function(&graphs[row]))
 }

@@ -10,9 +10,11 @@ use crate::graph::{Attributes, GraphKind, GraphState, MAX_EDGE_LIST_NODES, Named
 use crate::{Error, Result};
 
 const EXPECTED_GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
-const EXPECTED_NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at most \
+const EXPECTED_NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at \
+    most \
     65535, up to 7 V of at most 255";
-const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C at \
+const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C \
+    at \
     most 65535, up to 7 V of at most 255";
 
 /// Writes graphs as an edge list, one after another.
@@ -74,11 +76,14 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
         let mut line = Line {
             number,
             words: content.split_ascii_whitespace().peekable(),
-            expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers of nodes)",
+            expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers \
+                of nodes)",
         };
         match (line.words.next(), graphs.last_mut()) {
             (None, _) => {}
-            (Some(word), None) if is_foreign || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) => {
+            (Some(word), None)
+                if is_foreign || matches!(word, "c" | "e" | "p") || content.ends_with(['[', '{']) =>
+            {
                 return Ok(vec![NamedGraph::from_edges(text)?.graph]);
             }
             (Some("graph"), _) => {
@@ -177,7 +182,9 @@ impl Line<'_> {
         let word = self.words.next();
         match word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
             None => Err(self.error(format!("{what} is {}", quote_or_missing(word)))),
-            Some(digits) => digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", quote(digits)))),
+            Some(digits) => {
+                digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", quote(digits))))
+            }
         }
     }
 
@@ -201,7 +208,8 @@ mod tests {
     #[test]
     fn the_format_of_the_documentation_is_read() {
         let text =
-            b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 class 2\n\
+            b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 \
+                class 2\n\
                      edge 1 0\n\ngraph undirected 2\nedge 1 0 attributes 0 3";
         let graphs = read(text).unwrap();
         let [first, second] = graphs.as_slice() else {

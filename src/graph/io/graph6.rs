@@ -20,12 +20,17 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     for (row, graph) in graphs.iter().enumerate() {
         let n = graph.n_nodes();
         if n > MAX_NODES {
-            return Err(Error::contract("a graph6 graph has at most 258,047 nodes", format!("graph {row} has {n}")));
+            return Err(Error::contract(
+                "a graph6 graph has at most 258,047 nodes",
+                format!("graph {row} has {n}"),
+            ));
         }
         if graph.has_edge_weights() || graph.nodes().any(|node| !node.is_plain()) {
             return Err(Error::contract(
                 "graph6 has no room for classes and attributes",
-                format!("graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"),
+                format!(
+                    "graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"
+                ),
             ));
         }
         if graph.is_directed() {

@@ -13,10 +13,13 @@ use crate::{Error, Result};
 
 /// The kinds of DIMACS and PACE files whose lines list the edges of a graph.
 const DIMACS_KINDS: [&str; 9] = ["edge", "edges", "col", "sp", "tw", "td", "vc", "ds", "cep"];
-const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of edge, col, sp, tw, td, vc, ds and \
-                      cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which is \
+const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of edge, col, sp, tw, td, vc, ds \
+    and \
+                      cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which \
+                      is \
                       at most 16,384";
-const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx reads \
+const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
+    reads \
                      many formats, and its `write_edgelist` writes this one)";
 
 /// The known titles of columns that name nodes, in lower case, without `_`, `id` and a number.
@@ -49,7 +52,11 @@ pub(super) fn read(lines: &[Row<'_>]) -> Result<NamedGraph> {
     for read_layout in [read_matrix, read_counted, read_adjacency_list, read_edge_index] {
         let Some((graph, is_certain)) = read_layout(rows)? else { continue };
         if !is_certain && read_edges(rows).is_ok_and(|edges| edges != graph) {
-            return Err(Error::parse(rows[0].line, "a text that could be read in two ways", EXPECTED_ONE_READING));
+            return Err(Error::parse(
+                rows[0].line,
+                "a text that could be read in two ways",
+                EXPECTED_ONE_READING,
+            ));
         }
         return Ok(graph);
     }
@@ -121,7 +128,11 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
         row.content.strip_prefix('e').is_some_and(|content| Row { content, ..*row }.numbers().is_some())
     };
     if is_edge(problem) && rows.clone().all(is_edge) {
-        return Err(Error::parse(problem.line, "an edge before the line `p KIND NODES EDGES`", EXPECTED_DIMACS));
+        return Err(Error::parse(
+            problem.line,
+            "an edge before the line `p KIND NODES EDGES`",
+            EXPECTED_DIMACS,
+        ));
     }
     let ["p", kind, counts @ ..] = &words[..] else { return Ok(None) };
     let counts: Option<Vec<u64>> = counts.iter().map(|word| parse_number(word)).collect();
@@ -130,7 +141,13 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
         // others twice.
         (true, Some(&[n, _])) if n <= MAX_EDGE_LIST_NODES as u64 => n,
         (false, None | Some([] | [_] | [_, _, _, ..])) => return Ok(None),
-        _ => return Err(Error::parse(problem.line, format!("the line {}", quote(problem.content)), EXPECTED_DIMACS)),
+        _ => {
+            return Err(Error::parse(
+                problem.line,
+                format!("the line {}", quote(problem.content)),
+                EXPECTED_DIMACS,
+            ));
+        }
     };
     read_edges_within(rows, 1..n + 1, EXPECTED_DIMACS).map(Some)
 }
@@ -140,7 +157,8 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
 /// nodes aren't supported.
 fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     // Empty lines below the first line are kept, because they belong to nodes without neighbours.
-    let mut lines = lines.iter().filter(|row| !row.content.starts_with('%')).skip_while(|row| row.content.is_empty());
+    let mut lines =
+        lines.iter().filter(|row| !row.content.starts_with('%')).skip_while(|row| row.content.is_empty());
     let Some(first) = lines.next() else { return Ok(None) };
     let (n, m, step) = match first.numbers().unwrap_or_default()[..] {
         [n, m] | [n, m, 0] => (n, m, 1),
@@ -160,8 +178,8 @@ fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
         lists.push(format!("{a}{}", neighbours.collect::<String>()));
     }
     let rows: Vec<Row<'_>> = lists.iter().map(|content| Row { line: first.line, content }).collect();
-    let layout =
-        read_neighbour_lists(&rows)?.filter(|(named, is_certain)| *is_certain && named.graph.n_edges() as u64 == m);
+    let layout = read_neighbour_lists(&rows)?
+        .filter(|(named, is_certain)| *is_certain && named.graph.n_edges() as u64 == m);
     Ok(layout.map(|(graph, _)| NamedGraph { has_weights, ..graph }))
 }
 
@@ -170,7 +188,8 @@ fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
 fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
     let n = rows.len();
     let width = rows.first().map_or(0, |row| row.words().count());
-    let is_binary = rows.iter().all(|row| row.words().all(|word| matches!(word.parse::<f64>(), Ok(0.0 | 1.0))));
+    let is_binary =
+        rows.iter().all(|row| row.words().all(|word| matches!(word.parse::<f64>(), Ok(0.0 | 1.0))));
     if n < 3 || width < 3 || width != n && !is_binary || rows.iter().any(|row| row.words().count() != width) {
         return Ok(None);
     }
@@ -181,13 +200,18 @@ fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
         return Ok(None);
     }
     if !has_empty_diagonal || (0..n).any(|a| (0..a).any(|b| values[a][b] != values[b][a])) {
-        let problem = format!("a matrix of {n} rows and {width} columns that no graph without directions has");
+        let problem =
+            format!("a matrix of {n} rows and {width} columns that no graph without directions has");
         return Err(Error::parse(rows[0].line, problem, EXPECTED_ONE_READING));
     }
     let mut pairs = Vec::new();
     for (a, row) in rows.iter().enumerate() {
         for b in (0..a).filter(|&b| values[a][b] != 0.0) {
-            pairs.push(Pair { line: row.line, ends: [b, a].map(|end| end.to_string()), weight: values[a][b] });
+            pairs.push(Pair {
+                line: row.line,
+                ends: [b, a].map(|end| end.to_string()),
+                weight: values[a][b],
+            });
         }
     }
     Ok(Some((build_graph(&number_names(0..n as u64), &pairs)?, true)))
@@ -202,7 +226,8 @@ fn read_counted(rows: &[Row<'_>]) -> Result<Layout> {
     if !is_head || *m == 0 || *m != rest.len() as u64 || *n > MAX_EDGE_LIST_NODES as u64 {
         return Ok(None);
     }
-    let least = u64::from(!rest.iter().any(|row| row.words().take(2).any(|end| parse_number(end) == Some(0))));
+    let least =
+        u64::from(!rest.iter().any(|row| row.words().take(2).any(|end| parse_number(end) == Some(0))));
     let nodes = least..least + n;
     let graph = read_edges_within(rest.iter(), nodes.clone(), EXPECTED_NUMBERS);
     Ok(graph.ok().map(|graph| (graph, !nodes.contains(m))))

@@ -8,19 +8,26 @@ use super::{MAX_EDGE_LIST_NODES, layouts};
 use crate::graph::{Edge, GraphState};
 use crate::{Error, Result};
 
-pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing behind \
+pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing \
+    behind \
     them but weights or `{..}`; at most 16,384 nodes in all";
-const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights or \
+const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights \
+    or \
     `{..}`; at most 16,384 nodes in all";
 const EXPECTED_SIZE: &str = "at most 16,384 nodes in all";
 const EXPECTED_HEADER: &str =
     "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
 pub(super) const EXPECTED_ONE_READING: &str = "what can be read in one way. If each line is an edge with a \
-    weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the next \
-    one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each edge both ways";
-const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or to \
-    none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and each \
-    edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m edges between n nodes";
+    weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the \
+    next \
+    one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each \
+    edge both ways";
+const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or \
+    to \
+    none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and \
+    each \
+    edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m edges \
+    between n nodes";
 
 /// A graph from a file, with the name of each node in that file.
 ///
@@ -140,14 +147,19 @@ impl<'a> Row<'a> {
         let mut words = self.words();
         let mut node = || {
             let word = words.next().filter(|word| !word.starts_with('{'));
-            let name =
-                if is_numbered { word.and_then(parse_number).map(|a| a.to_string()) } else { word.map(str::to_owned) };
+            let name = if is_numbered {
+                word.and_then(parse_number).map(|a| a.to_string())
+            } else {
+                word.map(str::to_owned)
+            };
             name.ok_or_else(|| refuse(format!("a node is {}", quote_or_missing(word))))
         };
         let ends = [node()?, node()?];
         let mut behind = words.peekable();
-        let is_dictionary = behind.peek().is_some_and(|word| word.starts_with('{')) && self.content.ends_with('}');
-        let weight = if is_dictionary { find_weight(self.content) } else { behind.peek().copied().unwrap_or("1") };
+        let is_dictionary =
+            behind.peek().is_some_and(|word| word.starts_with('{')) && self.content.ends_with('}');
+        let weight =
+            if is_dictionary { find_weight(self.content) } else { behind.peek().copied().unwrap_or("1") };
         let weight = weight.parse().unwrap_or(f64::NAN);
         match behind.find(|word| !is_dictionary && word.parse::<f64>().is_err()) {
             Some(word) => Err(refuse(format!("{} behind the nodes", quote(word)))),

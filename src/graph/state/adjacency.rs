@@ -217,7 +217,11 @@ mod tests {
             assert_eq!(small.neighbours(i).collect::<Vec<_>>(), adjacency.neighbours(i).collect::<Vec<_>>());
             assert_eq!(small.count(i), adjacency.count(i));
             for (from, to) in [(0, 64), (1, 64), (64, 10_000), (2_048, 0), (3, 3)] {
-                assert_eq!(small.count_between(i, from, to), adjacency.count_between(i, from, to), "{i} {from} {to}");
+                assert_eq!(
+                    small.count_between(i, from, to),
+                    adjacency.count_between(i, from, to),
+                    "{i} {from} {to}"
+                );
             }
             for j in [0, 1, 6, 63, 2_047, 2_048, 1 << 20, 1 << 32] {
                 assert_eq!(small.get(i, j), adjacency.get(i, j), "({i}, {j})");

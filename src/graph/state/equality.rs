@@ -98,7 +98,10 @@ mod tests {
                 }
                 assert_ne!(graph, graph.clone().with_instance(1));
             }
-            assert!(n_same > 100 && n_changed > 1_000, "{n_same} edits that changed nothing, {n_changed} others");
+            assert!(
+                n_same > 100 && n_changed > 1_000,
+                "{n_same} edits that changed nothing, {n_changed} others"
+            );
             assert!(graph.n_nodes() > 64, "{} nodes", graph.n_nodes());
         }
     }

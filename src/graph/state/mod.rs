@@ -83,7 +83,8 @@ impl GraphState {
     pub(in crate::graph) fn from_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
-        let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest_of_node(a, node)));
+        let digest =
+            (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest_of_node(a, node)));
         Self { nodes, digest, topology, instance: 0 }
     }
 
@@ -199,7 +200,9 @@ impl GraphState {
     }
 
     /// Returns the endpoints and the weights of all edges, in the order in which petgraph stores them.
-    pub(in crate::graph) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
+    pub(in crate::graph) fn stored_edges(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
         self.topology.stored_edges()
     }
 
@@ -223,7 +226,9 @@ impl GraphState {
         let first_column = |row: usize| if directed { 0 } else { row + 1 };
         let n = self.n_nodes();
         let end_column = |row: usize| if row == a { b } else { n };
-        (0..n.min(a + 1)).map(|row| self.adjacency().count_between(row, first_column(row), end_column(row))).sum()
+        (0..n.min(a + 1))
+            .map(|row| self.adjacency().count_between(row, first_column(row), end_column(row)))
+            .sum()
     }
 
     /// The number of edges into node `a` (undirected: its degree).
@@ -312,7 +317,8 @@ impl GraphState {
         let mut neighbours: SmallVec<[(u32, u32); 16]> = SmallVec::new();
         for (i, &a) in (0..).zip(nodes).filter(|&(i, &a)| names.get(a as usize) == Some(&Some(i))) {
             neighbours.clear();
-            neighbours.extend(self.adjacency().neighbours(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
+            neighbours
+                .extend(self.adjacency().neighbours(a as usize).filter_map(|b| Some((names[b]?, b as u32))));
             neighbours.sort_unstable();
             for &(j, b) in neighbours.iter().filter(|&&(j, _)| self.is_directed() || i < j) {
                 out.insert_edge(i, j, self.edge(a, b).unwrap_or_default());

@@ -31,7 +31,11 @@ impl Attributes {
     pub fn new(values: &[u8]) -> Result<Self> {
         let mut out = Self::default();
         let Some(slots) = out.0.get_mut(..values.len()) else {
-            return Err(Error::config("attributes", values.len(), "at most 7 attributes on a node or an edge"));
+            return Err(Error::config(
+                "attributes",
+                values.len(),
+                "at most 7 attributes on a node or an edge",
+            ));
         };
         slots.copy_from_slice(values);
         Ok(out)

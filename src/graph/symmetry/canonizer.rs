@@ -163,7 +163,11 @@ impl Canonizer {
         self.try_find_form(graph, FixedNodes::InPlace(fixed))
     }
 
-    pub(in crate::graph) fn try_find_form(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) -> Result<Canonical> {
+    pub(in crate::graph) fn try_find_form(
+        &mut self,
+        graph: &GraphState,
+        fixed_nodes: FixedNodes,
+    ) -> Result<Canonical> {
         Budget::limit(graph, |budget| self.find_form(graph, fixed_nodes, budget))
     }
 
@@ -282,7 +286,8 @@ impl Canonizer {
         let fixed = fixed_nodes.n_in_place();
         list_colours(graph, &mut self.colours);
         self.sorted.clear();
-        self.sorted.extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, fixed_nodes.is_after(a))));
+        self.sorted
+            .extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, fixed_nodes.is_after(a))));
         if let Some(free) = self.sorted.get_mut(fixed..) {
             free.sort_unstable();
         }

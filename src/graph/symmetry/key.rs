@@ -55,8 +55,9 @@ impl CanonicalKey {
         for i in 0..n {
             let a = order(i) as usize;
             let row = graph.adjacency().bits(a);
-            let joined =
-                |b: usize| row.map_or_else(|| graph.adjacency().get(a, b), |row| row[b / 64] >> (b % 64) & 1 == 1);
+            let joined = |b: usize| {
+                row.map_or_else(|| graph.adjacency().get(a, b), |row| row[b / 64] >> (b % 64) & 1 == 1)
+            };
             let first = if directed { 0 } else { i + 1 };
             let mut bits = 0;
             let mut count = 0;

@@ -97,7 +97,8 @@ pub fn log_automorphisms(graph: &GraphState) -> Result<f64> {
 pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
     let n = graph.n_nodes();
     let refuse = |got: String| {
-        let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them apart, or by \
+        let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); \
+            tell them apart, or by \
                         classes of nodes";
         Err(Error::config("symmetries of the initial graph", got, expected))
     };

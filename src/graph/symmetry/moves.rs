@@ -46,7 +46,9 @@ impl MoveSymmetries {
     /// Checks that the counts belong to `n` graphs.
     pub(crate) fn check(&self, n: usize) -> Result<()> {
         let of_blocks = self.blocks.iter().map(|block| block.row_ptr.len() - 1);
-        if let Some(counted) = std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n) {
+        if let Some(counted) =
+            std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n)
+        {
             return Err(Error::shape(
                 "symmetries of moves",
                 [n as i64],
@@ -72,7 +74,12 @@ impl MoveSymmetries {
     }
 
     /// Counts the symmetries of states and of their moves, given the masks of the states.
-    pub(crate) fn of(env: &GraphEnv, count: SymmetryCount, masks: &Masks, states: &GraphStates) -> Result<Self> {
+    pub(crate) fn of(
+        env: &GraphEnv,
+        count: SymmetryCount,
+        masks: &Masks,
+        states: &GraphStates,
+    ) -> Result<Self> {
         let classes = env.label_classes();
         let log_automorphisms = |graph: &GraphState| match count {
             SymmetryCount::Exact => env.log_automorphisms(graph),
@@ -98,7 +105,8 @@ impl MoveSymmetries {
         for (row, (_, slots)) in rows.iter().enumerate() {
             let mut rest = slots.as_slice();
             for (block, of_block) in masks.blocks.iter().zip(&mut of_slots) {
-                let (slots, later) = rest.split_at((block.row_ptr[row + 1] - block.row_ptr[row]) * block.width);
+                let (slots, later) =
+                    rest.split_at((block.row_ptr[row + 1] - block.row_ptr[row]) * block.width);
                 of_block.extend_from_slice(slots);
                 rest = later;
             }

@@ -144,8 +144,9 @@ impl Reduction {
             let around = links.iter().fold(0_u64, |sum, link| sum.wrapping_add(link.hash()));
             // Twins have the same neighbours except each other. If twins are joined, their hashes become
             // equal if each hash also includes the node itself as a neighbour.
-            let is_possible_twin =
-                |link: &&Link| link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize];
+            let is_possible_twin = |link: &&Link| {
+                link.out == link.back && self.colour[link.to as usize] == self.colour[a as usize]
+            };
             let mut ranks: Vec<u32> = links.iter().filter(is_possible_twin).map(|link| link.out).collect();
             ranks.sort_unstable();
             ranks.dedup();
@@ -165,7 +166,8 @@ impl Reduction {
         let mut absorptions = Vec::with_capacity(merged.len());
         for (a, twins) in merged {
             self.group_order = self.group_order.times_factorial(1 + twins.len());
-            let rank = self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
+            let rank =
+                self.links[a as usize].iter().find(|link| link.to == twins[0]).map_or(0, |link| link.out);
             let description = vec![self.colour[a as usize], rank, twins.len() as u32];
             absorptions.push(Absorption { description, node: a, absorbed: twins });
         }
@@ -176,7 +178,8 @@ impl Reduction {
 
     /// Returns `true` if the exchange of two nodes of one colour is an automorphism that moves no other node.
     fn are_twins(&self, a: u32, b: u32) -> bool {
-        let links_except = |of: u32, except: u32| self.links[of as usize].iter().filter(move |link| link.to != except);
+        let links_except =
+            |of: u32, except: u32| self.links[of as usize].iter().filter(move |link| link.to != except);
         let between = self.links[a as usize].iter().find(|link| link.to == b);
         between.is_none_or(|link| link.out == link.back) && links_except(a, b).eq(links_except(b, a))
     }
@@ -209,11 +212,17 @@ impl Reduction {
 
     /// Returns each connected part of the remaining graph as a graph, with the labels that its nodes have in
     /// the whole graph. Nodes have equal weights if they have equal colours, also in different parts.
-    pub(in crate::graph) fn list_cores(&self, graph: &GraphState, weights: &[Edge]) -> Vec<(GraphState, Vec<u32>)> {
+    pub(in crate::graph) fn list_cores(
+        &self,
+        graph: &GraphState,
+        weights: &[Edge],
+    ) -> Vec<(GraphState, Vec<u32>)> {
         let mut colours: Vec<u32> = self.remaining_nodes().map(|a| self.colour[a as usize]).collect();
         colours.sort_unstable();
         colours.dedup();
-        let weight = |&a: &u32| weight_from_number(colours.partition_point(|colour| *colour < self.colour[a as usize]));
+        let weight = |&a: &u32| {
+            weight_from_number(colours.partition_point(|colour| *colour < self.colour[a as usize]))
+        };
         let mut places = vec![None; self.links.len()];
         let mut out = Vec::new();
         for start in self.remaining_nodes() {
@@ -222,8 +231,11 @@ impl Reduction {
             }
             let nodes = self.collect_part(start, &mut places);
             let mut core = GraphState::from_nodes(graph.kind(), nodes.iter().map(weight));
-            for (a, link) in nodes.iter().flat_map(|&a| self.links[a as usize].iter().map(move |link| (a, link))) {
-                let edge = (link.out as usize).checked_sub(1).map(|k| weights.get(k).copied().unwrap_or_default());
+            for (a, link) in
+                nodes.iter().flat_map(|&a| self.links[a as usize].iter().map(move |link| (a, link)))
+            {
+                let edge =
+                    (link.out as usize).checked_sub(1).map(|k| weights.get(k).copied().unwrap_or_default());
                 if let (Some(a), Some(b), Some(edge)) = (places[a as usize], places[link.to as usize], edge)
                     && (graph.is_directed() || a < b)
                 {
@@ -255,7 +267,11 @@ impl Reduction {
 
     /// Returns all nodes in canonical order: the first `fixed` nodes, then the nodes `roots` in their order,
     /// each followed by the nodes that it absorbed.
-    pub(in crate::graph) fn order_from(&self, roots: impl DoubleEndedIterator<Item = u32>, fixed: usize) -> Vec<u32> {
+    pub(in crate::graph) fn order_from(
+        &self,
+        roots: impl DoubleEndedIterator<Item = u32>,
+        fixed: usize,
+    ) -> Vec<u32> {
         let n = self.links.len();
         let mut order: Vec<u32> = (0..fixed.min(n) as u32).collect();
         let mut stack: Vec<u32> = roots.rev().collect();

@@ -374,7 +374,8 @@ mod tests {
     #[test]
     fn a_search_that_panics_does_not_affect_other_threads() {
         let search = |panics: bool, mut budget: Budget| {
-            let sorted: Vec<SortKey> = (0..8).map(|label| SortKey::new(Node::default(), label, false)).collect();
+            let sorted: Vec<SortKey> =
+                (0..8).map(|label| SortKey::new(Node::default(), label, false)).collect();
             let mut search = Canonaut::new(1);
             search.adjacency = vec![0; 8];
             search.options.user_node_procedure = Some(if panics { spend_and_panic } else { spend_budget });

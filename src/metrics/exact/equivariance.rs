@@ -36,7 +36,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let states = walked_states(env, instance, n_checks, rng)?;
         let unlisted = |row| {
             Error::contract(
-                "every state that a walk visits is listed: the environment is the one whose states were listed",
+                "every state that a walk visits is listed: the environment is the one whose states were \
+                    listed",
                 format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
             )
         };

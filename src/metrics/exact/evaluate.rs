@@ -16,7 +16,14 @@ pub(super) fn forward_policy<E: DiscreteEnv>(
 ) -> Result<GraphActionCategorical> {
     let conditions = repeated(conditions, states.len());
     tch::no_grad(|| {
-        evaluate_direction(policy, env, states, conditions.as_ref(), Direction::Forward, "an exact distribution")
+        evaluate_direction(
+            policy,
+            env,
+            states,
+            conditions.as_ref(),
+            Direction::Forward,
+            "an exact distribution",
+        )
     })
 }
 

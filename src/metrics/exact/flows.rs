@@ -97,7 +97,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
             (Some(leak), None) => Err(leak_error(leak)),
             (leak, Some(all)) => {
                 let why = leak.as_deref().unwrap_or(NO_LEAK);
-                Err(leak_error(format!("log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}")))
+                Err(leak_error(format!(
+                    "log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}"
+                )))
             }
         }
     }
@@ -146,14 +148,17 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// The explanation in the error if no backward move leads to an unreachable state.
-const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the \
-                       legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
+const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to \
+    1 over the \
+                       legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is \
+                       wrong";
 
 /// Returns the error for a P_B that gives probability to unreachable states.
 fn leak_error(detail: String) -> Error {
     Error::contract(
         "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
-         (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and names the move \
+         (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and \
+         names the move \
          that leaks)",
         detail,
     )

@@ -96,7 +96,8 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
 /// Returns blocks of logits, each `[rows, width]`, with `values` in the slots of the legal moves and 0
 /// elsewhere.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
-    let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
+    let mut out: Vec<Vec<f64>> =
+        masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
     for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {
         let mut rest = slot as usize;
         for (block, values) in masks.blocks.iter().zip(&mut out) {
@@ -109,7 +110,9 @@ fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
         }
     }
     let shaped = masks.blocks.iter().zip(&out);
-    shaped.map(|(block, values)| Tensor::from_slice(values).view([block.rows() as i64, block.width as i64])).collect()
+    shaped
+        .map(|(block, values)| Tensor::from_slice(values).view([block.rows() as i64, block.width as i64]))
+        .collect()
 }
 
 impl<E: EnumerableEnv> Policy<E> for ExactPolicy<'_, E> {

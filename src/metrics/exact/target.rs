@@ -31,7 +31,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// # Errors
     /// The errors of [`log_rewards`].
-    pub fn target_distribution(&self, reward: &dyn Reward<E::States>, conditions: Option<&Tensor>) -> Result<Target> {
+    pub fn target_distribution(
+        &self,
+        reward: &dyn Reward<E::States>,
+        conditions: Option<&Tensor>,
+    ) -> Result<Target> {
         let ends = self.ends();
         let mut of_ends = Vec::with_capacity(ends.len());
         for ends in ends.chunks(CHUNK) {

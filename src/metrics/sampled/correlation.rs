@@ -51,7 +51,8 @@ fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.iter().all(|v| *v == x[0]) || y.iter().all(|v| *v == y[0]) {
         return None;
     }
-    let covariance: f64 = x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
+    let covariance: f64 =
+        x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
     // Rounding may give a value slightly outside of the range, so it is clamped.
     Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
 }

@@ -69,8 +69,9 @@ where
 {
     check_one_instance(env, "one, whose log Z can be estimated")?;
     let sampler = Sampler::new(env, policy);
-    let log_weights =
-        in_batches(n, rng, |range, rng| log_weights(env, policy, reward, &sampler.forward(range.len(), rng)?))?;
+    let log_weights = in_batches(n, rng, |range, rng| {
+        log_weights(env, policy, reward, &sampler.forward(range.len(), rng)?)
+    })?;
     importance_log_z(&log_weights)
 }
 

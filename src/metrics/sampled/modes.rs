@@ -54,7 +54,8 @@ impl<K: Ord> ModeTracker<K> {
     /// Creates a tracker from the keys of modes and the points of its curve. Returns `None` unless the counts
     /// rise from point to point and end at the number of modes.
     pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
-        let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
+        let rises =
+            curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
         let last = curve.last().map_or(0, |point| point.modes);
         (rises && last == modes.len()).then_some(Self { modes, curve })
     }

@@ -121,8 +121,8 @@ impl GraphNetConfig {
                 if self.norm != NormKind::default() || self.jumping != JumpingKnowledge::default() =>
             {
                 let got = format!("{:?} and {:?}, of a transformer", self.norm, self.jumping);
-                let expected =
-                    "`Layer` and `Last`: its layers are norms of their own, and the last is read; or another `conv`";
+                let expected = "`Layer` and `Last`: its layers are norms of their own, and the last is read; \
+                    or another `conv`";
                 Err(Error::config("norm and jumping", got, expected))
             }
             _ => self.estimators.check(),
@@ -136,7 +136,8 @@ impl GraphNetConfig {
             Some(what) if !self.ablation => Err(Error::config(
                 "conv",
                 format!("{:?}, which can't see {what} that this environment has", self.conv),
-                "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, to leave it out on purpose",
+                "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, \
+                    to leave it out on purpose",
             )),
             _ => Ok(()),
         }

@@ -27,7 +27,11 @@ impl Default for EdgeMlpConfig {
     /// The default settings: two hidden layers of width 256 with ReLU, uniform P_B, no flow head, no
     /// conditions, and log Z from the first batch.
     fn default() -> Self {
-        Self { mlp: MlpConfig::default(), backward: BackwardPolicy::Uniform, estimators: EstimatorsConfig::default() }
+        Self {
+            mlp: MlpConfig::default(),
+            backward: BackwardPolicy::Uniform,
+            estimators: EstimatorsConfig::default(),
+        }
     }
 }
 
@@ -82,7 +86,13 @@ impl EdgeMlp {
     /// [`Error::Config`] for an environment whose initial graphs have no nodes or fewer than the maximum
     /// number, and for sizes below 1; [`Error::Contract`] for an initial graph that violates the schema;
     /// [`Error::Device`] for a device that isn't available.
-    pub fn new(env: &GraphEnv, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+    pub fn new(
+        env: &GraphEnv,
+        config: EdgeMlpConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema().clone();
         let n_nodes = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
         if n_nodes != schema.max_nodes || n_nodes == 0 {
@@ -137,14 +147,16 @@ impl EdgeMlp {
                 "a graph's list of nodes",
                 [n as i64],
                 [got as i64],
-                "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
+                "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a \
+                    `GraphNet`",
             ));
         }
         let mut values = vec![0.0; batch.len() * width];
         for (g, row) in values.chunks_exact_mut(width).enumerate() {
             encode(schema, batch.arrays, g, row);
         }
-        let x = crate::tensor::from_host(&values, kind, batch.device()).view([batch.len() as i64, width as i64]);
+        let x =
+            crate::tensor::from_host(&values, kind, batch.device()).view([batch.len() as i64, width as i64]);
         Ok(match checked_conditions(batch, self.config.estimators.n_conditions, kind)? {
             Some(conditions) => Tensor::cat(&[x, conditions], 1),
             None => x,
@@ -173,8 +185,12 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
             Anchor::Node => n,
             Anchor::Edge | Anchor::NodePair => n * n,
         };
-        let columns =
-            Columns { anchor: head.anchor, width: head.width as i64, first: *end, n: (rows * head.width) as i64 };
+        let columns = Columns {
+            anchor: head.anchor,
+            width: head.width as i64,
+            first: *end,
+            n: (rows * head.width) as i64,
+        };
         *end += columns.n;
         columns
     });
@@ -213,7 +229,8 @@ fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64])
     for (a, b, edge) in arrays.edges_of(g) {
         let pairs_of_edge = [Some((a, b)), (!arrays.is_directed()).then_some((b, a))];
         for (i, j) in pairs_of_edge.into_iter().flatten() {
-            let (class, attributes) = pairs[(i * n + j) * pair_width..][..pair_width].split_at_mut(schema.edge_classes);
+            let (class, attributes) =
+                pairs[(i * n + j) * pair_width..][..pair_width].split_at_mut(schema.edge_classes);
             class[usize::from(edge.class)] = 1.0;
             set(attributes, &schema.edge_attributes, edge.attributes.values());
         }
@@ -249,7 +266,11 @@ impl GraphNetwork for EdgeMlp {
                 .filter(|_| wants.has(Quantity::LogPf))
                 .map(|outputs| self.blocks(batch, outputs, &self.pf)),
             pb: pb_outputs.map(|outputs| self.blocks(batch, outputs, &self.pb)),
-            values: outputs.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, -1))).collect(),
+            values: outputs
+                .iter()
+                .filter(|_| log_flow)
+                .map(|out| (Quantity::LogFlow, out.select(1, -1)))
+                .collect(),
             pf_scale: self.estimators.pf_scale(batch.conditions.as_ref()),
         })
     }

@@ -44,10 +44,12 @@ impl ExpectedGraphs {
         let n_labels = classes.len().max(self.labels.0.len()) + 1;
         for label in 0..n_labels.min(max_nodes) as u32 {
             let network_class = self.labels.class(label);
-            let (first, class) = *network_classes.entry(env_labels.class(label)).or_insert((label, network_class));
+            let (first, class) =
+                *network_classes.entry(env_labels.class(label)).or_insert((label, network_class));
             if class != network_class {
                 return Err(misfit(format!(
-                    "the network tells nodes {first} and {label} apart, and in this environment they are alike: it was built for \
+                    "the network tells nodes {first} and {label} apart, and in this environment they are \
+                        alike: it was built for \
                      another initial graph"
                 )));
             }

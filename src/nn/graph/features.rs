@@ -114,7 +114,12 @@ fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Itera
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        labels: &Labels,
+        config: &GraphNetConfig,
+    ) -> Self {
         let width = config.embedding;
         let sides = if schema.kind == GraphKind::Directed { 2 } else { 1 };
         Self {
@@ -122,10 +127,12 @@ impl NodeFeatures {
             labels: (labels.classes() > 0)
                 .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
-            degrees: config.degrees.then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
-            closed_walks: config
-                .closed_walks
-                .map(|lengths| (lengths, Linear::without_bias(&mut scope.sub("closed_walks"), lengths as i64, width))),
+            degrees: config
+                .degrees
+                .then(|| Linear::without_bias(&mut scope.sub("degrees"), 3 * sides + 1, width)),
+            closed_walks: config.closed_walks.map(|lengths| {
+                (lengths, Linear::without_bias(&mut scope.sub("closed_walks"), lengths as i64, width))
+            }),
         }
     }
 
@@ -157,7 +164,8 @@ impl NodeFeatures {
         let classes: Vec<i64> = node_data().map(|node| i64::from(node.class)).collect();
         let mut rows = engine.look_up(&self.classes, &classes, 1);
         if let Some((labels, table)) = &self.labels {
-            let label_classes: Vec<i64> = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
+            let label_classes: Vec<i64> =
+                nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64).collect();
             rows = engine.add(rows, &engine.look_up(table, &label_classes, 1));
         }
         if let Some(table) = &self.attributes {

@@ -58,7 +58,13 @@ impl GraphNet {
     /// that can't read all edge features of the environment, a schema that no graph can satisfy
     /// ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many slots; [`Error::Contract`]
     /// for an initial graph that violates the schema; [`Error::Device`] for a device that isn't available.
-    pub fn new(env: &GraphEnv, config: GraphNetConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+    pub fn new(
+        env: &GraphEnv,
+        config: GraphNetConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema();
         config.check()?;
         config.check_edge_features(schema)?;
@@ -141,7 +147,8 @@ impl GraphNet {
         };
         let pf = heads(&mut scope.sub("pf"), Direction::Forward, forward.as_ref());
         let is_pb_learned = config.backward != BackwardPolicy::Uniform;
-        let backward = (config.backward == BackwardPolicy::Separate).then(|| torso(&mut scope.sub("backward_torso")));
+        let backward =
+            (config.backward == BackwardPolicy::Separate).then(|| torso(&mut scope.sub("backward_torso")));
         let pb_torso = backward.as_ref().unwrap_or(&forward).as_ref();
         let pb = is_pb_learned.then(|| heads(&mut scope.sub("pb"), Direction::Backward, pb_torso));
         let (width, graph_width) = forward.widths();
@@ -151,9 +158,11 @@ impl GraphNet {
             flow.scale_output(initial_scale(schema));
         }
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
-        let symmetry = config.symmetry.count().map(|_| SymmetryLayer::new(&mut scope.sub("symmetry"), graph_width));
+        let symmetry =
+            config.symmetry.count().map(|_| SymmetryLayer::new(&mut scope.sub("symmetry"), graph_width));
         parameters.check()?;
-        let expected_graphs = ExpectedGraphs { schema: schema.clone(), n_labels: None, labels: Labels::default() };
+        let expected_graphs =
+            ExpectedGraphs { schema: schema.clone(), n_labels: None, labels: Labels::default() };
         Ok(Self {
             config,
             expected_graphs,
@@ -200,7 +209,10 @@ impl GraphNet {
         embeddings: &Embeddings<E::Rows>,
         symmetries: Option<&MoveSymmetries>,
     ) -> Result<Vec<E::Rows>> {
-        let pairs = self.config.pair_walks.map(|walks| engine.rows(&pair_features(engine.arrays(), walks), 1 + walks));
+        let pairs = self
+            .config
+            .pair_walks
+            .map(|walks| engine.rows(&pair_features(engine.arrays(), walks), 1 + walks));
         let symmetries = self.symmetry.as_ref().map(|_| require_symmetries(symmetries)).transpose()?;
         heads.forward(engine, embeddings, pairs.as_ref(), symmetries)
     }
@@ -257,10 +269,13 @@ impl GraphNetwork for GraphNet {
         let needs_shared = needs_forward || needs_shared_pb;
         let shared = needs_shared.then(|| embed(self.forward.as_ref(), direction)).transpose()?;
         let separate = separate_torso.map(|torso| embed(torso.as_ref(), Direction::Backward)).transpose()?;
-        let blocks = |heads: Option<&Heads>, embeddings: Option<&Embeddings>, direction| match heads.zip(embeddings) {
-            Some((heads, embeddings)) => self.blocks(heads, &engine, embeddings, batch.symmetries(direction)).map(Some),
-            None => Ok(None),
-        };
+        let blocks =
+            |heads: Option<&Heads>, embeddings: Option<&Embeddings>, direction| match heads.zip(embeddings) {
+                Some((heads, embeddings)) => {
+                    self.blocks(heads, &engine, embeddings, batch.symmetries(direction)).map(Some)
+                }
+                None => Ok(None),
+            };
         let log_flow = flow.zip(shared.as_ref());
         let log_flow =
             log_flow.map(|(flow, embeddings)| (Quantity::LogFlow, flow.forward(&embeddings.graphs).view(-1)));
@@ -275,8 +290,11 @@ impl GraphNetwork for GraphNet {
             unit => (quantity, log_flow * unit),
         });
         let pf = blocks(Some(&self.pf).filter(|_| needs_pf), shared.as_ref(), Direction::Forward)?;
-        let pb =
-            blocks(self.pb.as_ref().filter(|_| needs_pb), separate.as_ref().or(shared.as_ref()), Direction::Backward)?;
+        let pb = blocks(
+            self.pb.as_ref().filter(|_| needs_pb),
+            separate.as_ref().or(shared.as_ref()),
+            Direction::Backward,
+        )?;
         // The conditions were checked above if logits of P_F were computed.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         let values = log_flow.into_iter().collect();
@@ -284,7 +302,8 @@ impl GraphNetwork for GraphNet {
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv> + '_>> {
-        let is_on_host_in_f32 = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
+        let is_on_host_in_f32 =
+            self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
         let is_learned = direction == Direction::Forward || self.pb.is_some();
         let has_conditions = self.config.estimators.n_conditions != 0;
         if !is_on_host_in_f32 || !is_learned || has_conditions {

@@ -55,7 +55,13 @@ impl Jumping {
 
     /// Adds the contribution of round `k` to the result of the rounds before it. `rows` is the output of
     /// round `k`, and `before` must have as many rows.
-    fn read<E: Engine>(&self, engine: &E, k: usize, before: Option<E::Rows>, rows: &E::Rows) -> Option<E::Rows> {
+    fn read<E: Engine>(
+        &self,
+        engine: &E,
+        k: usize,
+        before: Option<E::Rows>,
+        rows: &E::Rows,
+    ) -> Option<E::Rows> {
         let round = match self {
             Self::Last => return None,
             Self::Concat(parts) => engine.linear(parts.get(k)?, rows),
@@ -95,10 +101,16 @@ pub struct MessagePassing {
 
 impl MessagePassing {
     /// Builds a torso for graphs of a schema. The network distinguishes node labels by these classes.
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        labels: &Labels,
+        config: &GraphNetConfig,
+    ) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, labels, config);
-        let round = |k| Conv::new(&mut scope.sub(&format!("conv{k}")), config.conv, config.norm, schema, width);
+        let round =
+            |k| Conv::new(&mut scope.sub(&format!("conv{k}")), config.conv, config.norm, schema, width);
         let convs: Vec<Conv> = (0..config.layers).map(round).collect();
         Self {
             plan: Plan::new(&features, &convs),
@@ -112,7 +124,11 @@ impl MessagePassing {
 }
 
 /// Builds the linear map from a condition to `outputs` numbers; `None` if the network has no conditions.
-pub(super) fn condition_layer(scope: &mut Scope<'_>, config: &GraphNetConfig, outputs: i64) -> Option<Linear> {
+pub(super) fn condition_layer(
+    scope: &mut Scope<'_>,
+    config: &GraphNetConfig,
+    outputs: i64,
+) -> Option<Linear> {
     let inputs = config.estimators.n_conditions;
     (inputs > 0).then(|| Linear::new(&mut scope.sub("condition"), inputs, outputs))
 }
@@ -201,10 +217,12 @@ mod tests {
                     global: false,
                     ..GraphNetConfig::default()
                 };
-                let torso = MessagePassing::new(&mut parameters.scope(rng), &schema, &Labels::default(), &config);
+                let torso =
+                    MessagePassing::new(&mut parameters.scope(rng), &schema, &Labels::default(), &config);
                 (torso.embed(&engine, None).unwrap(), parameters)
             };
-            let rounds: Vec<Tensor> = (0..=ROUNDS).map(|k| embed(k, JumpingKnowledge::Last).0.nodes).collect();
+            let rounds: Vec<Tensor> =
+                (0..=ROUNDS).map(|k| embed(k, JumpingKnowledge::Last).0.nodes).collect();
             let check = |got: Embeddings, expected: &Tensor| {
                 let pooled = engine.pool(expected);
                 for (got, expected) in [(got.nodes, expected), (got.graphs, &pooled)] {
@@ -220,7 +238,8 @@ mod tests {
             let bias = parameter(&parameters, "jumping.map.bias");
             check(got, &largest.linear(&parameter(&parameters, "jumping.map.weight"), Some(&bias)));
             let (got, parameters) = embed(ROUNDS, JumpingKnowledge::Concat);
-            let parts = parameters.iter().filter(|p| p.name.starts_with("jumping.") && p.name.ends_with("weight"));
+            let parts =
+                parameters.iter().filter(|p| p.name.starts_with("jumping.") && p.name.ends_with("weight"));
             let weight = Tensor::cat(&parts.map(|p| p.tensor.shallow_clone()).collect::<Vec<_>>(), 1);
             let bias = parameter(&parameters, "jumping.round3.bias");
             assert_eq!(weight.size(), [6, 24]);

@@ -8,7 +8,9 @@ use super::torso::HostTorso;
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, HostPolicy};
-use crate::graph::{GraphArrays, GraphBatch, GraphEnv, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount};
+use crate::graph::{
+    GraphArrays, GraphBatch, GraphEnv, GraphStates, MoveSymmetries, ReducedStates, SymmetryCount,
+};
 use crate::nn::host::Packed;
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;

@@ -11,7 +11,10 @@ use crate::parallel;
 impl LayerNorm {
     /// Copies the norm to the host. Its parameters must be in single precision.
     pub fn on_host(&self) -> HostNorm {
-        HostNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
+        HostNorm {
+            width: self.width as usize,
+            affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))),
+        }
     }
 }
 
@@ -103,7 +106,8 @@ impl HostMlp {
 
     fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
         let hidden = mlp.hidden.iter();
-        let hidden = hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
+        let hidden =
+            hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
         Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
     }
 
@@ -175,7 +179,8 @@ mod tests {
         let mut rng = Rng::seeded(5);
         let x: Vec<f32> = (0..7 * 12).map(|_| 2.0 * rng.normal() as f32).collect();
         for activation in ACTIVATIONS {
-            for (hidden, norm, noise) in [(vec![], false, None), (vec![20], true, None), (vec![20, 9], true, Some(0.5))]
+            for (hidden, norm, noise) in
+                [(vec![], false, None), (vec![20], true, None), (vec![20, 9], true, Some(0.5))]
             {
                 let config = config(&hidden, activation, norm, noise);
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
@@ -184,11 +189,13 @@ mod tests {
                 let before = norm.then(|| LayerNorm::new(&mut scope.sub("before"), 12));
                 parameters.reset_noise(&mut rng);
                 let tensor = Tensor::from_slice(&x).view([7, 12]);
-                let tensor = before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
+                let tensor =
+                    before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
                 let copy = HostMlp::after_layer(before.as_ref(), &mlp, 2..5).unwrap();
                 let got = copy.forward(x.clone(), 7);
-                let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+                let off =
+                    got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
             }
         }

@@ -24,10 +24,15 @@ struct Entry {
 impl Packed {
     /// Returns the copy of type `T` for these parameters. The function `pack` builds the copy on the first
     /// call. A layer is identified by its weight.
-    pub(in crate::nn) fn get_or_pack<T: 'static>(&self, parameters: &[&Tensor], pack: impl FnOnce() -> T) -> Rc<T> {
+    pub(in crate::nn) fn get_or_pack<T: 'static>(
+        &self,
+        parameters: &[&Tensor],
+        pack: impl FnOnce() -> T,
+    ) -> Rc<T> {
         // The address of a tensor isn't enough to identify it: a slice of a table may start at the same
         // address as the table.
-        let identify = |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
+        let identify =
+            |tensor: &&Tensor| [vec![tensor.data_ptr() as i64], tensor.size(), tensor.stride()].concat();
         let key = (parameters.iter().flat_map(identify).collect(), TypeId::of::<T>());
         let cached = self.0.borrow().get(&key).map(|entry| Rc::clone(&entry.packed));
         if let Some(cached) = cached.and_then(|packed| packed.downcast().ok()) {
@@ -54,9 +59,15 @@ mod tests {
             *packed.get_or_pack(tensors, || tensors.iter().map(|tensor| tensor.numel()).sum::<usize>())
         };
         let part = table.narrow(0, 0, 2);
-        assert_eq!([numels(&[&table]), numels(&[&part]), numels(&[&table]), numels(&[&table, &part])], [6, 4, 6, 10]);
+        assert_eq!(
+            [numels(&[&table]), numels(&[&part]), numels(&[&table]), numels(&[&table, &part])],
+            [6, 4, 6, 10]
+        );
         // The second request for the same copy must return the first copy, without packing again.
-        assert!(Rc::ptr_eq(&packed.get_or_pack(&[&table], || 0_usize), &packed.get_or_pack(&[&table], || 1_usize)));
+        assert!(Rc::ptr_eq(
+            &packed.get_or_pack(&[&table], || 0_usize),
+            &packed.get_or_pack(&[&table], || 1_usize)
+        ));
         let column = |tensor: &Tensor| *packed.get_or_pack(&[tensor], || tensor.double_value(&[1]));
         assert_eq!([column(&table.select(1, 0)), column(&table.select(0, 0))], [2.0, 1.0]);
     }

@@ -69,7 +69,8 @@ mod tests {
     fn a_perceptron_is_its_layers_in_order() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);
         let mut rng = Rng::seeded(2);
-        let config = MlpConfig { hidden: vec![5, 4], activation: Activation::Tanh, layer_norm: true, noise: None };
+        let config =
+            MlpConfig { hidden: vec![5, 4], activation: Activation::Tanh, layer_norm: true, noise: None };
         let mlp = Mlp::new(&mut p.scope(&mut rng).sub("m"), 3, 2, &config);
         let names: Vec<_> = p.iter().map(|p| p.name.as_str()).collect();
         let expected = [
@@ -86,7 +87,8 @@ mod tests {
         ];
         assert_eq!(names, expected);
         let t: Vec<_> = p.iter().map(|p| p.tensor.shallow_clone()).collect();
-        let h = (input().matmul(&t[0].tr()) + &t[1]).layer_norm([5], Some(&t[2]), Some(&t[3]), 1e-5, true).tanh();
+        let h =
+            (input().matmul(&t[0].tr()) + &t[1]).layer_norm([5], Some(&t[2]), Some(&t[3]), 1e-5, true).tanh();
         let h = (h.matmul(&t[4].tr()) + &t[5]).layer_norm([4], Some(&t[6]), Some(&t[7]), 1e-5, true).tanh();
         let expected = h.matmul(&t[8].tr()) + &t[9];
         assert!(close(&mlp.forward(&input()), &expected));

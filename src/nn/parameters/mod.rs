@@ -230,7 +230,12 @@ impl Parameters {
     }
 
     /// Records a mistake: a setting, its value, and the expected value. Only the first mistake is kept.
-    pub(in crate::nn) fn record_mistake(&mut self, setting: &'static str, got: String, expected: &'static str) {
+    pub(in crate::nn) fn record_mistake(
+        &mut self,
+        setting: &'static str,
+        got: String,
+        expected: &'static str,
+    ) {
         self.mistake.get_or_insert((setting, got, expected));
     }
 
@@ -282,7 +287,8 @@ fn check_device(device: Device) -> Result<()> {
         Device::Mps => tch::utils::has_mps(),
         Device::Vulkan => tch::utils::has_vulkan(),
     };
-    let error = || Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
+    let error =
+        || Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
     if is_available { Ok(()) } else { Err(error()) }
 }
 
@@ -338,7 +344,8 @@ mod tests {
         let _ = conv.group(Group::LogZ).sub("z").constant("w", &[], 0.0);
         let _ = conv.constant("w", &[1], 0.0);
         let got: Vec<_> = p.iter().map(|p| (p.name.as_str(), p.group)).collect();
-        let expected = [("conv0.mlp.w", Group::Network), ("conv0.z.w", Group::LogZ), ("conv0.w", Group::Network)];
+        let expected =
+            [("conv0.mlp.w", Group::Network), ("conv0.z.w", Group::LogZ), ("conv0.w", Group::Network)];
         assert_eq!(got, expected);
     }
 

@@ -47,7 +47,9 @@ impl CausalTransformer {
         Self {
             embedding: Embedding::new(&mut scope.sub("embedding"), n_inputs, width),
             positions: scope.normal("positions", &[n_positions, width], 1.0),
-            layers: (0..layers).map(|k| Layer::new(&mut scope.sub(&format!("layer{k}")), width, heads)).collect(),
+            layers: (0..layers)
+                .map(|k| Layer::new(&mut scope.sub(&format!("layer{k}")), width, heads))
+                .collect(),
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
             width,
         }

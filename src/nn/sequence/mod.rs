@@ -54,20 +54,34 @@ impl SequenceNetConfig {
     /// # Errors
     /// [`Error::Config`] for a width or a number of layers below 1, and for heads that don't divide the
     /// width.
-    pub(crate) fn build(&self, scope: &mut Scope<'_>, n_inputs: i64, n_positions: i64) -> Result<Box<dyn SequenceNet>> {
+    pub(crate) fn build(
+        &self,
+        scope: &mut Scope<'_>,
+        n_inputs: i64,
+        n_positions: i64,
+    ) -> Result<Box<dyn SequenceNet>> {
         let width = self.width;
         let layers = self.layers;
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if width < 1 || layers < 1 {
             let got = format!("{width} wide with {layers} layers");
-            return refuse("the size of the sequence network", got, "a width and a number of layers of at least 1");
+            return refuse(
+                "the size of the sequence network",
+                got,
+                "a width and a number of layers of at least 1",
+            );
         }
-        let recurrent = |scope: &mut Scope<'_>, cell| Box::new(Recurrent::new(scope, cell, n_inputs, width, layers));
+        let recurrent =
+            |scope: &mut Scope<'_>, cell| Box::new(Recurrent::new(scope, cell, n_inputs, width, layers));
         Ok(match self.kind {
             SequenceKind::Lstm => recurrent(scope, Cell::Lstm),
             SequenceKind::Gru => recurrent(scope, Cell::Gru),
             SequenceKind::Transformer { heads } if heads < 1 || width % heads != 0 => {
-                return refuse("heads", heads.to_string(), "at least 1 head, in a number that divides the width");
+                return refuse(
+                    "heads",
+                    heads.to_string(),
+                    "at least 1 head, in a number that divides the width",
+                );
             }
             SequenceKind::Transformer { heads } => {
                 Box::new(CausalTransformer::new(scope, n_inputs, n_positions, width, layers, heads))
@@ -107,7 +121,8 @@ mod tests {
     use crate::Rng;
     use crate::nn::Parameters;
 
-    const KINDS: [SequenceKind; 3] = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
+    const KINDS: [SequenceKind; 3] =
+        [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
 
     fn net(kind: SequenceKind, layers: i64) -> (Box<dyn SequenceNet>, Parameters) {
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
@@ -153,7 +168,8 @@ mod tests {
         let other = Tensor::from_slice(&[3i64, 0, 1, 0, 2]).view([1, 5]);
         for kind in KINDS {
             let (net, _parameters) = net(kind, 2);
-            let difference = (net.forward(&inputs) - net.forward(&other)).abs().amax([0i64, 2].as_slice(), false);
+            let difference =
+                (net.forward(&inputs) - net.forward(&other)).abs().amax([0i64, 2].as_slice(), false);
             let difference = Vec::<f64>::try_from(difference).unwrap();
             assert!(difference[..3].iter().all(|&d| d < 1e-14), "{kind:?}: {difference:?}");
             assert!(difference[3..].iter().all(|&d| d > 1e-6), "{kind:?}: {difference:?}");

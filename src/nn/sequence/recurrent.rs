@@ -69,11 +69,13 @@ impl Recurrent {
         // 0.
         match self.cell {
             Cell::Lstm => {
-                let (out, hidden, cell) = x.lstm(states, &self.weights, true, self.layers, 0.0, true, false, true);
+                let (out, hidden, cell) =
+                    x.lstm(states, &self.weights, true, self.layers, 0.0, true, false, true);
                 (out, vec![hidden, cell])
             }
             Cell::Gru => {
-                let (out, hidden) = x.gru(&states[0], &self.weights, true, self.layers, 0.0, true, false, true);
+                let (out, hidden) =
+                    x.gru(&states[0], &self.weights, true, self.layers, 0.0, true, false, true);
                 (out, vec![hidden])
             }
         }

@@ -11,6 +11,7 @@ pub use augmented::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 pub use flow_matching::FlowMatching;
 pub use subtb::{SubTrajectoryBalance, Weighting};
 pub use trajectory::{
-    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance,
+    TrustPcl,
 };
 pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};

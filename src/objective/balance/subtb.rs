@@ -215,7 +215,8 @@ fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
     // before the trajectory.
     let zero = Tensor::zeros([1], (Kind::Double, log_flow.device()));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
-    let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);
+    let flows =
+        Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);
     let rows = *scores.offsets.last().unwrap_or(&0);
     let (mut sum_at, mut start, mut flow_at) = (Vec::new(), Vec::new(), Vec::new());
     for (i, ends) in scores.offsets.windows(2).enumerate() {

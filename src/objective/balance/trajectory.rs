@@ -75,7 +75,8 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
         return Ok(());
     }
-    let remedy = "use an objective that estimates log Z or log F under each condition, such as trajectory balance";
+    let remedy =
+        "use an objective that estimates log Z or log F under each condition, such as trajectory balance";
     Err(Error::missing(objective, "one condition for the whole batch", remedy))
 }
 
@@ -116,7 +117,9 @@ impl Objective for RelativeTrajectoryBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = scores.need(Quantity::LogZ, self.name())?;
-        Ok(Residuals::mean(log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward))
+        Ok(Residuals::mean(
+            log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward,
+        ))
     }
 }
 
@@ -206,8 +209,8 @@ impl Objective for TrustPcl {
         as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let values =
-            self.soft_value(scores)? + self.alpha * log_posterior_ratio(scores, self.name())? - &scores.raw_log_reward;
+        let values = self.soft_value(scores)? + self.alpha * log_posterior_ratio(scores, self.name())?
+            - &scores.raw_log_reward;
         Ok(Residuals::mean(values))
     }
 }

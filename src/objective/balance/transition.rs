@@ -64,7 +64,8 @@ impl Objective for DetailedBalance {
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_flow = self.flow.log_flow(scores, self.name())?;
-        let values = &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
+        let values =
+            &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
         Ok(Residuals { weights: scores.mean_weights(&values), values })
     }
 }
@@ -134,17 +135,28 @@ mod tests {
     /// Computes residuals of one trajectory of three transitions, the last of which is its exit.
     #[test]
     fn the_next_exit_comes_from_the_chosen_network() {
-        let [log_pf, log_pb] = [[-1.0, -2.0, -0.5], [-0.25, -0.75, 0.0]].map(|values| Tensor::from_slice(&values));
+        let [log_pf, log_pb] =
+            [[-1.0, -2.0, -0.5], [-0.25, -0.75, 0.0]].map(|values| Tensor::from_slice(&values));
         let mut scores = Scores::new(vec![0, 3], log_pf, log_pb, Tensor::from_slice(&[3.0]));
         let values = [
             (Quantity::LogExit, [-4.0, -3.0, -0.5]),
             (Quantity::TargetLogExit, [-7.0, -6.0, -5.0]),
             (Quantity::LogRewardChange, [1.0, 2.0, 0.0]),
         ];
-        values.into_iter().try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list))).unwrap();
-        let residuals = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
+        values
+            .into_iter()
+            .try_for_each(|(quantity, list)| scores.set(quantity, Tensor::from_slice(&list)))
+            .unwrap();
+        let residuals =
+            |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
         // The residual is log P_F + log exit' - log P_B - log exit - change of log R.
-        assert_eq!(residuals(NextExit::TrainedPolicy), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
-        assert_eq!(residuals(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(
+            residuals(NextExit::TrainedPolicy),
+            [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]
+        );
+        assert_eq!(
+            residuals(NextExit::TargetNetwork),
+            [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]
+        );
     }
 }

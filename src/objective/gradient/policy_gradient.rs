@@ -72,10 +72,14 @@ fn compute_constants(
     log_pf: &Tensor,
     log_flow: Option<&Tensor>,
 ) -> Result<Constants> {
-    let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
+    let (log_pf_host, log_pb, log_reward) =
+        (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
     let missing = || Quantity::LogFlow.missing("a policy gradient with a baseline");
-    let values =
-        if advantage.needs().has(Quantity::LogFlow) { Some(to_host(log_flow.ok_or_else(missing)?)) } else { None };
+    let values = if advantage.needs().has(Quantity::LogFlow) {
+        Some(to_host(log_flow.ok_or_else(missing)?))
+    } else {
+        None
+    };
     let n = log_pf_host.len();
     let (mut returns, mut advantages) = (vec![0.0; n], vec![0.0; n]);
     for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
@@ -108,7 +112,10 @@ fn compute_constants(
         advantages.iter_mut().for_each(|a| *a -= mean);
     }
     let (kind, device) = (log_pf.kind(), log_pf.device());
-    Ok(Constants { advantages: from_host(&advantages, kind, device), returns: from_host(&returns, kind, device) })
+    Ok(Constants {
+        advantages: from_host(&advantages, kind, device),
+        returns: from_host(&returns, kind, device),
+    })
 }
 
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
@@ -174,7 +181,8 @@ impl Objective for PolicyGradient {
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let constants = compute_constants(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
+        let constants =
+            compute_constants(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
         let terms = -(&constants.advantages * &scores.log_pf);
         Ok(loss_with_critic(&terms, scores, &constants.returns, self.value_weight, regression))
     }
@@ -237,7 +245,8 @@ impl Objective for ProximalPolicy {
         check_weight("value_weight", self.value_weight)?;
         check_weight("kl", self.kl)?;
         check_setting("clip", self.clip, self.clip > 0.0, "a positive number")?;
-        check_setting("epochs", self.epochs as f64, self.epochs > 0, "at least one update per batch").map(drop)
+        check_setting("epochs", self.epochs as f64, self.epochs > 0, "at least one update per batch")
+            .map(drop)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let (old_log_pf, old_log_flow) = match &scores.old {
@@ -250,8 +259,11 @@ impl Objective for ProximalPolicy {
         let constants = compute_constants(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
         let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
         let rho = log_rho.exp();
-        let clipped =
-            if self.clip.is_finite() { rho.clamp(1.0 - self.clip, 1.0 + self.clip) } else { rho.shallow_clone() };
+        let clipped = if self.clip.is_finite() {
+            rho.clamp(1.0 - self.clip, 1.0 + self.clip)
+        } else {
+            rho.shallow_clone()
+        };
         let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
         let divergence = (rho - 1.0 - log_rho) * self.kl;
         Ok(loss_with_critic(&(divergence - gain), scores, &constants.returns, self.value_weight, regression))
@@ -304,11 +316,16 @@ mod tests {
         let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
         let old = numbers(&[-1.0; 4]);
         let zeros = numbers(&[0.0; 4]);
-        let mut scores =
-            Scores::new((0..=4).collect(), &old + numbers(&ratios).log(), zeros.shallow_clone(), zeros.shallow_clone());
+        let mut scores = Scores::new(
+            (0..=4).collect(),
+            &old + numbers(&ratios).log(),
+            zeros.shallow_clone(),
+            zeros.shallow_clone(),
+        );
         // The returns are 1 and log F of the old policy is 0 or 2, so the advantages are 1 or -1.
         scores.set(Quantity::LogFlow, zeros).unwrap();
-        scores.old = Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
+        scores.old =
+            Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
         let objective =
             ProximalPolicy { advantage: Advantage::Baseline, value_weight: 0.0, ..ProximalPolicy::default() };
         let loss = objective.loss(&scores, RegressionLoss::Squared).unwrap().double_value(&[]);

@@ -98,21 +98,24 @@ fn parent_weights<E: Env>(
     };
     // `first_rows` is the row in `states` of the first state equal to each parent. `unvisited` are the rows
     // to evaluate, in ascending order.
-    let first_rows: Vec<usize> = grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
+    let first_rows: Vec<usize> =
+        grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
     let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =
             unvisited.iter().map(|&row| visited.groups.grouping.first[children[row - n_distinct]]).collect();
         select_rows(c, &rows)
     });
-    let (known, new): (Vec<usize>, Vec<usize>) = (0..first_rows.len()).partition(|&k| first_rows[k] < n_distinct);
+    let (known, new): (Vec<usize>, Vec<usize>) =
+        (0..first_rows.len()).partition(|&k| first_rows[k] < n_distinct);
     let rows: Vec<usize> = known.iter().map(|&k| first_rows[k]).collect();
     let known_weights = pf.log_weights(&rows, &forward.select(&known))?;
     if new.is_empty() {
         return Ok(known_weights);
     }
     let evaluated = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
-    let rows: Vec<usize> = new.iter().map(|&k| unvisited.partition_point(|&row| row < first_rows[k])).collect();
+    let rows: Vec<usize> =
+        new.iter().map(|&k| unvisited.partition_point(|&row| row < first_rows[k])).collect();
     let new_weights = evaluated.ok_or_else(super::no_pf)?.log_weights(&rows, &forward.select(&new))?;
     let mut position = vec![0; first_rows.len()];
     known.iter().chain(&new).enumerate().for_each(|(at, &k)| position[k] = at);

@@ -104,7 +104,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         let Self { visited_states: visited, trajectories, .. } = self;
         let (kind, device) = self.kind_and_device();
         let (inner, after) = visited.inner();
-        let undo = visited.rename(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
+        let undo =
+            visited.rename(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
         let log_pb_inner = self.pb.log_prob(&visited.group_of(after), &undo)?;
         let log_pb_inner = flat(Quantity::LogPb, log_pb_inner, after.len())?.to_kind(kind).to_device(device);
         let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
@@ -121,7 +122,10 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
         scores.distinct = (visited.n_distinct(), visited.len());
         let needs = self.scoring.needs;
-        if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
+        if needs.has(Quantity::LearnedLogPb)
+            && scores.log_pf.requires_grad()
+            && !scores.log_pb.requires_grad()
+        {
             return Err(Quantity::LearnedLogPb.missing(SCORING));
         }
         Ok(scores)
@@ -155,7 +159,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
             return Err(Error::missing(
                 "an objective with one log Z",
                 "the log Z of each instance of the environment",
-                "use an objective of state flows, whose flow at the initial state is the instance's log Z (detailed or \
+                "use an objective of state flows, whose flow at the initial state is the instance's log Z \
+                    (detailed or \
                  subtrajectory balance)",
             ));
         }

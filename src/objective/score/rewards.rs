@@ -81,8 +81,15 @@ pub(in crate::objective) fn log_reward_changes<E: Env>(
     }
     match trajectories.conditions() {
         _ if scoring.ahead.is_some() => {}
-        None => check_sums(trajectories.offsets(), &env.instances(trajectories.terminal_states()), &change, corrected)?,
-        Some(conditions) => check_ends(reward, trajectories.terminal_states(), conditions, raw, scoring.exponent)?,
+        None => check_sums(
+            trajectories.offsets(),
+            &env.instances(trajectories.terminal_states()),
+            &change,
+            corrected,
+        )?,
+        Some(conditions) => {
+            check_ends(reward, trajectories.terminal_states(), conditions, raw, scoring.exponent)?
+        }
     }
     Ok(change)
 }
@@ -106,7 +113,10 @@ fn changes_of_steps<E: Env>(
     apply_exponent(&mut change, exponent);
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
     let (before, after) = (measure(&before)?, measure(&after)?);
-    change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
+    change
+        .iter_mut()
+        .zip(after.iter().zip(before))
+        .for_each(|(change, (after, before))| *change += after - before);
     Ok(distinct.of.into_iter().map(|group| change[group]).collect())
 }
 
@@ -155,10 +165,12 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::contract(
         "changes of log R between partial states add up to log R of the finished object (let \
-         `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective \
+         `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an \
+         objective \
          that doesn't take the one for the other)",
         format!(
-            "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states {partial}"
+            "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states \
+                {partial}"
         ),
     )
 }

@@ -178,7 +178,11 @@ impl Scores {
     /// [`Error::Missing`] if `parts` is empty.
     pub(crate) fn concatenate(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
         let Some(first) = parts.first() else {
-            return Err(Error::missing("scores of a whole batch", "a trajectory", "give a batch of at least one"));
+            return Err(Error::missing(
+                "scores of a whole batch",
+                "a trajectory",
+                "give a batch of at least one",
+            ));
         };
         let (mut offsets, mut inner) = (vec![0], Vec::new());
         for part in parts {
@@ -186,7 +190,8 @@ impl Scores {
             inner.extend(part.inner.iter().map(|row| start + row));
             offsets.extend(part.offsets[1..].iter().map(|offset| start + offset));
         }
-        let [log_pf, log_pb, log_reward] = [&first.log_pf, &first.log_pb, &first.log_reward].map(Tensor::shallow_clone);
+        let [log_pf, log_pb, log_reward] =
+            [&first.log_pf, &first.log_pb, &first.log_reward].map(Tensor::shallow_clone);
         let mut joined = Self { inner, ..Self::new(offsets, log_pf, log_pb, log_reward) };
         for (quantity, _) in first.all() {
             let tensors: Vec<&Tensor> = parts.iter().filter_map(|part| part.get(quantity)).collect();
@@ -306,8 +311,9 @@ mod tests {
             let tensor = || Tensor::from_slice(&[1.0]);
             Scores { instance, ..Scores::new(vec![0, 1], tensor(), tensor(), tensor()) }
         };
-        let common =
-            |parts: [Option<u32>; 2]| Scores::concatenate(&parts.map(part), |_, tensor| tensor).unwrap().instance;
+        let common = |parts: [Option<u32>; 2]| {
+            Scores::concatenate(&parts.map(part), |_, tensor| tensor).unwrap().instance
+        };
         assert_eq!(common([Some(1), Some(1)]), Some(1));
         assert_eq!([common([Some(1), Some(0)]), common([Some(1), None]), common([None, None])], [None; 3]);
     }

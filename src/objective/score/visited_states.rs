@@ -149,7 +149,11 @@ mod tests {
         for (i, ends) in trajectories.offsets().windows(2).enumerate() {
             expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));
         }
-        assert!((7..12).contains(&expected.len()), "walks of one and of two steps: {} in all", expected.len());
+        assert!(
+            (7..12).contains(&expected.len()),
+            "walks of one and of two steps: {} in all",
+            expected.len()
+        );
         // The finished objects are the last rows, because no transition starts at them.
         assert_eq!(visited.terminal, (expected.len()..expected.len() + 6).collect::<Vec<_>>());
         expected.extend([10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);

@@ -116,7 +116,9 @@ impl PrefixCache {
     /// prefix in the cache.
     fn read(&mut self, net: &dyn SequenceNet, new: &[NewPrefix]) -> Vec<usize> {
         let mut by_position: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        new.iter().enumerate().for_each(|(k, prefix)| by_position.entry(prefix.position).or_default().push(k));
+        new.iter()
+            .enumerate()
+            .for_each(|(k, prefix)| by_position.entry(prefix.position).or_default().push(k));
         let mut numbers = vec![0; new.len()];
         for (position, members) in by_position {
             let inputs: Vec<i64> = members.iter().map(|&k| i64::from(new[k].input)).collect();
@@ -164,7 +166,8 @@ impl PrefixCache {
         let rows = match self.rows.take() {
             Some(rows) if used + n <= capacity => rows,
             old => {
-                let new_capacity = (2 * capacity).max(MIN_CAPACITY as i64).min(self.limit as i64).max(used + n);
+                let new_capacity =
+                    (2 * capacity).max(MIN_CAPACITY as i64).min(self.limit as i64).max(used + n);
                 let rows = Tensor::empty([new_capacity, width], (new.kind(), new.device()));
                 if let Some(old) = old {
                     rows.narrow(0, 0, used).copy_(&old.narrow(0, 0, used));
@@ -189,7 +192,8 @@ impl PrefixCache {
         self.children.clear();
         let mut new_numbers = vec![ROOT; old.len()];
         let mut order = Vec::new();
-        for (number, (parent, input)) in old.into_iter().enumerate().filter(|(number, _)| is_needed[*number]) {
+        for (number, (parent, input)) in old.into_iter().enumerate().filter(|(number, _)| is_needed[*number])
+        {
             let parent = if parent == ROOT { ROOT } else { new_numbers[parent as usize] };
             new_numbers[number] = self.prefixes.len() as u32;
             self.children.insert((parent, input), new_numbers[number]);

@@ -13,7 +13,9 @@ use tch::{Device, Kind, Tensor, no_grad};
 use super::dense::count_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
+use crate::nn::{
+    Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig,
+};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -36,7 +38,11 @@ impl Default for SequencePolicyConfig {
     /// Returns the default network without flow head, a log Z that is initialised from the first batch, and
     /// 256 MiB for the cache.
     fn default() -> Self {
-        Self { net: SequenceNetConfig::default(), estimators: EstimatorsConfig::default(), cache_bytes: 256 << 20 }
+        Self {
+            net: SequenceNetConfig::default(),
+            estimators: EstimatorsConfig::default(),
+            cache_bytes: 256 << 20,
+        }
     }
 }
 
@@ -121,7 +127,11 @@ impl SequencePolicy {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
-        let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.estimators.flow));
+        let head = Linear::new(
+            &mut scope.sub("head"),
+            config.net.width,
+            n_actions + i64::from(config.estimators.flow),
+        );
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
         Ok(Self { layout, config, n_actions, net, head, estimators, parameters, work: Cell::default() })
@@ -184,7 +194,8 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
             None
         };
         let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
-        let values = out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
+        let values =
+            out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
         let output = NetworkOutput { pf, values: values.collect(), ..NetworkOutput::default() };
         Evaluation::from_masks(|direction| Ok(env.masks(direction, states)), wants, output)
     }

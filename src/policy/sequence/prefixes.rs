@@ -63,7 +63,8 @@ impl<'a> Prefixes<'a> {
         for row in states.rows() {
             let length = row.iter().position(|&x| x == layout.unset).unwrap_or(row.len());
             let (set, rest) = row.split_at(length);
-            if set.iter().any(|&x| usize::from(x) >= layout.values) || rest.iter().any(|&x| x != layout.unset) {
+            if set.iter().any(|&x| usize::from(x) >= layout.values) || rest.iter().any(|&x| x != layout.unset)
+            {
                 return Err(Error::config(
                     "a state of a `SequencePolicy`",
                     format!("{row:?}"),

@@ -17,7 +17,8 @@ const LAYOUT: FolderKind = FolderKind {
     noun: "data set",
     unwritable: "check that the folder can be written to and that the disk isn't full; \
                  a data set that was there before is untouched",
-    unreadable: "give the folder of a data set (with `manifest.json` and `data.safetensors`) that you may read",
+    unreadable: "give the folder of a data set (with `manifest.json` and `data.safetensors`) that you may \
+        read",
     damaged: "the data set is damaged, incomplete or something else: use another one",
     in_the_way: "choose a new folder: a data set only ever replaces a data set",
 };
@@ -49,9 +50,14 @@ impl DataManifest {
     }
 }
 
-/// Writes a data set of `len` trajectories and replaces an older data set. If writing fails, the older data set is
-/// untouched.
-pub(super) fn write<E: ReplayEnv>(env: &E, path: &Path, mut tensors: Vec<(String, Tensor)>, len: usize) -> Result<()> {
+/// Writes a data set of `len` trajectories and replaces an older data set. If writing fails, the older data
+/// set is untouched.
+pub(super) fn write<E: ReplayEnv>(
+    env: &E,
+    path: &Path,
+    mut tensors: Vec<(String, Tensor)>,
+    len: usize,
+) -> Result<()> {
     LAYOUT.check_target(path)?;
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     let data = serialise(&tensors, path)?;
@@ -80,9 +86,15 @@ pub(super) fn read<E: ReplayEnv>(
     let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
     let environment = env.fingerprint()?;
     if manifest.environment != environment {
-        let problem =
-            format!("the data set of another environment ({}, this one is {environment})", manifest.environment);
-        return Err(file_error(&file, problem, "load it into the environment that it was made in, of the same size"));
+        let problem = format!(
+            "the data set of another environment ({}, this one is {environment})",
+            manifest.environment
+        );
+        return Err(file_error(
+            &file,
+            problem,
+            "load it into the environment that it was made in, of the same size",
+        ));
     }
     let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
     let checksum = manifest.digest(&data, &file)?;
@@ -92,10 +104,15 @@ pub(super) fn read<E: ReplayEnv>(
     }
     let tensors = deserialise(&data, &file, &LAYOUT)?;
     if specs(&tensors) != manifest.tensors {
-        return Err(file_error(&file, "its tensors aren't those that the manifest lists".into(), LAYOUT.damaged));
+        return Err(file_error(
+            &file,
+            "its tensors aren't those that the manifest lists".into(),
+            LAYOUT.damaged,
+        ));
     }
     let trajectories = convert(&tensors).map_err(|error| {
-        let remedy = "load it into the environment and the settings that it was made with, or use another data set";
+        let remedy =
+            "load it into the environment and the settings that it was made with, or use another data set";
         file_error(path, format!("its contents can't be used here ({error})"), remedy)
     })?;
     if trajectories.len() as u64 != manifest.len {

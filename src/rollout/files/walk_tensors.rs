@@ -26,7 +26,8 @@ pub(crate) struct ReadWalks<A> {
 pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
     let offsets = named.numbers::<i64>("offsets")?.into_iter().map(usize::try_from);
-    let offsets: Vec<usize> = offsets.collect::<std::result::Result<_, _>>().map_err(|_| malformed("offsets"))?;
+    let offsets: Vec<usize> =
+        offsets.collect::<std::result::Result<_, _>>().map_err(|_| malformed("offsets"))?;
     if offsets.first() != Some(&0) || !offsets.is_sorted() || offsets.last() != Some(&actions.len()) {
         return Err(malformed("offsets"));
     }
@@ -34,7 +35,8 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Res
     let instances = match (env.n_instances(), named.get(INSTANCES)) {
         (0 | 1, None) => vec![0; n],
         _ => {
-            let read = named.column(named.numbers::<i64>(INSTANCES)?, INSTANCES, n)?.into_iter().map(u32::try_from);
+            let read =
+                named.column(named.numbers::<i64>(INSTANCES)?, INSTANCES, n)?.into_iter().map(u32::try_from);
             read.collect::<std::result::Result<_, _>>().map_err(|_| malformed(INSTANCES))?
         }
     };
@@ -51,8 +53,10 @@ pub(crate) fn write_walks<E: ReplayEnv>(
     offsets: &[usize],
 ) -> Vec<(String, Tensor)> {
     let offsets: Vec<i64> = offsets.iter().map(|&offset| offset as i64).collect();
-    let mut out =
-        vec![("actions".into(), env.write_actions(actions)), ("offsets".into(), Tensor::from_slice(&offsets))];
+    let mut out = vec![
+        ("actions".into(), env.write_actions(actions)),
+        ("offsets".into(), Tensor::from_slice(&offsets)),
+    ];
     if env.n_instances() > 1 {
         let instances: Vec<i64> = env.instances(states).into_iter().map(i64::from).collect();
         out.push((INSTANCES.into(), Tensor::from_slice(&instances)));

@@ -65,13 +65,19 @@ impl<S: Rows> Warnings<S> {
     fn keep_best<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         for (row, &log_reward) in step.log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
-                self.best = Some(Best { object: step.objects.select(&[row]), log_reward, second_log_reward: None });
+                self.best =
+                    Some(Best { object: step.objects.select(&[row]), log_reward, second_log_reward: None });
                 continue;
             };
             if log_reward > best.log_reward {
-                *best =
-                    Best { object: step.objects.select(&[row]), log_reward, second_log_reward: Some(best.log_reward) };
-            } else if log_reward < best.log_reward && best.second_log_reward.is_none_or(|other| log_reward > other) {
+                *best = Best {
+                    object: step.objects.select(&[row]),
+                    log_reward,
+                    second_log_reward: Some(best.log_reward),
+                };
+            } else if log_reward < best.log_reward
+                && best.second_log_reward.is_none_or(|other| log_reward > other)
+            {
                 best.second_log_reward = Some(log_reward);
             }
         }
@@ -97,7 +103,10 @@ impl<S: Rows> Warnings<S> {
 
     /// Returns the share of the object that nearly all trajectories end in, its log-reward, and the best
     /// log-reward of any other object so far. Returns `None` if there is no such object.
-    fn one_object<E: Env<States = S>>(&self, step: &StepDiagnostics<'_, E>) -> Option<(f64, f64, Option<f64>)> {
+    fn one_object<E: Env<States = S>>(
+        &self,
+        step: &StepDiagnostics<'_, E>,
+    ) -> Option<(f64, f64, Option<f64>)> {
         let best = self.best.as_ref()?;
         let n = step.log_rewards.len();
         let mut sorted = step.log_rewards.to_vec();
@@ -173,7 +182,13 @@ mod tests {
             Self(Warnings::default(), 0)
         }
 
-        fn steps(&mut self, n: usize, batch: &[(u32, f64)], (loss, log_z): (f64, f64), explores: bool) -> &mut Self {
+        fn steps(
+            &mut self,
+            n: usize,
+            batch: &[(u32, f64)],
+            (loss, log_z): (f64, f64),
+            explores: bool,
+        ) -> &mut Self {
             let (positions, log_rewards): (Vec<u32>, Vec<f64>) = batch.iter().copied().unzip();
             for _ in 0..n {
                 self.1 += 1;
@@ -206,7 +221,12 @@ mod tests {
         let loss = (1.0, 0.0);
         // Two objects of reward 1 were sampled. From the second step on, only one of them is.
         let mut run = Run::new();
-        run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
+        run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(
+            49,
+            &on(1, 0.0),
+            loss,
+            true,
+        );
         assert!(run.0.warnings.is_empty());
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
@@ -214,7 +234,11 @@ mod tests {
         // The only object still sampled has a lower reward than an earlier one.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
-        assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
+        assert!(
+            matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]),
+            "{:?}",
+            run.0.warnings
+        );
         // No other object has a comparable reward, or no other was sampled. The target may be concentrated on
         // one object, so the warning takes more steps.
         for before in [mixed(), on(50, 9.0).to_vec()] {
@@ -222,12 +246,21 @@ mod tests {
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
             assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
             run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
-            assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
+            assert!(
+                matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]),
+                "{:?}",
+                run.0.warnings
+            );
         }
         // If 19 of 20 trajectories end in one object they count as nearly all; 18 of 20 don't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
-        assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
-        assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
+        assert_eq!(
+            Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(),
+            1
+        );
+        assert!(
+            Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty()
+        );
     }
 
     #[test]
@@ -242,9 +275,12 @@ mod tests {
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
         // No warning is expected for too few steps, a large loss, exploration, or a log Z that fits the best
         // reward.
-        for (steps, figures, explores) in
-            [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
-        {
+        for (steps, figures, explores) in [
+            (99, (1e-6, -2.7), false),
+            (300, (0.1, -2.7), false),
+            (300, (1e-6, -2.7), true),
+            (300, (1e-6, 0.4), false),
+        ] {
             assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
         }
         // No warning is expected if log Z changes.
@@ -266,7 +302,11 @@ mod tests {
         let after = |steps, log_z: f64| {
             let mut run = Run::new();
             run.steps(steps, &high, (9e4, log_z), true);
-            run.0.warnings.into_iter().filter(|one| matches!(one, Warning::LogZFarBelow { .. })).collect::<Vec<_>>()
+            run.0
+                .warnings
+                .into_iter()
+                .filter(|one| matches!(one, Warning::LogZFarBelow { .. }))
+                .collect::<Vec<_>>()
         };
         assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
         assert_eq!(after(199, 139.0), []);

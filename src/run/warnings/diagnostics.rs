@@ -72,7 +72,8 @@ impl<E: Env> StepDiagnostics<'_, E> {
     pub(super) fn bounds_log_z(&self) -> bool {
         let symmetry = self.env.symmetry();
         self.objects.group().merges()
-            && (symmetry.classes(self.objects).is_none() || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
+            && (symmetry.classes(self.objects).is_none()
+                || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
     }
 
     /// Groups equal objects among the best object, which comes first, and the objects of the trajectories

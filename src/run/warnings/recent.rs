@@ -42,7 +42,8 @@ pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     sorted.sort_by(f64::total_cmp);
     let (least, middle, most) = (sorted.first()?, sorted[sorted.len() / 2], *sorted.last()?);
     let stands_out = most > FAR_OUT * middle || most > IMPOSSIBLE_LOG_REWARD;
-    (*least >= 0.0 && most > HUGE_LOG_REWARD && stands_out).then_some(Warning::NotLogarithms { step: 1, most })
+    (*least >= 0.0 && most > HUGE_LOG_REWARD && stands_out)
+        .then_some(Warning::NotLogarithms { step: 1, most })
 }
 
 /// The latest log-rewards and log importance weights of fresh trajectories.

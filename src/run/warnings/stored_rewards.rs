@@ -39,7 +39,9 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
     }
     let probes = batch.trajectories.select(rows.start..rows.end.min(rows.start + MAX_OBJECTS))?;
     let Some(known) = probes.recorded_log_rewards() else { return Ok(None) };
-    let Some((row, now)) = find_changed(known, || probes.log_rewards(trainer.reward()))? else { return Ok(None) };
+    let Some((row, now)) = find_changed(known, || probes.log_rewards(trainer.reward()))? else {
+        return Ok(None);
+    };
     let object = probes.terminal_states().describe(row).unwrap_or_else(|| "a replayed object".to_owned());
     Ok(Some(Warning::RewardChanged { step, object, before: known[row], now }))
 }

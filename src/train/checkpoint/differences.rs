@@ -66,7 +66,8 @@ mod tests {
     #[test]
     fn keys_that_differ_are_named_with_both_values_and_no_others() {
         let there = json!({ "nodes": 3, "network": { "layers": 2, "bias": true, "old": 1 }, "same": [1, 2] });
-        let here = json!({ "nodes": 3, "network": { "layers": 3, "bias": true, "new": "x" }, "same": [1, 2] });
+        let here =
+            json!({ "nodes": 3, "network": { "layers": 3, "bias": true, "new": "x" }, "same": [1, 2] });
         let differences = |there: &Value, here: &Value| describe_changes("its description", there, here);
         let said = differences(&there, &here);
         assert_eq!(
@@ -74,14 +75,22 @@ mod tests {
             "`network.layers` is 2 there and 3 here; `network.old` is 1 there and not given here; \
              `network.new` is not given there and \"x\" here"
         );
-        let of_class = |layers: usize| json!({ "run": [["Grid", { "side": 8 }], ["Net", { "layers": layers }]] });
+        let of_class =
+            |layers: usize| json!({ "run": [["Grid", { "side": 8 }], ["Net", { "layers": layers }]] });
         let said = differences(&of_class(2), &of_class(3));
         assert_eq!(said, "`run[1][1].layers` is 2 there and 3 here");
-        assert_eq!(differences(&json!([1, 2]), &json!([1, 2, 3])), "its description is [1,2] there and [1,2,3] here");
+        assert_eq!(
+            differences(&json!([1, 2]), &json!([1, 2, 3])),
+            "its description is [1,2] there and [1,2,3] here"
+        );
         assert_eq!(differences(&Value::Null, &json!(4)), "its description is not given there and 4 here");
         assert!(differences(&Value::Null, &json!(vec![1; 1000])).len() < 160);
-        let many: Value = (0..9).map(|k| (format!("k{k}"), json!(k))).collect::<serde_json::Map<_, _>>().into();
+        let many: Value =
+            (0..9).map(|k| (format!("k{k}"), json!(k))).collect::<serde_json::Map<_, _>>().into();
         let said = differences(&json!({}), &many);
-        assert!(said.contains("`k4`") && !said.contains("`k5`") && said.ends_with("and 4 more differences"), "{said}");
+        assert!(
+            said.contains("`k4`") && !said.contains("`k5`") && said.ends_with("and 4 more differences"),
+            "{said}"
+        );
     }
 }

@@ -31,7 +31,8 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
     noun: "checkpoint",
     unwritable: "check that the folder can be written to and that the disk isn't full; \
                  a checkpoint that was there before is untouched",
-    unreadable: "give the folder of a checkpoint (with `manifest.json` and `model.safetensors`) that you may read",
+    unreadable: "give the folder of a checkpoint (with `manifest.json` and `model.safetensors`) that you may \
+        read",
     damaged: "the file is damaged, cut off or something else: use another checkpoint",
     in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
 };
@@ -157,7 +158,8 @@ impl Checkpoint {
             file_error(
                 &self.path,
                 format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
-                "use a checkpoint that was saved by a run that describes itself so (`Trainer::with_description`)",
+                "use a checkpoint that was saved by a run that describes itself so \
+                    (`Trainer::with_description`)",
             )
         })
     }
@@ -197,10 +199,12 @@ impl Checkpoint {
         let saved = self.section("model");
         self.check_finite(&saved)?;
         let find = |parameter: &Parameter| {
-            let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
+            let fits =
+                |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
             let value = saved.iter().find(|(name, value)| *name == parameter.name && fits(value));
             value.map(|(_, value)| value.shallow_clone()).ok_or_else(|| {
-                let problem = format!("no tensor fits parameter `{}`, which the manifest lists", parameter.name);
+                let problem =
+                    format!("no tensor fits parameter `{}`, which the manifest lists", parameter.name);
                 file_error(&self.path, problem, "the checkpoint is damaged: use another one")
             })
         };
@@ -288,7 +292,11 @@ impl Checkpoint {
         let found = manifest.sealed(&data, &file)?.checksum;
         if found != manifest.checksum {
             let problem = format!("checksum {found}, the manifest says {}", manifest.checksum);
-            return Err(file_error(&file, problem, "the tensors or the manifest are damaged: use another checkpoint"));
+            return Err(file_error(
+                &file,
+                problem,
+                "the tensors or the manifest are damaged: use another checkpoint",
+            ));
         }
         let tensors = deserialise(&data, &file, &LAYOUT)?;
         Ok(Self { manifest, tensors, path })
@@ -299,8 +307,8 @@ impl Checkpoint {
             let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
             if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
                 let name = name.strip_prefix("model/").unwrap_or(name);
-                let remedy =
-                    "training has diverged: go on from an earlier checkpoint, with a lower learning rate or clipping";
+                let remedy = "training has diverged: go on from an earlier checkpoint, with a lower learning \
+                    rate or clipping";
                 return Err(file_error(&self.path, format!("`{name}` isn't finite"), remedy));
             }
         }

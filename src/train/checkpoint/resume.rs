@@ -102,7 +102,9 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
 pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
     match trainer.context.group.rank() {
         0 => path.to_owned(),
-        replica => path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display())),
+        replica => {
+            path.with_file_name(format!("{}.{replica}", path.file_name().unwrap_or_default().display()))
+        }
     }
 }
 
@@ -110,7 +112,8 @@ pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &P
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
     // If a run was stopped while it saved for the first time, the only checkpoint is the staged one.
-    let staged = LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
+    let staged =
+        LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
     let mut saved = Saved::load(staged.unwrap_or_else(|| LAYOUT.resolve(&path)), &path)?;
     saved.check_same_run(trainer)?;
     if saved.publish_common_step(&trainer.context)? {
@@ -164,7 +167,8 @@ impl Saved {
     fn load(folder: PathBuf, path: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load_folder(folder)?;
         let state = serde_json::from_value(checkpoint.manifest().state.clone());
-        let state = state.map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))?;
+        let state =
+            state.map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))?;
         Ok(Self { checkpoint, state, path: path.to_owned() })
     }
 
@@ -212,7 +216,11 @@ impl Saved {
         if let Some(other) = members.iter().position(|member| member[0] != run_id) {
             let there = members[other][1];
             let problem = format!("of another run than replica {other}'s: step {step} here, {there} there");
-            return Err(Error::file(path, problem, "resume from the checkpoints of one run, or start in a new folder"));
+            return Err(Error::file(
+                path,
+                problem,
+                "resume from the checkpoints of one run, or start in a new folder",
+            ));
         }
         let in_common = |step: &i64| members.iter().all(|member| member[1..].contains(step));
         match [step, staged].into_iter().find(in_common) {
@@ -221,7 +229,8 @@ impl Saved {
             None => {
                 let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();
                 let problem = format!(
-                    "replicas have checkpoints of different steps: {steps:?}, the current and the next one of each"
+                    "replicas have checkpoints of different steps: {steps:?}, the current and the next one \
+                        of each"
                 );
                 Err(Error::file(path, problem, "resume from checkpoints that were saved in one step"))
             }
@@ -230,7 +239,12 @@ impl Saved {
 
     /// Restores all parts from the checkpoint. `before` holds their current states. If a part fails, the
     /// parts restored before it get their previous states back.
-    fn restore_parts<E: Env>(&self, env: &E, parts: &mut [&mut dyn Persist<E>], before: &PartStates) -> Result<()> {
+    fn restore_parts<E: Env>(
+        &self,
+        env: &E,
+        parts: &mut [&mut dyn Persist<E>],
+        before: &PartStates,
+    ) -> Result<()> {
         let there = &self.state.parts;
         let here = before.iter().map(|(name, (noun, _))| (name, noun));
         let is_common = |name: &String| there.contains_key(name) && before.contains_key(name);

@@ -100,7 +100,9 @@ impl<E: TrainEnv> Sources<E> {
         self.list.iter().map(|(_, source)| source.as_ref())
     }
 
-    pub(in crate::train) fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut (dyn Source<E> + 'static)> {
+    pub(in crate::train) fn iter_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = &mut (dyn Source<E> + 'static)> {
         self.list.iter_mut().map(|(_, source)| source.as_mut())
     }
 
@@ -197,7 +199,12 @@ impl<E: TrainEnv> Sources<E> {
     }
 
     /// Passes the scores of the first update on a batch to all sources, so that they learn from them.
-    pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E>) -> Result<()> {
+    pub(in crate::train) fn learn(
+        &mut self,
+        batch: &Batch<E>,
+        scores: &Scores,
+        context: &Context<E>,
+    ) -> Result<()> {
         // A replay buffer knows only the entries of its last draw, and accepts their losses only once.
         if batch.draw.is_none() || self.last_draw != batch.draw {
             return Ok(());
@@ -232,8 +239,13 @@ impl<E: TrainEnv> Sources<E> {
         }
         match (self.place(Share::Data), source.offline() > 0.0) {
             (Some(_), false) => {
-                let expected = "a share above 0 (`TrainerConfig::source`) for the data that the trainer was given";
-                return Err(Error::config("the offline share of a batch", "0 with given trajectories", expected));
+                let expected =
+                    "a share above 0 (`TrainerConfig::source`) for the data that the trainer was given";
+                return Err(Error::config(
+                    "the offline share of a batch",
+                    "0 with given trajectories",
+                    expected,
+                ));
             }
             (None, true) => {
                 let remedy = "give the trainer some (`with_data`), or set an offline share of 0";
@@ -260,24 +272,28 @@ impl<E: TrainEnv> Sources<E> {
         if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {
             let setting = if samples_average { "sampling by the average" } else { "local search" };
             let missing = "a trainer that samples from its policy, which a source replaces";
-            let remedy =
-                "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling is such a source)";
+            let remedy = "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling \
+                is such a source)";
             return Err(Error::missing(setting, missing, remedy));
         }
         let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();
         let on_policy = traits.iter().all(|one| one.on_policy);
         let needs_losses = traits.iter().any(|one| one.needs_losses);
         if context.config.transitions.is_some() && (needs_losses || context.replicas().is_some()) {
-            let setting =
-                if needs_losses { "a source that learns from the losses of a batch" } else { "several replicas" };
-            let missing =
-                "whole trajectories: the trainer learns from single transitions (`TrainerConfig::transitions`)";
+            let setting = if needs_losses {
+                "a source that learns from the losses of a batch"
+            } else {
+                "several replicas"
+            };
+            let missing = "whole trajectories: the trainer learns from single transitions \
+                (`TrainerConfig::transitions`)";
             return Err(Error::missing(setting, missing, "remove one of both"));
         }
         let objective = context.objective.as_ref();
         if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
             let missing = "paths that a policy took, as uniform steps back would teach it to be uniform";
-            let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` \
+            let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to \
+                `ReplayPath::PolicyBackward` \
                           where no paths are kept";
             return Err(Error::missing("an objective of P_B", missing, remedy));
         }
@@ -285,8 +301,10 @@ impl<E: TrainEnv> Sources<E> {
             Origin::OnPolicy if !on_policy => Err(Error::missing(
                 objective.name(),
                 "trajectories of the policy itself",
-                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local search, keep the \
-                 average for evaluation, leave replay and other sources out, or train by an off-policy objective",
+                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local \
+                    search, keep the \
+                 average for evaluation, leave replay and other sources out, or train by an off-policy \
+                 objective",
             )),
             Origin::Given if fresh > 0 => Err(Error::missing(
                 objective.name(),

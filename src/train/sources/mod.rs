@@ -73,7 +73,12 @@ pub trait Source<E: Env>: Persist<E> + Any {
     ///
     /// # Errors
     /// Any error that must end the step.
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>>;
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>>;
 
     /// Receives new trajectories with log-rewards, which a source may store. Replay buffers store them.
     ///
@@ -127,7 +132,13 @@ pub struct SourceTraits {
 impl Default for SourceTraits {
     /// Returns the properties of trajectories that another policy sampled outside of the trainer.
     fn default() -> Self {
-        Self { on_policy: false, keeps_paths: true, needs_losses: false, is_external: true, is_scored_in_parts: false }
+        Self {
+            on_policy: false,
+            keeps_paths: true,
+            needs_losses: false,
+            is_external: true,
+            is_scored_in_parts: false,
+        }
     }
 }
 
@@ -159,8 +170,8 @@ impl BatchRequest {
         if n >= self.min && (n <= self.max || self.allow_more) {
             return Ok(drawn.filter(|_| n > 0));
         }
-        let remedy =
-            "draw as many trajectories as were requested, and more only if the request allows it (`BatchRequest`)";
+        let remedy = "draw as many trajectories as were requested, and more only if the request allows it \
+            (`BatchRequest`)";
         Err(Error::shape("the trajectories of a source", [self.max as i64], [n as i64], remedy))
     }
 }

@@ -26,17 +26,24 @@ impl<E: TrainEnv> Source<E> for PolicySource {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
         // A schedule whose value is out of bounds is reported by `draw`.
         let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::on_policy());
-        let on_policy = !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
+        let on_policy =
+            !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
     /// Draws trajectories. With local search the trajectories to the objects found are added in front of
     /// them.
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         let policy = context.policy();
         let config = &context.config;
-        let sampler =
-            Sampler::new(&context.env, policy).exploration(context.exploration()?).max_steps(config.max_steps);
+        let sampler = Sampler::new(&context.env, policy)
+            .exploration(context.exploration()?)
+            .max_steps(config.max_steps);
         let conditions = context.draw_conditions(request.max, rng)?;
         let mut sample = || match &conditions {
             Some(conditions) => sampler.forward_conditional(conditions, rng),
@@ -56,7 +63,8 @@ impl<E: TrainEnv> Source<E> for PolicySource {
         self.search_calls = (request.max * (1 + search.rounds)) as u64;
         let rewards = fresh.recorded_log_rewards().unwrap_or_default();
         let reward = context.reward.as_ref();
-        let (found, rewards) = sampler.local_search_from(search, fresh.terminal_states(), rewards, reward, rng)?;
+        let (found, rewards) =
+            sampler.local_search_from(search, fresh.terminal_states(), rewards, reward, rng)?;
         let mut all = sampler.backward(&found, rng)?.with_log_rewards(rewards)?;
         all.extend([fresh])?;
         Ok(Some(all))

@@ -73,7 +73,12 @@ impl<E: Env> Replay<E> {
 impl<E: TrainEnv> Replay<E> {
     /// Gives some of the drawn entries another condition, and the log-reward of their object under this
     /// condition.
-    fn relabel(&self, mut drawn: ReplayDraw<E>, context: &Context<E>, rng: &mut Rng) -> Result<ReplayDraw<E>> {
+    fn relabel(
+        &self,
+        mut drawn: ReplayDraw<E>,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<ReplayDraw<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
         };
@@ -118,14 +123,24 @@ impl<E: TrainEnv> Persist<E> for Replay<E> {
 impl<E: TrainEnv> Source<E> for Replay<E> {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
         let keeps_paths = context.config.replay_path != ReplayPath::UniformBackward;
-        SourceTraits { keeps_paths, needs_losses: self.draws_by_loss(), is_external: false, ..SourceTraits::default() }
+        SourceTraits {
+            keeps_paths,
+            needs_losses: self.draws_by_loss(),
+            is_external: false,
+            ..SourceTraits::default()
+        }
     }
 
     fn is_ready(&self, context: &Context<E>) -> bool {
         self.is_data || (context.step >= context.config.replay_after && !self.buffer.is_empty())
     }
 
-    fn draw(&mut self, request: BatchRequest, context: &Context<E>, rng: &mut Rng) -> Result<Option<Trajectories<E>>> {
+    fn draw(
+        &mut self,
+        request: BatchRequest,
+        context: &Context<E>,
+        rng: &mut Rng,
+    ) -> Result<Option<Trajectories<E>>> {
         let drawn = self.buffer.draw_entries(request.max, rng)?;
         let ReplayDraw { walks, log_rewards, serials, .. } = self.relabel(drawn, context, rng)?;
         self.last_entries = serials;
@@ -142,7 +157,13 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
 
     /// Sets the loss of each entry of the last draw to its squared imbalance of trajectory balance, for every
     /// objective.
-    fn learn(&mut self, _: &Trajectories<E>, rows: Range<usize>, scores: &Scores, context: &Context<E>) -> Result<()> {
+    fn learn(
+        &mut self,
+        _: &Trajectories<E>,
+        rows: Range<usize>,
+        scores: &Scores,
+        context: &Context<E>,
+    ) -> Result<()> {
         if rows.is_empty() || !self.draws_by_loss() {
             return Ok(());
         }
@@ -155,7 +176,11 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
 
 /// Returns trajectories that end in the drawn objects. The setting `replay_path` chooses stored or new
 /// trajectories.
-fn sample_paths<E: TrainEnv>(walks: &Walks<E>, context: &Context<E>, rng: &mut Rng) -> Result<Trajectories<E>> {
+fn sample_paths<E: TrainEnv>(
+    walks: &Walks<E>,
+    context: &Context<E>,
+    rng: &mut Rng,
+) -> Result<Trajectories<E>> {
     let uniform = context.env.uniform();
     let policy: &dyn Policy<E> = match context.config.replay_path {
         ReplayPath::Stored => return walks.replay(&context.env),

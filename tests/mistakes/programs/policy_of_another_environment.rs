@@ -13,7 +13,8 @@ fn main() -> Result<()> {
     let mut rng = Rng::seeded(0);
     let ring = Ring::new(4, gfn::graph::GraphKind::Directed)?;
     let net = GraphNet::new(ring.env(), GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut rng)?;
-    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let reward =
+        |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let env = HyperGrid::new(2, 8)?.env();
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, TrainerConfig::default(), rng)?;
     Ok(())

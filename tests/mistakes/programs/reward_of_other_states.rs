@@ -10,7 +10,8 @@ use gfn_gym::hypergrid::HyperGrid;
 
 fn main() -> Result<()> {
     let env = HyperGrid::new(2, 8)?.env();
-    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let reward =
+        |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
     Ok(())
 }

@@ -9,7 +9,8 @@ use gfn::{Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 
 fn main() -> Result<()> {
-    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let reward =
+        |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig::default();
     Trainer::new(HyperGrid::new(2, 8)?, reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))?;
     Ok(())

@@ -22,7 +22,8 @@ const CHANGED: usize = 3;
 type Tree = GraphState;
 
 fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f64>> {
-    let molecules: Vec<Molecule> = trees.iter().map(|tree| env.library().molecule(tree)).collect::<Result<_>>()?;
+    let molecules: Vec<Molecule> =
+        trees.iter().map(|tree| env.library().molecule(tree)).collect::<Result<_>>()?;
     let scores = proxy.log_scores(&molecules)?;
     proxy.finish_step(None)?;
     Ok(scores)

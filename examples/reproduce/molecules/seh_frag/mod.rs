@@ -75,15 +75,23 @@ impl Task for Seh {
     fn run(&self) -> Result<()> {
         let common = &self.common;
         refuse_validation()?;
-        let library =
-            if self.reduced { FragmentLibrary::bengio2021_reduced()? } else { FragmentLibrary::bengio2021()? };
+        let library = if self.reduced {
+            FragmentLibrary::bengio2021_reduced()?
+        } else {
+            FragmentLibrary::bengio2021()?
+        };
         let fragments = Fragments::new(&library, MAX_FRAGMENTS)?;
-        let recipe = Recipe { steps: 2_500, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
+        let recipe =
+            Recipe { steps: 2_500, lr: 1e-3, replay: 2_000, exact_up_to: 0, samples: 0, ..Recipe::default() };
         let run = Run::begin(common, recipe)?;
         let calls = run.steps() * run.config.batch;
-        let table = common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
-        let proxy =
-            Arc::new(RecordedProxy::new(SehProxy::load(&self.weights, run.device)?, (calls / POINTS).max(1), table));
+        let table =
+            common.out().filter(|_| members::is_first()).map(|out| ScoredTable::new(out.join("scored.csv")));
+        let proxy = Arc::new(RecordedProxy::new(
+            SehProxy::load(&self.weights, run.device)?,
+            (calls / POINTS).max(1),
+            table,
+        ));
         let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
         refuse(&["--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
         let mut report = run.search(|| search(&fragments, &proxy, calls, &mut run.rng()))?;
@@ -105,7 +113,8 @@ impl Seh {
             Some(conditioning) => {
                 let rewards = vec![Arc::new(FragmentReward::new(&library, score)) as _];
                 let reward = ConditionedReward::<GraphStates>::new(conditioning.clone(), rewards)?;
-                run.graph_trainer(fragments.into_env(), reward, network, task)?.with_conditions(conditioning.clone())
+                run.graph_trainer(fragments.into_env(), reward, network, task)?
+                    .with_conditions(conditioning.clone())
             }
             None => {
                 let (from, steps) = (self.beta_from.unwrap_or(FIRST_BETA), run.steps().div_ceil(2));
@@ -182,7 +191,8 @@ impl Seh {
 /// Returns the settings of the policy's network. A condition is an input, and also scales the logits. `Gin`
 /// isn't used, because it ignores attributes of arcs, which stems are.
 fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
-    let mut network = GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
+    let mut network =
+        GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
     if let Some(conditioning) = conditioning {
         network.estimators.n_conditions = conditioning.width() as i64;
         let hidden = vec![network.embedding];

@@ -71,7 +71,8 @@ impl SehObjectives {
         let table = Property::SyntheticAccessibility { table: self.sa_table.clone() };
         let sa = shaped(table, Shape::Linear { zero: 10.0, one: 1.0 })?;
         let weight = shaped(Property::Weight, Shape::Linear { zero: 1_000.0, one: 300.0 })?;
-        let scores: [Box<dyn MoleculeScore>; 4] = [Box::new(seh), Box::new(qed), Box::new(sa), Box::new(weight)];
+        let scores: [Box<dyn MoleculeScore>; 4] =
+            [Box::new(seh), Box::new(qed), Box::new(sa), Box::new(weight)];
         Ok(scores.map(|score| Arc::new(FragmentReward::new(library, score)) as _).into())
     }
 
@@ -79,7 +80,8 @@ impl SehObjectives {
     /// directions can contradict each other, so only one of them varies.
     fn conditioning(&self, directions: Directions) -> Result<Conditioning> {
         let encoding = Encoding::Thermometer { bins: 16 };
-        let conditioning = Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(BETA), encoding)?;
+        let conditioning =
+            Conditioning::new(NAMES.len())?.temperature(Temperature::Constant(BETA), encoding)?;
         match self.focus {
             None => conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding),
             Some(cosine) => conditioning.focus(focus(cosine, BETA, LEAST, directions), encoding),
@@ -96,8 +98,14 @@ impl Task for SehObjectives {
         refuse_validation()?;
         let library = FragmentLibrary::bengio2021()?;
         let env = Fragments::new(&library, MAX_FRAGMENTS)?.into_env();
-        let mut recipe =
-            Recipe { steps: 5_000, lr: 1e-3, exact_up_to: 0, samples: 0, repeats_graphs: true, ..Recipe::default() };
+        let mut recipe = Recipe {
+            steps: 5_000,
+            lr: 1e-3,
+            exact_up_to: 0,
+            samples: 0,
+            repeats_graphs: true,
+            ..Recipe::default()
+        };
         if self.focus.is_some() {
             recipe.replay = REPLAYED;
             recipe.buffer = NEWEST;
@@ -118,7 +126,8 @@ impl Task for SehObjectives {
         }
         let network = network(common, Some(&conditioning));
         let task = json!({ "conditioning": conditioning });
-        let mut trainer = run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
+        let mut trainer =
+            run.graph_trainer(env, reward.clone(), network, task)?.with_conditions(conditioning.clone());
         if self.focus.is_some() && trainer.replay().is_some() {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
         } else if self.focus.is_some() {
@@ -132,7 +141,8 @@ impl Task for SehObjectives {
                 None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
             };
             let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
-            let sampler = ConditionSampler { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
+            let sampler =
+                ConditionSampler { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
             let found = sampler.sample(trainer, &tested, &mut rng, |direction, _, objectives, _| {
                 Ok(json!({ (row_name): direction, "means": means(objectives) }))
             })?;
@@ -144,7 +154,10 @@ impl Task for SehObjectives {
                     row["focus_accuracy_random"] = json!(focus_accuracy(&random, direction, cosine)?);
                 }
                 for name in ["focus_accuracy", "focus_accuracy_random"] {
-                    report.set(name, rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64);
+                    report.set(
+                        name,
+                        rows.iter().filter_map(|row| row[name].as_f64()).sum::<f64>() / rows.len() as f64,
+                    );
                 }
             }
             report.extend(json!({ "objectives": NAMES, "hypervolume": hypervolume(&all, &REFERENCE)?,

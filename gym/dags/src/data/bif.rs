@@ -145,7 +145,9 @@ impl BifVariables {
                     reader.expect(";")?;
                     if size != [labels.len().to_string()] {
                         let count = labels.len();
-                        return Err(reader.error(format!("`{name}` announces {size:?} values and has {count}")));
+                        return Err(
+                            reader.error(format!("`{name}` announces {size:?} values and has {count}"))
+                        );
                     }
                 }
                 _ => reader.skip()?,
@@ -160,9 +162,8 @@ impl BifVariables {
             return Err(reader.error(format!("variable `{name}` comes twice")));
         }
         if labels.len() < 2 {
-            return Err(
-                reader.error(format!("variable `{name}` has {} values, and 2 or more are needed", labels.len()))
-            );
+            return Err(reader
+                .error(format!("variable `{name}` has {} values, and 2 or more are needed", labels.len())));
         }
         self.names.push(name.into());
         self.labels.push(labels.into_iter().map(String::from).collect());
@@ -221,12 +222,18 @@ impl BifVariables {
                 "(" => {
                     let labels = reader.list(")")?;
                     if labels.len() != parents.len() {
-                        return Err(reader.error(format!("{} values for {} parents", labels.len(), parents.len())));
+                        return Err(reader.error(format!(
+                            "{} values for {} parents",
+                            labels.len(),
+                            parents.len()
+                        )));
                     }
                     let mut place = 0;
                     for ((label, &parent), stride) in labels.iter().zip(&parents).zip(&strides) {
                         let Some(value) = self.labels[parent].iter().position(|known| known == label) else {
-                            return Err(reader.error(format!("`{}` has no value `{label}`", self.names[parent])));
+                            return Err(
+                                reader.error(format!("`{}` has no value `{label}`", self.names[parent]))
+                            );
                         };
                         place += value * stride;
                     }

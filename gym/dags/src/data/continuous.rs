@@ -44,7 +44,9 @@ impl ContinuousData {
     pub(crate) fn check_varying(&self, rows: &[usize]) -> Result<()> {
         let is_constant = |i: &usize| rows.iter().all(|&row| self.row(row)[*i] == self.row(rows[0])[*i]);
         match (0..self.n_variables()).find(is_constant) {
-            Some(i) if !rows.is_empty() => Err(constant_column(&self.names[i], &self.row(rows[0])[i].to_string())),
+            Some(i) if !rows.is_empty() => {
+                Err(constant_column(&self.names[i], &self.row(rows[0])[i].to_string()))
+            }
             _ => Ok(()),
         }
     }
@@ -117,14 +119,17 @@ impl ContinuousData {
                 return Err(Error::config(
                     "a variable",
                     format!("`{}`, all in one of {levels} levels", self.names[variable]),
-                    "variables of which no value fills all levels: leave it out, or say which values go together",
+                    "variables of which no value fills all levels: leave it out, or say which values go \
+                        together",
                 ));
             }
             for (row, x) in column.iter().enumerate() {
                 cells[row * n + variable] = (distinct.partition_point(|first| first <= x) - 1) as u16;
             }
             labels.push(
-                (0..distinct.len()).map(|k| if coded { distinct[k].to_string() } else { k.to_string() }).collect(),
+                (0..distinct.len())
+                    .map(|k| if coded { distinct[k].to_string() } else { k.to_string() })
+                    .collect(),
             );
         }
         let out = DiscreteData::labelled(self.names.clone(), labels, cells)?;

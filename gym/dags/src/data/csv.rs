@@ -14,8 +14,8 @@ const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", 
 /// labels.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
-const EXPECTED: &str =
-    "a header with a name for each variable, then lines with one value for each of them, none of them missing";
+const EXPECTED: &str = "a header with a name for each variable, then lines with one value for each of them, \
+    none of them missing";
 
 /// A table whose cells are text.
 #[derive(Debug)]
@@ -29,10 +29,13 @@ impl TextTable {
     /// Splits a CSV text into cells. Rows may have any number of cells.
     fn split(mut input: impl Read, expected: &'static str) -> Result<Self> {
         let error = |line: usize, problem: String| Error::parse(line, problem, expected);
-        let broken = |broken: csv::Error| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string());
+        let broken = |broken: csv::Error| {
+            error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string())
+        };
         let mut text = Vec::new();
         input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
-        let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
+        let mut reader =
+            csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
         let words = |record: &csv::StringRecord| record.iter().map(String::from).collect();
         let names = words(reader.headers().map_err(broken)?);
         let row = |record: csv::Result<csv::StringRecord>| {
@@ -52,7 +55,9 @@ impl TextTable {
         let first = self.names.first()?;
         let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
         if first.to_ascii_lowercase().starts_with("sep=") {
-            return Some("this line, `sep=`, is for spreadsheets: remove it, and write the table with commas".into());
+            return Some(
+                "this line, `sep=`, is for spreadsheets: remove it, and write the table with commas".into(),
+            );
         }
         if first.starts_with(['#', '%']) && !row.is_empty() && row.len() != self.names.len() {
             return Some(format!("`{first}` is a comment: remove it, so that the header is the first line"));
@@ -77,7 +82,10 @@ impl TextTable {
             return Err(parse(1, format!("column {} has no name", i + 1)));
         }
         if names.iter().all(|name| name.parse::<f64>().is_ok()) {
-            return Err(parse(1, format!("the names are numbers ({}, ...): the header is missing", names[0])));
+            return Err(parse(
+                1,
+                format!("the names are numbers ({}, ...): the header is missing", names[0]),
+            ));
         }
         if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
             return Err(parse(1, format!("there is no column `{column}`")));
@@ -100,7 +108,9 @@ impl TextTable {
         }
         match rows.len() {
             0 => Err(parse(2, "there is a header and no observation".into())),
-            1 => Err(parse(rows[0].0, "there is only one observation: nothing can be learned from it".into())),
+            1 => {
+                Err(parse(rows[0].0, "there is only one observation: nothing can be learned from it".into()))
+            }
             _ => Ok(Self { names, rows }),
         }
     }
@@ -228,9 +238,17 @@ impl FromTable for ContinuousData {
             for (cell, name) in cells.iter().zip(&table.names) {
                 match cell.parse::<f64>() {
                     Ok(value) if value.is_finite() => values.push(value),
-                    Ok(_) => return Err(parse(*line, format!("the value of `{name}` is {cell}, which isn't finite"))),
+                    Ok(_) => {
+                        return Err(parse(
+                            *line,
+                            format!("the value of `{name}` is {cell}, which isn't finite"),
+                        ));
+                    }
                     Err(_) => {
-                        return Err(parse(*line, format!("the value of `{name}` is `{cell}`, which isn't a number")));
+                        return Err(parse(
+                            *line,
+                            format!("the value of `{name}` is `{cell}`, which isn't a number"),
+                        ));
                     }
                 }
             }
@@ -251,7 +269,9 @@ impl FromTable for DiscreteData {
         }
         let values: Vec<HashMap<&str, u16>> = labels
             .iter()
-            .map(|labels| labels.iter().enumerate().map(|(value, label)| (label.as_str(), value as u16)).collect())
+            .map(|labels| {
+                labels.iter().enumerate().map(|(value, label)| (label.as_str(), value as u16)).collect()
+            })
             .collect();
         let row = |(_, cells): &(usize, Vec<String>)| -> Vec<u16> {
             cells.iter().zip(&values).map(|(cell, values)| values[cell.as_str()]).collect()
@@ -286,7 +306,9 @@ pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>
         };
         let find = |name: &String| {
             let index = names.iter().position(|known| known == name);
-            index.map(|index| index as u32).ok_or_else(|| error(*line, format!("there is no variable `{name}`")))
+            index
+                .map(|index| index as u32)
+                .ok_or_else(|| error(*line, format!("there is no variable `{name}`")))
         };
         Ok((find(cause)?, find(effect)?))
     };

@@ -29,8 +29,9 @@ impl DiscreteData {
     /// of fewer than 2 or more than 65,534 values; [`Error::Shape`] for no row, and for rows of a wrong
     /// length; [`Error::OutOfRange`] for a value that the variable doesn't have.
     pub fn new(names: Vec<String>, n_values: Vec<usize>, cells: Vec<u16>) -> Result<Self> {
-        let labels =
-            n_values.iter().map(|&values| (0..values.min(usize::from(u16::MAX))).map(|k| k.to_string()).collect());
+        let labels = n_values
+            .iter()
+            .map(|&values| (0..values.min(usize::from(u16::MAX))).map(|k| k.to_string()).collect());
         Self::labelled(names, labels.collect(), cells)
     }
 
@@ -48,11 +49,17 @@ impl DiscreteData {
         let n_values: Vec<usize> = labels.iter().map(Vec::len).collect();
         if let Some(i) = n_values.iter().position(|values| !(2..usize::from(u16::MAX)).contains(values)) {
             let expected = "variables of at least 2 values (and at most 65,534): leave it out";
-            return Err(Error::config("a variable", format!("`{}`, of {} values", names[i], n_values[i]), expected));
+            return Err(Error::config(
+                "a variable",
+                format!("`{}`, of {} values", names[i], n_values[i]),
+                expected,
+            ));
         }
         let outside = (0..cells.len()).find(|&k| usize::from(cells[k]) >= n_values[k % n]);
         match outside {
-            None => Ok(Self { names, cells, labels: Labels { n_values, of_values: labels }, interventions: None }),
+            None => {
+                Ok(Self { names, cells, labels: Labels { n_values, of_values: labels }, interventions: None })
+            }
             Some(k) => Err(Error::out_of_range(usize::from(cells[k]), n_values[k % n])),
         }
     }

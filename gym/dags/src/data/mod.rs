@@ -27,7 +27,12 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
         let remedy = "give at least one row, and one cell for each variable in each row";
-        return Err(Error::shape("the observations", [(cells / n).max(1) as i64, n as i64], [cells as i64], remedy));
+        return Err(Error::shape(
+            "the observations",
+            [(cells / n).max(1) as i64, n as i64],
+            [cells as i64],
+            remedy,
+        ));
     }
     match (0..n).find(|&i| names[..i].contains(&names[i])) {
         None => Ok(cells / n),
@@ -40,7 +45,11 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
 
 /// Returns the error for a variable that has the same value in all rows.
 fn constant_column(name: &str, value: &str) -> Error {
-    Error::config("a variable", format!("`{name}`, {value} in every row"), "variables that vary: leave the column out")
+    Error::config(
+        "a variable",
+        format!("`{name}`, {value} in every row"),
+        "variables that vary: leave the column out",
+    )
 }
 
 /// Returns default names of variables: `x0`, `x1`, ...
@@ -72,6 +81,7 @@ fn ancestral_rows<T: Copy + Default>(
 
 /// Returns the nodes that are set to a value, after checking that they exist.
 fn targets<T>(set: &[(usize, T)], n: usize) -> Result<NodeSet> {
-    let node = |(node, _): &(usize, T)| if *node < n { Ok(*node) } else { Err(Error::out_of_range(*node, n)) };
+    let node =
+        |(node, _): &(usize, T)| if *node < n { Ok(*node) } else { Err(Error::out_of_range(*node, n)) };
     set.iter().map(node).collect()
 }

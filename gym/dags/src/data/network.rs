@@ -39,7 +39,12 @@ impl DiscreteNetwork {
     /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node;
     /// [`Error::Config`] for a variable of fewer than 2 values, for more than 16 million entries in all
     /// tables, and for a row that isn't a distribution; errors of [`Ancestry::of`].
-    pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: GraphState, tables: Vec<Vec<f64>>) -> Result<Self> {
+    pub fn new(
+        names: Vec<String>,
+        labels: Vec<Vec<String>>,
+        dag: GraphState,
+        tables: Vec<Vec<f64>>,
+    ) -> Result<Self> {
         let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
         let given = [names.len(), labels.len(), tables.len()];
         if given != [n; 3] {
@@ -64,7 +69,8 @@ impl DiscreteNetwork {
             let is_distribution =
                 |row: &[f64]| row.iter().all(|p| *p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
             if let Some(row) = table.chunks_exact(values).position(|row| !is_distribution(row)) {
-                let got = format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]);
+                let got =
+                    format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]);
                 let expected = "probabilities of at least 0 that sum to 1 (to within 0.001)";
                 return Err(Error::config("a row of a table", got, expected));
             }
@@ -118,7 +124,8 @@ impl DiscreteNetwork {
     /// If there is no such node, or the observation is too short.
     #[must_use]
     pub fn probs(&self, node: usize, observation: &[u16]) -> &[f64] {
-        let code = |code: usize, parent: usize| code * self.labels[parent].len() + usize::from(observation[parent]);
+        let code =
+            |code: usize, parent: usize| code * self.labels[parent].len() + usize::from(observation[parent]);
         let row = self.ancestry.parents(node).iter().fold(0, code);
         let values = self.labels[node].len();
         &self.tables[node][row * values..(row + 1) * values]
@@ -130,7 +137,9 @@ impl DiscreteNetwork {
     /// If the observation is too short.
     #[must_use]
     pub fn log_prob(&self, observation: &[u16]) -> f64 {
-        (0..self.names.len()).map(|node| self.probs(node, observation)[usize::from(observation[node])].ln()).sum()
+        (0..self.names.len())
+            .map(|node| self.probs(node, observation)[usize::from(observation[node])].ln())
+            .sum()
     }
 
     /// Samples observations, parents before their children.
@@ -158,7 +167,8 @@ impl DiscreteNetwork {
     }
 
     fn draw_rows(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
-        let cells = ancestral_rows(&self.ancestry, rows, set, |node, row| pick(self.probs(node, row), rng) as u16);
+        let cells =
+            ancestral_rows(&self.ancestry, rows, set, |node, row| pick(self.probs(node, row), rng) as u16);
         DiscreteData::labelled(self.names.clone(), self.labels.clone(), cells)
     }
 }
@@ -173,7 +183,10 @@ fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<u
         let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
         let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
         let (Some(rows), Some(entries)) = (rows, entries) else {
-            let got = format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len());
+            let got = format!(
+                "more than {MAX_ENTRIES} entries with that of node {node}, of {} parents",
+                parents.len()
+            );
             let expected = "at most 16,777,216 entries in all: fewer parents or values";
             return Err(Error::config("tables of probabilities", got, expected));
         };

@@ -85,7 +85,8 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         }
         let cells: Vec<T> = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
         check_table(&self.names, cells.len())?;
-        let interventions = self.interventions.as_ref().map(|targets| rows.iter().map(|&row| targets[row]).collect());
+        let interventions =
+            self.interventions.as_ref().map(|targets| rows.iter().map(|&row| targets[row]).collect());
         Ok(Self { names: self.names.clone(), cells, labels: self.labels.clone(), interventions })
     }
 }

@@ -53,7 +53,8 @@ impl GraphLaw {
             Self::ScaleFree { edges_per_node } => {
                 let mut degree = vec![0usize; n];
                 for j in 1..n {
-                    let mut weights: Vec<f64> = degree[..j].iter().map(|&degree| degree as f64 + 1.0).collect();
+                    let mut weights: Vec<f64> =
+                        degree[..j].iter().map(|&degree| degree as f64 + 1.0).collect();
                     for _ in 0..edges_per_node.min(j) {
                         let i = pick(&weights, rng);
                         weights[i] = 0.0;

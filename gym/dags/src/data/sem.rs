@@ -25,11 +25,13 @@ pub enum Mechanism {
 
 impl Mechanism {
     fn mean(&self, parents: &[f64]) -> f64 {
-        let dot = |weights: &[f64], values: &[f64]| weights.iter().zip(values).map(|(w, x)| w * x).sum::<f64>();
+        let dot =
+            |weights: &[f64], values: &[f64]| weights.iter().zip(values).map(|(w, x)| w * x).sum::<f64>();
         match self {
             Self::Linear { weights } => dot(weights, parents),
             Self::Mlp { hidden, biases, out } => {
-                let units = hidden.iter().zip(biases).map(|(weights, bias)| (dot(weights, parents) + bias).tanh());
+                let units =
+                    hidden.iter().zip(biases).map(|(weights, bias)| (dot(weights, parents) + bias).tanh());
                 units.zip(out).map(|(unit, weight)| unit * weight).sum()
             }
         }
@@ -39,7 +41,9 @@ impl Mechanism {
         match self {
             Self::Linear { weights } => Some(weights.len()),
             // The rows of W are empty if there is no parent; `first` is then 0.
-            Self::Mlp { hidden, biases, out } if hidden.len() == biases.len() && biases.len() == out.len() => {
+            Self::Mlp { hidden, biases, out }
+                if hidden.len() == biases.len() && biases.len() == out.len() =>
+            {
                 let first = hidden.first().map_or(0, Vec::len);
                 hidden.iter().all(|row| row.len() == first).then_some(first)
             }
@@ -178,7 +182,8 @@ impl Sem {
 
     fn draw_rows(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
         let n = self.dag.n_nodes();
-        let parents: Vec<Vec<usize>> = (0..n).map(|node| self.ancestry.parents(node).iter().collect()).collect();
+        let parents: Vec<Vec<usize>> =
+            (0..n).map(|node| self.ancestry.parents(node).iter().collect()).collect();
         let mut known = Vec::with_capacity(n);
         let values = ancestral_rows(&self.ancestry, rows, set, |node, row| {
             known.clear();

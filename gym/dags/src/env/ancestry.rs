@@ -120,7 +120,9 @@ impl Ancestry {
     #[must_use]
     pub fn markov_blanket(&self, node: usize) -> NodeSet {
         let children = (0..self.n_nodes()).filter(|&child| self.parents[child].contains(node));
-        children.fold(self.parents[node], |blanket, child| blanket.union(self.parents[child]).with(child)).without(node)
+        children
+            .fold(self.parents[node], |blanket, child| blanket.union(self.parents[child]).with(child))
+            .without(node)
     }
 
     /// Returns the nodes in an order in which parents come before their children.

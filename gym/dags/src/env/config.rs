@@ -49,9 +49,12 @@ impl StructureConfig {
         let initial = acyclic(n, &required)
             .map_err(|_| knowledge(format!("the required edges {required:?} form a directed cycle")))?;
         let most = self.max_parents.unwrap_or(n);
-        if let Some((node, parents)) = parent_sets(&initial).iter().enumerate().find(|(_, set)| set.len() > most) {
+        if let Some((node, parents)) =
+            parent_sets(&initial).iter().enumerate().find(|(_, set)| set.len() > most)
+        {
             let parents: Vec<usize> = parents.iter().collect();
-            let got = format!("node {node} has the required parents {parents:?}, more than max_parents = {most}");
+            let got =
+                format!("node {node} has the required parents {parents:?}, more than max_parents = {most}");
             return Err(knowledge(got));
         }
         Ok(initial)
@@ -67,6 +70,7 @@ fn knowledge(got: String) -> Error {
     Error::config(
         "expert knowledge",
         got,
-        "required edges without a directed cycle, none of them forbidden, and no more into a node than max_parents",
+        "required edges without a directed cycle, none of them forbidden, and no more into a node than \
+            max_parents",
     )
 }

@@ -43,8 +43,12 @@ impl BayesianStructure {
     /// for contradictory knowledge: required edges that form a cycle, are forbidden, or exceed `max_parents`.
     pub fn new(config: StructureConfig) -> Result<Self> {
         let (initial, n) = (config.initial()?, config.nodes);
-        let (mut allowed, mut required): (Vec<NodeSet>, _) = (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
-        config.forbidden.iter().for_each(|&(a, b)| allowed[a as usize] = allowed[a as usize].without(b as usize));
+        let (mut allowed, mut required): (Vec<NodeSet>, _) =
+            (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
+        config
+            .forbidden
+            .iter()
+            .for_each(|&(a, b)| allowed[a as usize] = allowed[a as usize].without(b as usize));
         config.required.iter().for_each(|&(a, b)| required[a as usize].insert(b as usize));
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
         let rules = Knowledge { config: config.clone(), allowed, required };

@@ -104,7 +104,8 @@ impl EdgeTransformer {
         let has_all_pairs = env.masks(Direction::Forward, &start).row(0).len() == n * n + 1;
         if env.schema().kind != GraphKind::Directed || start.graphs()[0].n_nodes() != n || !has_all_pairs {
             let got = format!("one of {:?} graphs of at most {n} nodes", env.schema().kind).to_lowercase();
-            let expected = "that of a `BayesianStructure`: an action for each ordered pair of its nodes, and an exit";
+            let expected =
+                "that of a `BayesianStructure`: an action for each ordered pair of its nodes, and an exit";
             return Err(Error::config("the environment of an edge transformer", got, expected));
         }
         let half = [n as i64, embedding / 2];
@@ -117,7 +118,17 @@ impl EdgeTransformer {
         let graph = OutputHead::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        Ok(Self { env: env.clone(), source, target, shared_blocks: shared, edges, graph, flow, estimators, parameters })
+        Ok(Self {
+            env: env.clone(),
+            source,
+            target,
+            shared_blocks: shared,
+            edges,
+            graph,
+            flow,
+            estimators,
+            parameters,
+        })
     }
 
     /// Returns two masks of pairs, `[B, d^2]` each: the edges of the graphs, and the edges that may be added.
@@ -130,13 +141,15 @@ impl EdgeTransformer {
             return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
         }
         let graph = |g: usize| {
-            let edges: Vec<_> = batch.arrays.edges_of(g).map(|(a, b, edge)| (a as u32, b as u32, edge)).collect();
+            let edges: Vec<_> =
+                batch.arrays.edges_of(g).map(|(a, b, edge)| (a as u32, b as u32, edge)).collect();
             GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n], &edges)
         };
         let graphs = (0..b).map(graph).collect::<Result<Vec<_>>>()?.into();
         let mut present = vec![false; b * n * n];
         batch.arrays.edge_pairs().for_each(|pair| present[pair] = true);
-        let tensor = |bits: &[bool]| Tensor::from_slice(bits).view([b as i64, -1]).to_device(self.parameters.device());
+        let tensor =
+            |bits: &[bool]| Tensor::from_slice(bits).view([b as i64, -1]).to_device(self.parameters.device());
         let legal = tensor(&self.env.masks(Direction::Forward, &graphs).legal).narrow(1, 0, (n * n) as i64);
         Ok([tensor(&present), legal])
     }

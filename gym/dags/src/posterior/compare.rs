@@ -152,7 +152,11 @@ pub fn held_out_log_likelihoods(
     of_training: &dyn LocalScore,
     of_all: &dyn LocalScore,
 ) -> Result<Vec<f64>> {
-    states.graphs().iter().map(|graph| Ok(of_all.graph_score(graph)? - of_training.graph_score(graph)?)).collect()
+    states
+        .graphs()
+        .iter()
+        .map(|graph| Ok(of_all.graph_score(graph)? - of_training.graph_score(graph)?))
+        .collect()
 }
 
 /// Computes the log-likelihood of held-out data under the model average, the logarithm of the weighted mean
@@ -161,7 +165,11 @@ pub fn held_out_log_likelihoods(
 /// # Errors
 /// Errors of [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph;
 /// [`Error::NonFinite`] for a log-likelihood that is NaN.
-pub fn log_model_average(states: &GraphStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
+pub fn log_model_average(
+    states: &GraphStates,
+    weights: Option<&[f64]>,
+    log_likelihoods: &[f64],
+) -> Result<f64> {
     let shares = shares(states, weights)?;
     let (n, got) = (shares.len(), log_likelihoods.len());
     if n != got {

@@ -100,7 +100,11 @@ fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Re
                 return Err(Error::non_finite("a local score", node, term, remedy));
             }
             if term.abs() > MAX_TERM {
-                return Err(Error::config("a local score", format!("{term:e}"), "a logarithm between -1e15 and 1e15"));
+                return Err(Error::config(
+                    "a local score",
+                    format!("{term:e}"),
+                    "a logarithm between -1e15 and 1e15",
+                ));
             }
             out[node << n | parents.bits() as usize] = Wide::exp(term);
         }

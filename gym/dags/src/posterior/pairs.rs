@@ -90,7 +90,8 @@ impl PairMatrix {
 
     fn check(&self, n: usize) -> Result<()> {
         let (expected, got) = (vec![self.n as i64; 2], vec![n as i64; 2]);
-        let other = || Error::shape("pairs of nodes to compare", expected, got, "compare numbers of the same nodes");
+        let other =
+            || Error::shape("pairs of nodes to compare", expected, got, "compare numbers of the same nodes");
         if self.n == n { Ok(()) } else { Err(other()) }
     }
 
@@ -123,7 +124,8 @@ impl PairMatrix {
     /// an edge; [`Error::NonFinite`] for a number that isn't finite.
     pub fn detection(&self, truth: &[(u32, u32)]) -> Result<Detection> {
         let known = edge_set(self.n, truth)?;
-        let mut pairs: Vec<(f64, bool)> = self.off_diagonal_places().map(|k| (self.values[k], known[k])).collect();
+        let mut pairs: Vec<(f64, bool)> =
+            self.off_diagonal_places().map(|k| (self.values[k], known[k])).collect();
         if let Some(row) = pairs.iter().position(|(value, _)| !value.is_finite()) {
             let value = pairs[row].0;
             return Err(Error::non_finite("the number of a pair", row, value, "give a number for each pair"));
@@ -131,7 +133,11 @@ impl PairMatrix {
         let positives = pairs.iter().filter(|(_, edge)| *edge).count();
         if positives == 0 || positives == pairs.len() {
             let expected = "at least one edge to be found, and one pair without";
-            return Err(Error::config("the known edges", format!("{positives} of {} pairs", pairs.len()), expected));
+            return Err(Error::config(
+                "the known edges",
+                format!("{positives} of {} pairs", pairs.len()),
+                expected,
+            ));
         }
         let negatives = (pairs.len() - positives) as f64;
         let positives = positives as f64;

@@ -94,7 +94,8 @@ impl Bde {
             };
             if marginals.len() != n || !marginals.iter().zip(data.n_values()).all(fits) {
                 let got = format!("{marginals:?} for variables of {:?} values", data.n_values());
-                let expected = "for each variable a probability above 0 of each of its values, which sum to 1";
+                let expected =
+                    "for each variable a probability above 0 of each of its values, which sum to 1";
                 return Err(Error::config("the marginals of a BDe prior", got, expected));
             }
         }
@@ -114,7 +115,9 @@ impl Bde {
             let cells = self.data.row(row);
             let next = out.len();
             let place = if small.is_some() {
-                let code = parents.iter().fold(0, |code, &parent| code * values[parent] + usize::from(cells[parent]));
+                let code = parents
+                    .iter()
+                    .fold(0, |code, &parent| code * values[parent] + usize::from(cells[parent]));
                 if place_of[code] == usize::MAX {
                     place_of[code] = next;
                 }

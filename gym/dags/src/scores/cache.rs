@@ -56,7 +56,8 @@ impl<S: LocalScore> CachedScores<S> {
         if sets.is_none_or(|sets| sets > MAX_SCORES) {
             let count = sets.map_or("more than can be counted".into(), |sets| sets.to_string());
             let got = format!("{count} of {n} nodes with at most {most} parents");
-            let expected = "at most 4,194,304: limit the parents, or let scores be computed as they are asked for";
+            let expected =
+                "at most 4,194,304: limit the parents, or let scores be computed as they are asked for";
             return Err(Error::config("scores to compute ahead", got, expected));
         }
         let mut out = Self::new(score);
@@ -125,7 +126,8 @@ fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
     let mut out = vec![NodeSet::EMPTY];
     let mut last = vec![(0, NodeSet::EMPTY)];
     for _ in 0..most {
-        let longer = |&(from, set): &(usize, NodeSet)| (from..nodes.len()).map(move |k| (k + 1, set.with(nodes[k])));
+        let longer =
+            |&(from, set): &(usize, NodeSet)| (from..nodes.len()).map(move |k| (k + 1, set.with(nodes[k])));
         last = last.iter().flat_map(longer).collect();
         out.extend(last.iter().map(|(_, set)| *set));
     }

@@ -64,7 +64,8 @@ impl LinearGaussianBic {
                 return Err(Error::config(
                     "a variable",
                     format!("`{}`, a linear function of others before it", data.names()[node]),
-                    "variables of which none is a linear function of others, not even in the rows without interventions on one \
+                    "variables of which none is a linear function of others, not even in the rows without \
+                        interventions on one \
                                of them: leave it out",
                 ));
             }

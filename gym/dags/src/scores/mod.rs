@@ -61,7 +61,11 @@ impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
 
 /// Returns the distinct sets of rows that have no intervention on some node, and for each node the index of
 /// its set.
-fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> (Vec<Vec<usize>>, Vec<usize>) {
+fn rows_of_nodes(
+    n_nodes: usize,
+    n_rows: usize,
+    targets: Option<&[NodeSet]>,
+) -> (Vec<Vec<usize>>, Vec<usize>) {
     let Some(targets) = targets else {
         return (vec![(0..n_rows).collect()], vec![0; n_nodes]);
     };
@@ -78,7 +82,11 @@ fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> 
 }
 
 fn check_positive(setting: &'static str, value: f64) -> Result<()> {
-    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(Error::config(setting, value, "a number above 0")) }
+    if value > 0.0 && value.is_finite() {
+        Ok(())
+    } else {
+        Err(Error::config(setting, value, "a number above 0"))
+    }
 }
 
 /// Returns an error if a node has fewer observations than there are variables, unless `allow_few`.
@@ -87,7 +95,8 @@ fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> R
         Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(
             "the number of observations",
             format!("{fewest} of {n_nodes} variables"),
-            "at least as many observations as variables, for each without those in which it was intervened on \
+            "at least as many observations as variables, for each without those in which it was intervened \
+                on \
                        (`allow_few_observations` lets the prior decide instead)",
         )),
         _ => Ok(()),

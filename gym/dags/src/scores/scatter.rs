@@ -42,7 +42,11 @@ impl Scatter {
         }
         if values.iter().chain(&mean).any(|value| !value.is_finite()) {
             let expected = "values of ordinary size: standardise the data";
-            return Err(Error::config("observations", "values whose squares are beyond the largest number", expected));
+            return Err(Error::config(
+                "observations",
+                "values whose squares are beyond the largest number",
+                expected,
+            ));
         }
         let mut out = Self { n, values };
         out.mirror();

@@ -90,7 +90,8 @@ impl MoleculeCodec {
     /// Converts a state without marks into a molecule.
     pub(super) fn plain(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
-        let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, rules.order(graph, a, b))).collect();
+        let bonds: Vec<_> =
+            graph.edges().map(|(a, b)| (a as usize, b as usize, rules.order(graph, a, b))).collect();
         Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
@@ -110,13 +111,17 @@ impl MoleculeCodec {
         let rules = self.rules();
         let config = &rules.config;
         if config.scaffold.is_some() {
-            let expected =
-                "an environment without a scaffold: a molecule doesn't say which of its atoms are the scaffold's";
+            let expected = "an environment without a scaffold: a molecule doesn't say which of its atoms are \
+                the scaffold's";
             return Err(Error::config("the environment of the molecule", "one with a scaffold", expected));
         }
         let refuse = |what: String| {
             let got = format!("{} ({what})", molecule.smiles());
-            Error::config("the molecule that becomes a state", got, "a molecule within the environment's settings")
+            Error::config(
+                "the molecule that becomes a state",
+                got,
+                "a molecule within the environment's settings",
+            )
         };
         if !molecule.marks().is_empty() && !config.stereo {
             return Err(refuse("with marks of stereochemistry: `without_stereo` takes them off".into()));
@@ -138,7 +143,10 @@ impl MoleculeCodec {
             return Err(refuse(format!("of {rings} rings: at most {most} are built")));
         }
         if !rules.rings_within(&graph) {
-            return Err(refuse(format!("with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0))));
+            return Err(refuse(format!(
+                "with a ring of more than {} atoms",
+                config.max_ring_size.unwrap_or(0)
+            )));
         }
         let names: Vec<u32> = (0..graph.n_nodes() as u32).collect();
         molecule.marks().iter().try_for_each(|mark| rules.add_mark(&mut graph, molecule, *mark, &names))?;
@@ -206,7 +214,8 @@ impl Rules {
         let extra = config.extra_valences;
         if !valences.contains(&valence) || step > 1 + usize::from(extra) {
             return Err(format!(
-                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the smallest that its \
+                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the \
+                    smallest that its \
                  bonds need",
                 name()
             ));
@@ -224,7 +233,9 @@ impl Rules {
     /// atom isn't allowed.
     fn valences(&self, class: usize, charge: usize) -> &[u8] {
         match (self.config.elements.get(class), self.charges.get(charge)) {
-            (Some(&element), Some(&charge)) if charge == 0 || self.config.charges.contains(&(element, charge)) => {
+            (Some(&element), Some(&charge))
+                if charge == 0 || self.config.charges.contains(&(element, charge)) =>
+            {
                 self.config.table.valences(element, charge)
             }
             _ => &[],
@@ -254,7 +265,8 @@ impl Rules {
         let mut atoms: Vec<AtomState> = graph
             .nodes()
             .map(|node| {
-                let value = |place: Option<usize>| place.map_or(0, |place| usize::from(node.attributes.get(place)));
+                let value =
+                    |place: Option<usize>| place.map_or(0, |place| usize::from(node.attributes.get(place)));
                 let (charge, step) = (value(self.charge_place()), value(self.step_place()));
                 AtomState { class: usize::from(node.class), charge, step, bonds: 0 }
             })

@@ -84,14 +84,24 @@ impl MoleculeConfig {
             return refuse("max_atoms", "0".into(), "at least 1 atom");
         }
         if self.max_ring_size.is_some_and(|size| size < 3) {
-            return refuse("max_ring_size", format!("{:?}", self.max_ring_size), "at least 3 atoms, or no limit");
+            return refuse(
+                "max_ring_size",
+                format!("{:?}", self.max_ring_size),
+                "at least 3 atoms, or no limit",
+            );
         }
         let listed = |element: &Element| self.elements.iter().filter(|other| *other == element).count();
         if self.elements.is_empty() || self.elements.iter().any(|element| listed(element) > 1) {
             return refuse("elements", format!("{:?}", self.elements), "one or more elements, each once");
         }
-        if let Some(element) = self.elements.iter().find(|element| self.table.valences(**element, 0).is_empty()) {
-            return refuse("elements", format!("{element:?}"), "elements that the valence table has without a charge");
+        if let Some(element) =
+            self.elements.iter().find(|element| self.table.valences(**element, 0).is_empty())
+        {
+            return refuse(
+                "elements",
+                format!("{element:?}"),
+                "elements that the valence table has without a charge",
+            );
         }
         if let Some(scaffold) = &self.scaffold {
             self.check_scaffold(scaffold)?;

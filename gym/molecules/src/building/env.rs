@@ -1,6 +1,6 @@
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics, SetEdgeAttr,
-    SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics,
+    SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 
@@ -124,7 +124,8 @@ impl MoleculeEnv {
                 actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
             }
         }
-        let (corrects_symmetry, treatment) = (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
+        let (corrects_symmetry, treatment) =
+            (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
         let mut env = GraphEnv::new(Chemistry { roles, codec: codec.clone() }, actions, start)?;
         if let Some(treatment) = treatment {
             env = env.with_scaffold(treatment)?;
@@ -245,7 +246,8 @@ fn may_have_other_forms(graph: &GraphState) -> bool {
 }
 
 fn too_many(molecule: &Molecule) -> Error {
-    let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large that the search for \
+    let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large \
+        that the search for \
                     them is given up (`max_atoms` and `max_rings` keep molecules small)";
     Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
 }
@@ -303,8 +305,10 @@ impl GraphRules for Chemistry {
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
-        let complete = |state: MarkedState| state.molecule.stereo_elements().len() == state.molecule.marks().len();
-        graph.n_nodes() > 0 && (!self.codec.config().stereo || self.codec.marked_state(graph).is_ok_and(complete))
+        let complete =
+            |state: MarkedState| state.molecule.stereo_elements().len() == state.molecule.marks().len();
+        graph.n_nodes() > 0
+            && (!self.codec.config().stereo || self.codec.marked_state(graph).is_ok_and(complete))
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let rules = self.codec.rules();

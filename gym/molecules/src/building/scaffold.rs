@@ -44,7 +44,8 @@ impl Fixed {
     pub(super) fn new(config: &MoleculeConfig, fragment: &Fragment) -> Self {
         let molecule = fragment.molecule().clone();
         let room = |a: usize| fragment.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
-        let kind = |a: usize| Kind { atom: molecule.atoms()[a], orders: molecule.bond_orders(a), room: room(a) };
+        let kind =
+            |a: usize| Kind { atom: molecule.atoms()[a], orders: molecule.bond_orders(a), room: room(a) };
         let (mut kinds, mut of) = (Vec::new(), Vec::new());
         for kind in (0..molecule.atoms().len()).map(kind) {
             let known = kinds.iter().position(|other| *other == kind);
@@ -61,7 +62,11 @@ impl Fixed {
         self.kinds.iter().map(|Kind { atom, room, .. }| {
             let charge = if atom.charge == 0 { String::new() } else { format!("{:+}", atom.charge) };
             let aromatic = if atom.aromatic { ", aromatic" } else { "" };
-            format!("scaffold {}H{}{charge}{aromatic}, room for {room}", atom.element.symbol(), atom.hydrogens)
+            format!(
+                "scaffold {}H{}{charge}{aromatic}, room for {room}",
+                atom.element.symbol(),
+                atom.hydrogens
+            )
         })
     }
 
@@ -96,7 +101,9 @@ impl Fixed {
             let mut open = if branch[first].is_none() { vec![first] } else { Vec::new() };
             while let Some(a) = open.pop() {
                 branch[a] = Some(first);
-                open.extend(graph.adjacency().neighbours(a).filter(|&b| b >= self.n_atoms() && branch[b].is_none()));
+                open.extend(
+                    graph.adjacency().neighbours(a).filter(|&b| b >= self.n_atoms() && branch[b].is_none()),
+                );
             }
         }
         branch
@@ -170,7 +177,10 @@ impl MoleculeConfig {
         let (atoms, rings) = (molecule.atoms().len(), molecule.n_rings());
         if atoms >= self.max_atoms {
             let got = format!("{smiles}, of {atoms} atoms, where {} may be", self.max_atoms);
-            return refuse(got, "fewer atoms than `max_atoms`, which counts them, so that something can grow");
+            return refuse(
+                got,
+                "fewer atoms than `max_atoms`, which counts them, so that something can grow",
+            );
         }
         if self.max_rings.is_some_and(|most| rings > most) {
             let got = format!("{smiles}, of {rings} rings, where {} may be", self.max_rings.unwrap_or(0));

@@ -2,7 +2,8 @@
 
 use gfn::env::Direction;
 use gfn::graph::{
-    Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics, with_canonizer,
+    Anchor, Edge, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics,
+    with_canonizer,
 };
 use gfn::{Error, Result};
 
@@ -40,7 +41,8 @@ impl Rules {
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
         let named = |(class, edges): MarkNode| {
-            let mut edges: Vec<_> = edges.into_iter().map(|(a, class)| (names[a] as usize, 1 + class)).collect();
+            let mut edges: Vec<_> =
+                edges.into_iter().map(|(a, class)| (names[a] as usize, 1 + class)).collect();
             edges.sort_unstable();
             (first + class, edges)
         };
@@ -102,7 +104,8 @@ impl MoleculeCodec {
         for element in molecule.stereo_elements() {
             for positive in [true, false] {
                 let mark = StereoMark { element, positive };
-                let found = rules.extra_nodes(&molecule, mark, &names).into_iter().map(find).collect::<Option<_>>();
+                let found =
+                    rules.extra_nodes(&molecule, mark, &names).into_iter().map(find).collect::<Option<_>>();
                 if let Some(found) = found {
                     marks.push(mark);
                     nodes.push(found);
@@ -137,8 +140,13 @@ impl SetSign {
         } else {
             atom(action.a).map(StereoElement::Centre)
         };
-        let refuse =
-            || Error::config("a sign to be set", format!("{action:?}"), "an atom or a double bond of the molecule");
+        let refuse = || {
+            Error::config(
+                "a sign to be set",
+                format!("{action:?}"),
+                "an atom or a double bond of the molecule",
+            )
+        };
         found.ok_or_else(refuse)
     }
 
@@ -185,12 +193,14 @@ impl GraphActionType for SetSign {
     }
 
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
-        if graph.n_nodes() == 0 || (direction == Direction::Backward && !self.codec.rules().is_marked(&graph)) {
+        if graph.n_nodes() == 0 || (direction == Direction::Backward && !self.codec.rules().is_marked(&graph))
+        {
             return;
         }
         // A graph that isn't a molecule has no legal moves here.
         let Ok(MarkedState { molecule, names, .. }) = self.codec.marked_state(&graph) else { return };
-        let open = |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
+        let open =
+            |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);
         let width = if direction == Direction::Forward { 2 } else { 1 };
         for element in molecule.stereo_elements().into_iter().filter(open) {
             let row = match element {
@@ -227,7 +237,8 @@ impl GraphActionType for SetSign {
         }
         let Ok(Some((state, place))) = self.set_sign(before, action) else { return action };
         let (molecule, mark) = (&state.molecule, state.molecule.marks()[place]);
-        let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !state.nodes[place].contains(a)).collect();
+        let left: Vec<u32> =
+            (0..before.n_nodes() as u32).filter(|a| !state.nodes[place].contains(a)).collect();
         let parent = before.induced(&left);
         let names = self.codec.rules().atom_nodes(&parent);
         let first = Self::first_sign(&parent, molecule, &names, mark.element);

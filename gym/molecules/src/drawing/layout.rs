@@ -34,7 +34,8 @@ impl Molecule {
         let rank = ranks(&order);
         let order: Vec<usize> = order.iter().map(|&a| a as usize).collect();
         // Bonds are in canonical order, so that equal molecules have equal drawings.
-        let mut bonds: Vec<_> = self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
+        let mut bonds: Vec<_> =
+            self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
         bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
         bonds.sort_unstable();
         let in_rings: Vec<_> = bonds.iter().filter(|bond| bond.2).map(|bond| (bond.0, bond.1)).collect();
@@ -60,7 +61,8 @@ impl Molecule {
     /// Returns `true` if an atom has two bonds that form a straight line: a single and a triple bond, or two
     /// double bonds.
     fn is_straight(&self, a: usize) -> bool {
-        let orders = self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
+        let orders =
+            self.neighbours(a).filter(|(_, bond)| !bond.aromatic).map(|(_, bond)| bond.order.value() - 1);
         self.neighbours(a).len() == 2 && orders.sum::<u8>() == 2
     }
 }
@@ -98,8 +100,9 @@ impl Layout {
     /// Places the rings of an atom that has a position, and then its other neighbours.
     fn surround(&mut self, a: usize) {
         let Some(here) = self.places[a] else { return };
-        let is_open =
-            |places: &[Option<Place>], ring: &[usize]| ring.contains(&a) && ring.iter().any(|&b| places[b].is_none());
+        let is_open = |places: &[Option<Place>], ring: &[usize]| {
+            ring.contains(&a) && ring.iter().any(|&b| places[b].is_none())
+        };
         while let Some(k) = self.rings.iter().position(|ring| is_open(&self.places, ring)) {
             let (start, width) = widest(&self.bond_directions(a, here));
             let ring = self.rings[k].clone();
@@ -111,7 +114,8 @@ impl Layout {
             }
             while self.close_ring() {}
         }
-        let free: Vec<usize> = self.neighbours[a].iter().copied().filter(|&b| self.places[b].is_none()).collect();
+        let free: Vec<usize> =
+            self.neighbours[a].iter().copied().filter(|&b| self.places[b].is_none()).collect();
         let directions = self.directions(a, here, free.len());
         for (b, direction) in free.into_iter().zip(directions) {
             self.put(b, plus(here, 1.0, towards(direction)));
@@ -121,7 +125,8 @@ impl Layout {
     /// Returns the directions of an atom's bonds to placed neighbours. If it has none, returns the single
     /// direction down.
     fn bond_directions(&self, a: usize, here: Place) -> Vec<f64> {
-        let taken: Vec<f64> = self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
+        let taken: Vec<f64> =
+            self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
     }
 
@@ -182,7 +187,8 @@ impl Layout {
         let height = 0.5 / low.sin() * (bonds * low).cos();
         let arcs = [1.0, -1.0].map(|sign| {
             let centre = plus(plus(p, 0.5, minus(q, p)), -sign * height, towards(angle(p, q) + FRAC_PI_2));
-            let points: Vec<Place> = (1..=n).map(|k| turned(p, centre, -sign * 2.0 * low * k as f64)).collect();
+            let points: Vec<Place> =
+                (1..=n).map(|k| turned(p, centre, -sign * 2.0 * low * k as f64)).collect();
             (self.crowd(&points), points)
         });
         let [(left, one), (right, other)] = arcs;
@@ -203,7 +209,8 @@ impl Layout {
                     }
                     is_settled = false;
                     // Atoms at the same place move in different directions.
-                    let along = if apart < 1e-6 { towards(i as f64) } else { towards(angle(places[b], places[a])) };
+                    let along =
+                        if apart < 1e-6 { towards(i as f64) } else { towards(angle(places[b], places[a])) };
                     places[a] = plus(places[a], (wanted - apart) / 4.0, along);
                     places[b] = plus(places[b], (apart - wanted) / 4.0, along);
                 }

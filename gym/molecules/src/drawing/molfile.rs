@@ -45,16 +45,20 @@ impl Molecule {
         let refuse = |problem: String| Err(MoleculeError::Molfile { problem });
         let (n, m) = (self.atoms().len(), self.bonds().len());
         if n.max(m) > MOST {
-            return refuse(format!("{n} atoms and {m} bonds, where it has room for {MOST} of each: write SMILES"));
+            return refuse(format!(
+                "{n} atoms and {m} bonds, where it has room for {MOST} of each: write SMILES"
+            ));
         }
         if title.chars().count() > 80 || title.contains(['\n', '\r']) || title.starts_with(RECORD_END) {
             return refuse(format!(
-                "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with `{RECORD_END}`"
+                "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with \
+                    `{RECORD_END}`"
             ));
         }
         let places = self.coordinates();
-        let no_bond =
-            |a: usize| format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES");
+        let no_bond = |a: usize| {
+            format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES")
+        };
         let wedges = self.wedges(&places).map_err(|a| MoleculeError::Molfile { problem: no_bond(a) })?;
         if let Some(k) = (0..m).find(|&k| !self.shows_sign(&places, k)) {
             return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
@@ -62,7 +66,8 @@ impl Molecule {
         let table = ValenceTable::default();
         // The second line of a molfile has initials, program, date and dimension in fixed columns. The date
         // is left out, so that equal molecules give equal texts.
-        let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
+        let mut out =
+            format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
         for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
             let valence = match self.valence(a) {
                 full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
@@ -74,15 +79,26 @@ impl Molecule {
             let [x, y] = [x, y].map(|value| (BOND * value * 1e4).round() / 1e4 + 0.0);
             let symbol = atom.element.symbol();
             // Writing to a string can't fail.
-            let _ =
-                writeln!(out, "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0", 0.0);
+            let _ = writeln!(
+                out,
+                "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0",
+                0.0
+            );
         }
         for (k, bond) in self.bonds().iter().enumerate() {
             let (from, stereo) = match wedges[k] {
                 Some(Wedge { from, up }) => (from, if up { UP } else { DOWN }),
-                None => (bond.a, if self.is_open(k) && self.double_bond_sign(k).is_none() { EITHER } else { 0 }),
+                None => {
+                    (bond.a, if self.is_open(k) && self.double_bond_sign(k).is_none() { EITHER } else { 0 })
+                }
             };
-            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", from + 1, bond.other_end(from) + 1, bond.order.value());
+            let _ = writeln!(
+                out,
+                "{:3}{:3}{:3}{stereo:3}",
+                from + 1,
+                bond.other_end(from) + 1,
+                bond.order.value()
+            );
         }
         let charged: Vec<_> = self.atoms().iter().enumerate().filter(|(_, atom)| atom.charge != 0).collect();
         for line in charged.chunks(8) {
@@ -118,7 +134,8 @@ impl Molecule {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with(RECORD_END) {
                 let problem = format!(
-                    "{value:?} as the data item {name:?}, where it takes a line of text by a name of letters, digits and `_`"
+                    "{value:?} as the data item {name:?}, where it takes a line of text by a name of \
+                        letters, digits and `_`"
                 );
                 return Err(MoleculeError::Molfile { problem });
             }

@@ -76,7 +76,13 @@ impl Molecule {
             // A white box hides the bonds behind the letters.
             let [(left, top), (right, bottom)] = [*low, *high].map(on_canvas);
             canvas.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], Colour::WHITE);
-            canvas.text((left, f64::midpoint(top, bottom)), text, LETTERS * unit, Colour::INK, TextAnchor::Left);
+            canvas.text(
+                (left, f64::midpoint(top, bottom)),
+                text,
+                LETTERS * unit,
+                Colour::INK,
+                TextAnchor::Left,
+            );
         }
         canvas
     }
@@ -112,7 +118,8 @@ impl Label {
         // Hydrogens are written to the left of the symbol if the bonds point to the right, otherwise to its
         // right.
         let to_the_right: f64 = molecule.neighbours(a).map(|(b, _)| places[b].0 - places[a].0).sum();
-        let (before, after) = if to_the_right > 1e-6 { (hydrogens.as_str(), "") } else { ("", hydrogens.as_str()) };
+        let (before, after) =
+            if to_the_right > 1e-6 { (hydrogens.as_str(), "") } else { ("", hydrogens.as_str()) };
         let width = |text: &str| Canvas::text_width(text, 100.0) * LETTERS / 100.0;
         let (x, y) = places[a];
         let left = x - width(before) - width(symbol) / 2.0;

@@ -32,8 +32,9 @@ impl Molecule {
     /// Returns `true` unless a double bond is marked as cis and drawn as trans, or the reverse.
     pub(super) fn shows_sign(&self, places: &[Place], k: usize) -> bool {
         let bond = self.bonds()[k];
-        let first =
-            |end: usize| self.beside(end, k).first().map(|&b| side(places[bond.a], places[bond.b], places[b]) > 0.0);
+        let first = |end: usize| {
+            self.beside(end, k).first().map(|&b| side(places[bond.a], places[bond.b], places[b]) > 0.0)
+        };
         self.double_bond_sign(k).is_none_or(|positive| positive == (first(bond.a) == first(bond.b)))
     }
 
@@ -82,8 +83,9 @@ impl Molecule {
             return !(turns ^ is_odd(&[to, others[0], others[1]]));
         }
         let start = angle((0.0, 0.0), minus(places[to], places[from]));
-        let around =
-            |b: usize| (angle((0.0, 0.0), minus(places[b], places[from])) - start).rem_euclid(std::f64::consts::TAU);
+        let around = |b: usize| {
+            (angle((0.0, 0.0), minus(places[b], places[from])) - start).rem_euclid(std::f64::consts::TAU)
+        };
         others.sort_by(|&b, &c| around(b).total_cmp(&around(c)));
         // The reader sees the other neighbours in counterclockwise order.
         others.insert(0, to);

@@ -59,7 +59,8 @@ impl GraphActionType for Attach {
         let tree = Tree::of(&graph);
         let n_ports = self.library.ports().len();
         for (a, columns) in mask.chunks_exact_mut(self.library.max_stems() * n_ports).enumerate() {
-            for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports)) {
+            for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports))
+            {
                 stem.fill(room > 0);
             }
         }
@@ -71,16 +72,22 @@ impl GraphActionType for Attach {
         match direction {
             Direction::Backward => {
                 if graph.n_nodes() < 2 || graph.out_degree(a) != 1 {
-                    return refuse("what is taken off a tree of fragments is a leaf", format!("node {a} of {graph:?}"));
+                    return refuse(
+                        "what is taken off a tree of fragments is a leaf",
+                        format!("node {a} of {graph:?}"),
+                    );
                 }
                 graph.remove_node(a)?;
             }
             Direction::Forward => {
                 let (stem, port) = self.split(action.class);
                 let room = Tree::of(graph).room(&self.library, a as usize);
-                if graph.n_nodes() >= self.max_fragments || room.get(usize::from(stem)).is_none_or(|&room| room == 0) {
+                if graph.n_nodes() >= self.max_fragments
+                    || room.get(usize::from(stem)).is_none_or(|&room| room == 0)
+                {
                     let most = self.max_fragments;
-                    let detail = format!("stem {stem} of node {a}, where at most {most} may be, of {graph:?}");
+                    let detail =
+                        format!("stem {stem} of node {a}, where at most {most} may be, of {graph:?}");
                     return refuse("a fragment is attached to a stem with room", detail);
                 }
                 let new = graph.add_node(Node::of_class(port.fragment));
@@ -120,14 +127,22 @@ impl GraphActionType for Attach {
     /// Renames an action from one graph of a tree to another one in normal form, in which equal branches may
     /// have exchanged their stems. The stem is renamed by a symmetry of the fragment that maps the stem of
     /// each neighbour to its stem in the other graph.
-    fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
+    fn rename(
+        &self,
+        direction: Direction,
+        action: Move,
+        names: &[u32],
+        from: &GraphState,
+        to: &GraphState,
+    ) -> Move {
         let a = names.get(action.a as usize).copied().unwrap_or(action.a);
         if direction == Direction::Backward {
             return Move { a, ..action };
         }
         let (stem, port) = self.split(action.class);
         let class = from.node(action.a).unwrap_or_default().class;
-        let symmetries = self.library.fragments().get(usize::from(class)).map_or(&[][..], |on| on.symmetries());
+        let symmetries =
+            self.library.fragments().get(usize::from(class)).map_or(&[][..], |on| on.symmetries());
         let stem_to = |graph: &GraphState, a: u32, b: u32| {
             graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
         };

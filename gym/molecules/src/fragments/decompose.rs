@@ -55,7 +55,9 @@ impl FragmentLibrary {
         max_fragments: usize,
         most: usize,
     ) -> Result<Vec<GraphState>> {
-        let Some(mut search) = Search::new(self, molecule, max_fragments, most) else { return Ok(Vec::new()) };
+        let Some(mut search) = Search::new(self, molecule, max_fragments, most) else {
+            return Ok(Vec::new());
+        };
         for unit in (1..search.units.len()).rev() {
             search.branches[unit] = search.at(unit);
             search.branches[unit].sort_by_key(|branch| branch.size);
@@ -117,7 +119,8 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     };
     let mut kinds: Vec<Kind> = unit.atoms.iter().map(kind).collect();
     kinds.sort_unstable();
-    let ends = unit.atoms.iter().map(|&a| molecule.neighbours(a).filter(|(_, bond)| !is_cuttable(bond)).count());
+    let ends =
+        unit.atoms.iter().map(|&a| molecule.neighbours(a).filter(|(_, bond)| !is_cuttable(bond)).count());
     (kinds, ends.sum())
 }
 
@@ -135,7 +138,12 @@ struct Hanging {
 }
 
 impl Hanging {
-    fn new(library: &FragmentLibrary, fragment: usize, root_stem: Option<u8>, branches: Vec<(u8, Rc<Self>)>) -> Self {
+    fn new(
+        library: &FragmentLibrary,
+        fragment: usize,
+        root_stem: Option<u8>,
+        branches: Vec<(u8, Rc<Self>)>,
+    ) -> Self {
         let codes = branches.iter().map(|(stem, branch)| (*stem, branch.code.clone())).collect();
         let code = normal::Branch::new(&library.fragments()[fragment], fragment, root_stem, codes, 0.0).code;
         let size = 1 + branches.iter().map(|(_, branch)| branch.size).sum::<usize>();
@@ -189,7 +197,12 @@ struct Part {
 
 impl<'a> Search<'a> {
     /// Prepares the search. Returns `None` if a unit of the molecule occurs in no fragment.
-    fn new(library: &'a FragmentLibrary, molecule: &'a Molecule, max_fragments: usize, most: usize) -> Option<Self> {
+    fn new(
+        library: &'a FragmentLibrary,
+        molecule: &'a Molecule,
+        max_fragments: usize,
+        most: usize,
+    ) -> Option<Self> {
         let mut known = BTreeMap::new();
         let made_of = library.fragments().iter().map(|fragment| {
             let mut counts = BTreeMap::new();
@@ -207,7 +220,17 @@ impl<'a> Search<'a> {
         let most = most.saturating_mul(units.len());
         let marked_fragments = library.fragments().iter().map(|_| OnceCell::new()).collect();
         let branches = vec![Vec::new(); units.len()];
-        Some(Self { library, molecule, kinds: kinds?, units, made_of, marked_fragments, branches, max_fragments, most })
+        Some(Self {
+            library,
+            molecule,
+            kinds: kinds?,
+            units,
+            made_of,
+            marked_fragments,
+            branches,
+            max_fragments,
+            most,
+        })
     }
 
     /// Returns the distinct trees that cover this unit and the units behind it. The root of each tree is the
@@ -231,7 +254,8 @@ impl<'a> Search<'a> {
             };
             let kind = self.kinds[next];
             let count = 1 + part.units.iter().filter(|&&unit| self.kinds[unit] == kind).count();
-            let enough = |&fragment: &usize| self.made_of[fragment].get(&kind).is_some_and(|&has| has >= count);
+            let enough =
+                |&fragment: &usize| self.made_of[fragment].get(&kind).is_some_and(|&has| has >= count);
             let larger: Vec<usize> = fragments.iter().copied().filter(enough).collect();
             let mut with = part.clone();
             if !self.branches[next].is_empty() {
@@ -250,12 +274,21 @@ impl<'a> Search<'a> {
     }
 
     /// Adds the trees whose root is this fragment, where the fragment covers this part.
-    fn hang(&self, unit: usize, part: &Part, fragment: usize, met: &mut HashSet<Vec<u16>>, out: &mut Vec<Rc<Hanging>>) {
-        let atoms: Vec<usize> = part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
+    fn hang(
+        &self,
+        unit: usize,
+        part: &Part,
+        fragment: usize,
+        met: &mut HashSet<Vec<u16>>,
+        out: &mut Vec<Rc<Hanging>>,
+    ) {
+        let atoms: Vec<usize> =
+            part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
         // The positions in `atoms` of the atoms at cut bonds. The bond to the previous unit comes first.
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
-        let cuts: Vec<usize> = above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
+        let cuts: Vec<usize> =
+            above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
         let marked = MarkedFragment::of_part(self.molecule, &atoms, |a| {
             let cut = cuts.iter().filter(|&&k| atoms[k] == a).count() as u8;
             let atom = self.molecule.atoms()[a];
@@ -276,8 +309,9 @@ impl<'a> Search<'a> {
             let stems: Vec<u8> = cuts.iter().map(stem).collect();
             // Assignments of stems that a symmetry of the fragment maps to each other are equal; only the
             // first is used.
-            let turned =
-                |symmetry: &Vec<u8>| stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>();
+            let turned = |symmetry: &Vec<u8>| {
+                stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>()
+            };
             if known.insert(fragment_of.symmetries().iter().map(turned).min()) {
                 self.combine(fragment, &stems, part, met, out);
             }
@@ -296,7 +330,8 @@ impl<'a> Search<'a> {
     ) {
         let hangs = stems.len() - part.left.len();
         let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
-        let lists: Vec<&[Rc<Hanging>]> = part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
+        let lists: Vec<&[Rc<Hanging>]> =
+            part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
         // `choice` is the index of the branch in each list. The loop iterates over all combinations; the last
         // index changes fastest.
         let mut choice = vec![0; lists.len()];

@@ -81,10 +81,11 @@ impl Fragments {
             edge_attributes = vec![library.max_stems() as u8; 2];
         }
         let kind = GraphKind::Directed;
-        let schema = GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
+        let schema =
+            GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
         let trees = Trees { library: library.clone(), max_fragments };
-        let env =
-            GraphEnv::new(trees.clone(), actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema))?;
+        let env = GraphEnv::new(trees.clone(), actions, GraphState::new(kind))
+            .and_then(|env| env.with_schema(schema))?;
         Ok(Self { env: env.with_backward(BackwardRule::ByType), trees })
     }
 
@@ -165,8 +166,10 @@ impl Trees {
         }
         let (n, most) = (out.n_nodes(), self.max_fragments);
         if n > most {
-            let (setting, got) =
-                ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
+            let (setting, got) = (
+                "a graph to be read as fragments",
+                format!("one of {n} nodes, of which there may be {most}"),
+            );
             return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
         }
         normalise(&self.library, &mut out)?;

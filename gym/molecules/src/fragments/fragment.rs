@@ -41,7 +41,10 @@ pub enum FragmentError {
         atoms: usize,
     },
     /// An atom is listed as a stem more often than it has hydrogens.
-    #[error("stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each attachment")]
+    #[error(
+        "stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each \
+            attachment"
+    )]
     Hydrogens {
         /// The SMILES of the fragment.
         smiles: String,
@@ -54,7 +57,8 @@ pub enum FragmentError {
     },
     /// A `*` can't stand for an attachment, because it isn't joined to exactly one atom by a single bond.
     #[error(
-        "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may be attached"
+        "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may \
+            be attached"
     )]
     Mark {
         /// The SMILES with its `*` atoms.
@@ -200,7 +204,8 @@ impl Fragment {
 /// Writes the fragment as a line of a library file: its SMILES and its stems.
 impl std::fmt::Display for Fragment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));
+        let stems =
+            self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));
         write!(f, "{} {}", self.smiles, stems.collect::<Vec<_>>().join(","))
     }
 }

@@ -136,7 +136,9 @@ impl FragmentLibrary {
             }
             let fragment = parse_line(content).and_then(|fragment| {
                 match fragments.iter().position(|other| other.is_same(&fragment)) {
-                    Some(k) => Err(format!("{} with these stems is that of line {}", fragment.smiles(), lines[k])),
+                    Some(k) => {
+                        Err(format!("{} with these stems is that of line {}", fragment.smiles(), lines[k]))
+                    }
                     None => Ok(fragment),
                 }
             });

@@ -62,7 +62,9 @@ impl Fragment {
         for &mark in &marks {
             let mut beside = molecule.neighbours(mark);
             match (beside.next(), beside.next()) {
-                (Some((on, bond)), None) if bond.order == BondOrder::Single && !marks.contains(&on) => stems.push(on),
+                (Some((on, bond)), None) if bond.order == BondOrder::Single && !marks.contains(&on) => {
+                    stems.push(on)
+                }
                 _ => return Err(refused()),
             }
         }

@@ -65,8 +65,9 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
     let tree = Tree::of(graph);
     tree.check(library, graph)?;
     let turns = Normal::of(library, &tree).turns;
-    let turn =
-        |node: usize, stem: u8| library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)];
+    let turn = |node: usize, stem: u8| {
+        library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)]
+    };
     for (node, links) in tree.links.iter().enumerate() {
         for link in links {
             let (stem, other) = (turn(node, link.stem), turn(link.to, link.other_stem));
@@ -102,7 +103,13 @@ fn centre(tree: &Tree) -> Vec<usize> {
     leaves
 }
 
-fn turned(library: &FragmentLibrary, tree: &Tree, node: usize, parent: Option<usize>, turns: &mut [usize]) -> Branch {
+fn turned(
+    library: &FragmentLibrary,
+    tree: &Tree,
+    node: usize,
+    parent: Option<usize>,
+    turns: &mut [usize],
+) -> Branch {
     let fragment = &library.fragments()[tree.fragments[node]];
     let mut log_automorphisms = 0.0;
     let mut hangs_on = None;
@@ -141,8 +148,10 @@ impl Branch {
         let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
         codes.sort_unstable();
         codes.dedup();
-        let kinds: Vec<(u8, usize)> =
-            branches.iter().map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code))).collect();
+        let kinds: Vec<(u8, usize)> = branches
+            .iter()
+            .map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code)))
+            .collect();
         let mut best: Option<(u8, Vec<(u8, usize)>)> = None;
         let (mut ways, mut chosen) = (0usize, 0);
         for (k, symmetry) in fragment.symmetries().iter().enumerate() {

@@ -29,7 +29,11 @@ impl MarkedFragment {
     }
 
     /// Creates the marked graph of some atoms of a molecule, in the given order, with the bonds among them.
-    pub(super) fn of_part(molecule: &Molecule, part: &[usize], mark: impl Fn(usize) -> (Atom, u8, u8)) -> Self {
+    pub(super) fn of_part(
+        molecule: &Molecule,
+        part: &[usize],
+        mark: impl Fn(usize) -> (Atom, u8, u8),
+    ) -> Self {
         let n = part.len();
         let mut place = vec![usize::MAX; molecule.atoms().len()];
         part.iter().enumerate().for_each(|(k, &a)| place[a] = k);
@@ -104,14 +108,18 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
 /// isomorphic. The search stops as soon as it has found more than `most` maps.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
-    if one.1.len() != other.1.len() || rooms(one.1) != rooms(other.1) || one.0.bonds().len() != other.0.bonds().len() {
+    if one.1.len() != other.1.len()
+        || rooms(one.1) != rooms(other.1)
+        || one.0.bonds().len() != other.0.bonds().len()
+    {
         return Vec::new();
     }
     let (from, to) = (MarkedFragment::new(one.0, one.1), MarkedFragment::new(other.0, other.1));
     let stems: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
     let found = from.images(&stems, &to, most);
     let place = |atom: usize| other.1.iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8;
-    let mut out: Vec<Vec<u8>> = found.into_iter().map(|atoms| atoms.into_iter().map(place).collect()).collect();
+    let mut out: Vec<Vec<u8>> =
+        found.into_iter().map(|atoms| atoms.into_iter().map(place).collect()).collect();
     out.sort_unstable();
     out
 }
@@ -156,7 +164,8 @@ impl SymmetrySearch<'_> {
     fn is_compatible(&self, k: usize, a: usize, b: usize) -> bool {
         let same_way = |&c: &usize| {
             let d = self.image[c];
-            self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
+            self.from.bonds[a][c] == self.to.bonds[b][d]
+                && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
         // Both fragments have the same total room. In a complete map, no atom can therefore have more room

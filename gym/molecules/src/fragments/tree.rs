@@ -88,7 +88,10 @@ impl Tree {
             for link in links {
                 let back = Link { to: node, stem: link.other_stem, other_stem: link.stem };
                 let stem = usize::from(link.stem);
-                if !self.links[link.to].contains(&back) || stem >= stems.len() || used[stem] >= stems[stem].room {
+                if !self.links[link.to].contains(&back)
+                    || stem >= stems.len()
+                    || used[stem] >= stems[stem].room
+                {
                     return Some(format!("node {node} with stem {stem} bonded to node {}", link.to));
                 }
                 used[stem] += 1;

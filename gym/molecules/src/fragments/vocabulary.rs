@@ -134,7 +134,8 @@ struct Pieces(HashMap<CanonicalKey, Piece>);
 impl Pieces {
     /// Cuts a molecule into pieces, and counts them.
     fn add(&mut self, molecule: &Molecule) {
-        let is_cut = |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));
+        let is_cut =
+            |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));
         let mut seen = vec![false; molecule.atoms().len()];
         for first in 0..seen.len() {
             if !seen[first] {
@@ -159,7 +160,8 @@ impl Pieces {
     }
 
     fn fragments(self) -> Vec<CountedFragment> {
-        let counted = |piece: Piece| Some(CountedFragment { fragment: piece.fragment()?, count: piece.count });
+        let counted =
+            |piece: Piece| Some(CountedFragment { fragment: piece.fragment()?, count: piece.count });
         let mut out: Vec<CountedFragment> = self.0.into_values().filter_map(counted).collect();
         let size = |counted: &CountedFragment| counted.fragment.molecule().atoms().len();
         out.sort_by(|one, other| {
@@ -173,7 +175,8 @@ impl Pieces {
 impl Piece {
     /// Returns the piece as a fragment; `None` if it has no stem, or too many stems or symmetries.
     fn fragment(&self) -> Option<Fragment> {
-        let (alike, rank) = (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
+        let (alike, rank) =
+            (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
         let mut stems = Vec::new();
         for atom in 0..self.cuts.len() {
             let images = alike.images(&[atom], &alike, usize::MAX);

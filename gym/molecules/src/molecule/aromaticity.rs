@@ -107,7 +107,10 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     // An atom with fewer than two neighbouring candidates can't be in a ring of candidates.
     let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
     molecule.prune(&mut is_candidate, |bond| bond.in_ring);
-    gives.iter_mut().zip(is_candidate).for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
+    gives
+        .iter_mut()
+        .zip(is_candidate)
+        .for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
     let mut is_chord: Vec<Option<bool>> = vec![None; molecule.bonds().len()];
     let mut place = vec![None; n];
     let mut seen = vec![false; n];

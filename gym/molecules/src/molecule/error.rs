@@ -30,7 +30,8 @@ pub enum MoleculeError {
     TooLarge,
     /// The bonds and hydrogens of an atom exceed its valences. If brackets fix the hydrogens, the sum must be
     /// exactly one of its valences.
-    #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or filled up to one", element.symbol())]
+    #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or \
+        filled up to one", element.symbol())]
     Valence {
         /// The index of the atom.
         atom: usize,
@@ -45,7 +46,8 @@ pub enum MoleculeError {
     },
     /// The bonds of aromatic atoms can't be replaced by alternating single and double bonds.
     #[error(
-        "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as in [nH]?"
+        "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as \
+            in [nH]?"
     )]
     Kekulise {
         /// The indices of the aromatic atoms that no double bond can be given to.
@@ -67,7 +69,8 @@ pub enum MoleculeError {
     },
     /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
     #[error(
-        "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that there isn't"
+        "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that \
+            there isn't"
     )]
     Bond {
         /// The index of the bond's first atom.
@@ -76,7 +79,10 @@ pub enum MoleculeError {
         b: usize,
     },
     /// The molecule has no atom, or has atoms that no path of bonds connects to the first atom.
-    #[error("a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before it")]
+    #[error(
+        "a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before \
+            it"
+    )]
     Disconnected {
         /// The index of the first atom that isn't connected to atom 0.
         atom: usize,
@@ -133,7 +139,8 @@ impl MoleculeError {
             Self::Bond { .. } => "bonds between different atoms of it, one for each pair",
             Self::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
             _ => {
-                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence table, \
+                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence \
+                    table, \
                  of known elements without isotopes, with aromatic atoms and bonds in rings only"
             }
         }

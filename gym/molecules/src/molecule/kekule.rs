@@ -28,7 +28,8 @@ impl Molecule {
     /// Returns the molecule as a graph; `class` returns the edge class of each bond.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
-        let edge = |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
+        let edge =
+            |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
         let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
         debug_assert!(graph.is_ok());
@@ -126,7 +127,8 @@ impl Molecule {
         // The forms are processed in chunks to limit memory: there may be 65,536 forms of a thousand atoms
         // each.
         for some in placements.chunks(1_024) {
-            different.extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
+            different
+                .extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
         }
         Some(different)
     }

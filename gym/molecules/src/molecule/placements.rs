@@ -62,7 +62,9 @@ impl MatchingSearch {
                 }
             };
             let beside = &self.beside[a as usize];
-            let Some(k) = (tried..beside.len()).find(|&k| self.mate[beside[k] as usize] == NONE) else { continue };
+            let Some(k) = (tried..beside.len()).find(|&k| self.mate[beside[k] as usize] == NONE) else {
+                continue;
+            };
             let b = beside[k];
             (self.mate[a as usize], self.mate[b as usize]) = (b, a);
             stack.push((a, k + 1));

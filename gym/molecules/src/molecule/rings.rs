@@ -66,7 +66,8 @@ fn for_each_ring(
             // A bond and the paths from its ends to the root form a ring if the paths meet only at the root.
             // This is the case if the paths end with different neighbours of the root. Bonds of the root and
             // bonds within a branch are therefore skipped.
-            if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none() {
+            if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none()
+            {
                 continue;
             }
             let ((mut atoms, mut ring), (others, other_bonds)) = (way(a), way(b));

@@ -54,7 +54,8 @@ impl Cleanup {
     /// other part can be read, is a single atom (a metal ion), or is a hydrogen molecule. Otherwise a small
     /// part could replace a large one that can't be read.
     pub fn read(&self, smiles: &str) -> Result<Cleaned, MoleculeError> {
-        let (without, isotopes) = if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
+        let (without, isotopes) =
+            if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
         let table = ValenceTable::default();
         let (mut molecule, left_out) = match Molecule::read_noting(&table, &without) {
             Err(_) if self.largest_part && without.contains('.') => largest(&table, &without)?,

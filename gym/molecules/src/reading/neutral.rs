@@ -81,8 +81,12 @@ impl Molecule {
         let is_tetrazole = |ring: &Vec<usize>| {
             let nitrogens = ring.iter().filter(|&&b| element(b) == Element::N).count();
             let bonds = (0..ring.len()).map(|k| (ring[k], ring[(k + 1) % ring.len()]));
-            let mut are_aromatic = bonds.map(|(b, c)| self.neighbours(b).any(|(d, bond)| d == c && bond.aromatic));
-            ring.len() == 5 && nitrogens == 4 && ring.contains(&a) && are_aromatic.all(|is_aromatic| is_aromatic)
+            let mut are_aromatic =
+                bonds.map(|(b, c)| self.neighbours(b).any(|(d, bond)| d == c && bond.aromatic));
+            ring.len() == 5
+                && nitrogens == 4
+                && ring.contains(&a)
+                && are_aromatic.all(|is_aromatic| is_aromatic)
         };
         element(a) == Element::N && self.rings().iter().any(is_tetrazole)
     }

@@ -180,7 +180,8 @@ impl<R: BufRead> MoleculeReader<R> {
         }
         let n_wedges = record.n_wedges;
         let (smiles, problem) = record.smiles();
-        let mistake = problem.map(|problem| MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem });
+        let mistake =
+            problem.map(|problem| MoleculeError::Syntax { smiles: smiles.clone(), position: 0, problem });
         Ok(Some((smiles, mistake, n_wedges)).filter(|_| !is_empty))
     }
 
@@ -212,8 +213,8 @@ impl<R: BufRead> MoleculeReader<R> {
     fn check_start(&mut self) -> Result<()> {
         let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
         if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
-            let remedy =
-                "unpack it or save it as text in UTF-8: SMILES, CSV or an SD file (gzipped files are read by path)";
+            let remedy = "unpack it or save it as text in UTF-8: SMILES, CSV or an SD file (gzipped files \
+                are read by path)";
             return Err(Error::file(&self.path, format!("it {what}"), remedy));
         }
         if self.format == MoleculeFormat::Sd && self.column.is_some() {
@@ -233,7 +234,11 @@ impl<R: BufRead> MoleculeReader<R> {
         if let (None, Some(column)) = (header, &self.column) {
             let start: String = text.chars().take(200).collect();
             let problem = format!("it has no column {column:?}: line {} is {start:?}", self.line);
-            return Err(Error::file(&self.path, problem, "give the name of a column as the first line has it"));
+            return Err(Error::file(
+                &self.path,
+                problem,
+                "give the name of a column as the first line has it",
+            ));
         }
         self.table = header.or(Some(Table::LINES));
         Ok(self.table.filter(|_| header.is_none()))
@@ -244,7 +249,8 @@ impl<R: BufRead> MoleculeReader<R> {
         let problem = self.report.first_skipped().map_or("it has no molecule".to_owned(), |first| {
             format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
         });
-        let remedy = "give a SMILES at the start of each line, a table with a header whose column is called `smiles` or named by \
+        let remedy = "give a SMILES at the start of each line, a table with a header whose column is called \
+            `smiles` or named by \
                       `column`, or an SD file (.sdf)";
         Error::file(&self.path, problem, remedy)
     }

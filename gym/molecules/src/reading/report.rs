@@ -40,13 +40,15 @@ impl SkipReason {
     pub(super) fn of(error: &MoleculeError) -> Self {
         match error {
             MoleculeError::NotRead { what, .. } => Self::NotRead(*what),
-            MoleculeError::Valence { valence, allowed, .. } if allowed.iter().any(|allowed| allowed > valence) => {
+            MoleculeError::Valence { valence, allowed, .. }
+                if allowed.iter().any(|allowed| allowed > valence) =>
+            {
                 Self::Radical
             }
             MoleculeError::Valence { .. } => Self::Valence,
-            MoleculeError::Kekulise { .. } | MoleculeError::NotInRing { .. } | MoleculeError::AromaticBond { .. } => {
-                Self::Aromaticity
-            }
+            MoleculeError::Kekulise { .. }
+            | MoleculeError::NotInRing { .. }
+            | MoleculeError::AromaticBond { .. } => Self::Aromaticity,
             MoleculeError::TooLarge => Self::TooLarge,
             _ => Self::Syntax,
         }

@@ -83,7 +83,8 @@ impl SdRecord {
 
     fn atom(&mut self, text: &str) -> Result<(), &'static str> {
         let symbol = columns(text, 31, 3).trim().to_owned();
-        let known = !symbol.is_empty() && symbol.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'*');
+        let known =
+            !symbol.is_empty() && symbol.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'*');
         if !known {
             return Err("an atom of no symbol, or one of a query");
         }

@@ -25,7 +25,8 @@ impl Table {
         SEPARATORS.iter().find_map(|&separator| {
             let mut record = TableRecord::new(Self { separator: Some(separator), column: 0 });
             record.take(line);
-            let names: Vec<String> = record.fields.iter().map(|field| field.trim().to_ascii_lowercase()).collect();
+            let names: Vec<String> =
+                record.fields.iter().map(|field| field.trim().to_ascii_lowercase()).collect();
             let column = match name {
                 Some(name) => record.fields.iter().position(|field| field.trim() == name),
                 None if names.len() == 1 && names[0].contains(SEPARATORS) => None,
@@ -75,7 +76,8 @@ impl TableRecord {
             // Many programs write tab-separated text without quoting. An unmatched quote is therefore part of
             // the text.
             let unquoted = |field: &str| field.strip_prefix('"')?.strip_suffix('"').map(str::to_owned);
-            self.fields = line.split('\t').map(|field| unquoted(field).unwrap_or_else(|| field.to_owned())).collect();
+            self.fields =
+                line.split('\t').map(|field| unquoted(field).unwrap_or_else(|| field.to_owned())).collect();
             self.is_open = false;
         }
         !self.is_open

@@ -105,7 +105,10 @@ impl ScoreConfig {
             "rings" => vec![exponential(Property::Rings)],
             "hydrogen_bonds" => [Property::Donors, Property::Acceptors].map(exponential).to_vec(),
             "drug_like" => {
-                vec![window(Property::Weight, 100.0, 300.0, 50.0), window(Property::PolarSurface, 40.0, 90.0, 20.0)]
+                vec![
+                    window(Property::Weight, 100.0, 300.0, 50.0),
+                    window(Property::PolarSurface, 40.0, 90.0, 20.0),
+                ]
             }
             _ => return None,
         };
@@ -126,7 +129,8 @@ impl ScoreConfig {
                 return Err(Error::config("the power of a factor", power, "a finite number"));
             }
             if *power < 0.0 && shape.has_zeros() {
-                let expected = "0 or more for a `linear` shape and for a `limit` with `otherwise = 0`, whose factor can be 0: \
+                let expected = "0 or more for a `linear` shape and for a `limit` with `otherwise = 0`, whose \
+                    factor can be 0: \
                                 a negative power of 0 is infinite";
                 return Err(Error::config("the power of a factor", power, expected));
             }
@@ -192,14 +196,16 @@ impl MoleculeScore for FactoredScore {
             for ((factor, _), &value) in self.0.iter().zip(values) {
                 let name = factor.property.name();
                 if !value.is_finite() || factor.shape == Shape::Value && value < 0.0 {
-                    let remedy = "give the property another shape, such as a window: as it is, it must be 0 or more";
+                    let remedy =
+                        "give the property another shape, such as a window: as it is, it must be 0 or more";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
                 // Any factor to the power 0 is 1, also a factor of 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {
-                    let remedy = "its factor to the given power is infinite: use a smaller power, or for a negative power a shape that \
+                    let remedy = "its factor to the given power is infinite: use a smaller power, or for a \
+                        negative power a shape that \
                                   is never 0";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }

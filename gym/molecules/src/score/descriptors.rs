@@ -47,9 +47,12 @@ impl Molecule {
             let valence = self.valence(a);
             match (atom.element, atom.aromatic) {
                 (Element::N, false) => {
-                    atom.hydrogens > 0 && (valence == 3 && atom.charge == 0 || valence == 4 && atom.charge == 1)
+                    atom.hydrogens > 0
+                        && (valence == 3 && atom.charge == 0 || valence == 4 && atom.charge == 1)
                 }
-                (Element::N, true) | (Element::O | Element::S, false) => atom.hydrogens == 1 && atom.charge == 0,
+                (Element::N, true) | (Element::O | Element::S, false) => {
+                    atom.hydrogens == 1 && atom.charge == 0
+                }
                 _ => false,
             }
         };
@@ -66,10 +69,14 @@ impl Molecule {
     fn accepts(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
-        let mut single =
-            self.neighbours(a).filter(|(_, bond)| !bond.aromatic && bond.order == BondOrder::Single).map(|(b, _)| b);
+        let mut single = self
+            .neighbours(a)
+            .filter(|(_, bond)| !bond.aromatic && bond.order == BondOrder::Single)
+            .map(|(b, _)| b);
         match (atom.element, atom.aromatic) {
-            (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 || atom.charge == -1 => true,
+            (Element::O | Element::S, false) if valence == 2 && atom.hydrogens == 0 || atom.charge == -1 => {
+                true
+            }
             // A hydroxyl group is an acceptor if it isn't part of an acid.
             (Element::O | Element::S, false) => {
                 valence == 2 && atom.hydrogens == 1 && single.any(|b| !self.has_polar_double(b, false))
@@ -86,7 +93,8 @@ impl Molecule {
     fn has_polar_double(&self, b: usize, chain_only: bool) -> bool {
         self.neighbours(b).any(|(c, bond)| {
             let other = self.atoms()[c];
-            let polar = matches!(other.element, Element::N | Element::O | Element::P | Element::S) && !other.aromatic;
+            let polar =
+                matches!(other.element, Element::N | Element::O | Element::P | Element::S) && !other.aromatic;
             !bond.aromatic && bond.order == BondOrder::Double && polar && !(chain_only && bond.in_ring)
         })
     }

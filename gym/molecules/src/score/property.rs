@@ -16,7 +16,10 @@ type Translations = ();
 /// A molecule whose properties are computed, with cached conversions for the descriptors.
 pub(crate) struct Subject<'a> {
     pub(crate) molecule: &'a Molecule,
-    #[cfg_attr(not(feature = "descriptors"), expect(dead_code, reason = "descriptors alone need translations"))]
+    #[cfg_attr(
+        not(feature = "descriptors"),
+        expect(dead_code, reason = "descriptors alone need translations")
+    )]
     pub(super) translations: Translations,
 }
 
@@ -144,7 +147,8 @@ impl Property {
 
     #[cfg(not(feature = "descriptors"))]
     fn to_measure(&self) -> Result<Measure> {
-        let expected = "one of those that the library was built with: this one needs its feature `descriptors`";
+        let expected =
+            "one of those that the library was built with: this one needs its feature `descriptors`";
         Err(Error::config("the property of a score", self.name(), expected))
     }
 
@@ -157,7 +161,9 @@ impl Property {
             Self::Qed => number(|subject| chematic_chem::qed(subject.plain())),
             Self::LogP => number(|subject| chematic_chem::logp_crippen(subject.plain())),
             Self::MolarRefractivity => number(|subject| chematic_chem::molar_refractivity(subject.plain())),
-            Self::RotatableBonds => number(|subject| chematic_chem::rotatable_bond_count(subject.plain()) as f64),
+            Self::RotatableBonds => {
+                number(|subject| chematic_chem::rotatable_bond_count(subject.plain()) as f64)
+            }
             Self::LipinskiViolations => number(|subject| subject.n_lipinski_violations() as f64),
             Self::SyntheticAccessibility { table } => {
                 let table = AccessibilityTable::read(table)?;

@@ -85,7 +85,8 @@ impl TorchScriptProxy {
             let first = molecules.first().map(Molecule::smiles).unwrap_or_default();
             let got = answer.size();
             return Err(refused(format!(
-                "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where [{n}] was expected: let it \
+                "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where \
+                    [{n}] was expected: let it \
                  give one number per molecule, without further dimensions"
             )));
         }
@@ -100,7 +101,11 @@ fn encode(molecules: &[Molecule]) -> [Tensor; 4] {
     for (nth, molecule) in molecules.iter().enumerate() {
         let first = batch.len();
         for atom in molecule.atoms() {
-            atoms.extend([i64::from(atom.element.number()), i64::from(atom.charge), i64::from(atom.hydrogens)]);
+            atoms.extend([
+                i64::from(atom.element.number()),
+                i64::from(atom.charge),
+                i64::from(atom.hydrogens),
+            ]);
             batch.push(nth as i64);
         }
         for bond in molecule.bonds() {
@@ -132,7 +137,8 @@ impl MoleculeScore for TorchScriptProxy {
             if !is_log && *value < 0.0 {
                 let smiles = molecule.smiles();
                 return Err(refused(format!(
-                    "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a log \
+                    "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a \
+                        log \
                      (`ProxyOutput::LogScore`)?"
                 )));
             }

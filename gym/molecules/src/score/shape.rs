@@ -52,7 +52,9 @@ impl Shape {
                 width > 0.0 && width.is_finite() && least <= most && (most - least).is_finite(),
                 "finite ends, the smaller one first, and a finite width above 0",
             ),
-            Self::Linear { zero, one } => (zero != one && (one - zero).is_finite(), "two finite numbers that differ"),
+            Self::Linear { zero, one } => {
+                (zero != one && (one - zero).is_finite(), "two finite numbers that differ")
+            }
             Self::Limit { least, most, otherwise } => {
                 let (low, high) = (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY));
                 (
@@ -61,7 +63,11 @@ impl Shape {
                 )
             }
         };
-        if is_sound { Ok(()) } else { Err(Error::config("the shape of a factor", format!("{self:?}"), expected)) }
+        if is_sound {
+            Ok(())
+        } else {
+            Err(Error::config("the shape of a factor", format!("{self:?}"), expected))
+        }
     }
 
     /// Returns `true` if the factor can be 0, which happens for whole ranges of property values.
@@ -82,7 +88,8 @@ impl Shape {
             Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
             Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
             Self::Limit { least, most, otherwise } => {
-                let inside = least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most);
+                let inside =
+                    least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most);
                 if inside { 0.0 } else { otherwise.ln() }
             }
         }

@@ -51,7 +51,12 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
 /// # Errors
 /// [`Error::Shape`] unless there is a fingerprint for each score; [`Error::NonFinite`] for a score that is
 /// NaN; [`Error::Config`] unless the similarity is above 0 and at most 1.
-pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
+pub fn diverse_top_k(
+    scores: &[f64],
+    fingerprints: &[Fingerprint],
+    k: usize,
+    similarity: f64,
+) -> Result<Vec<usize>> {
     let (n, got) = (scores.len() as i64, fingerprints.len() as i64);
     if n != got {
         return Err(Error::shape(

@@ -94,7 +94,8 @@ impl Molecule {
         for layer in 1..=layers {
             let around = |a: usize| {
                 let kind = |bond: &crate::Bond| if bond.aromatic { 4 } else { u64::from(bond.order.value()) };
-                let mut beside: Vec<_> = self.neighbours(a).map(|(b, bond)| [kind(bond), numbers[b]]).collect();
+                let mut beside: Vec<_> =
+                    self.neighbours(a).map(|(b, bond)| [kind(bond), numbers[b]]).collect();
                 beside.sort_unstable();
                 mixed([layer, numbers[a]].into_iter().chain(beside.into_iter().flatten()))
             };

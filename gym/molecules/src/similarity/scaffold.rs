@@ -19,7 +19,8 @@ impl Molecule {
         // Ends of chains are removed repeatedly; rings and linkers remain.
         let mut core = vec![true; n];
         self.prune(&mut core, |_| true);
-        let doubly = |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
+        let doubly =
+            |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
         let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
         // If there is no ring, no atom remains, and a molecule without atoms is an error.
         self.part(&kept, |_| true).ok()

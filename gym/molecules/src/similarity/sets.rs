@@ -25,7 +25,11 @@ pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
 }
 
 fn check_some(molecules: &[Molecule]) -> Result<()> {
-    if molecules.is_empty() { Err(Error::config("molecules to be measured", "none", "at least one")) } else { Ok(()) }
+    if molecules.is_empty() {
+        Err(Error::config("molecules to be measured", "none", "at least one"))
+    } else {
+        Ok(())
+    }
 }
 
 /// A set of known molecules, such as a training set. Molecules outside of the set are novel. Stereoisomers
@@ -63,7 +67,8 @@ impl KnownMolecules {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let (known, report) = Self::read_some(&path)?;
         report.first_skipped().map_or(Ok(known), |first| {
-            let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`";
+            let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip \
+                these with `read_some`";
             Err(Error::file(path.as_ref(), first, remedy))
         })
     }

@@ -107,8 +107,9 @@ impl Target for ManyWell {
         if self.dim != 2 {
             return None;
         }
-        let bottom =
-            |start: f64| (0..50).fold(start, |a, _| a - (-4.0 * a.powi(3) + 12.0 * a + 0.5) / (12.0 - 12.0 * a * a));
+        let bottom = |start: f64| {
+            (0..50).fold(start, |a, _| a - (-4.0 * a.powi(3) + 12.0 * a + 0.5) / (12.0 - 12.0 * a * a))
+        };
         Some((Reals::from_rows([[bottom(-1.7), 0.0], [bottom(1.7), 0.0]]), 1.0))
     }
 }

@@ -156,7 +156,9 @@ pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result
     let values = log_density(target, points)?;
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
-        Some(row) => Err(not_finite("the target's log-density is finite everywhere", values[row], points, row)),
+        Some(row) => {
+            Err(not_finite("the target's log-density is finite everywhere", values[row], points, row))
+        }
     }
 }
 

@@ -33,7 +33,10 @@ pub struct FromTensors {
 
 impl std::fmt::Debug for FromTensors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FromTensors").field("dim", &self.dim).field("log_z", &self.log_z).finish_non_exhaustive()
+        f.debug_struct("FromTensors")
+            .field("dim", &self.dim)
+            .field("log_z", &self.log_z)
+            .finish_non_exhaustive()
     }
 }
 

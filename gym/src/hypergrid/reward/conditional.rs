@@ -129,7 +129,11 @@ impl Reward<VectorStates> for ConditionalReward {
         Ok(original.into_iter().zip(conditions).map(|(reward, c)| self.mixed(reward, c).ln()).collect())
     }
 
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }

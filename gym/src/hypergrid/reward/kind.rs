@@ -131,14 +131,20 @@ impl FromStr for Preset {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        let expected = "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, k16_matched, \
+        let expected = "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, \
+            k16_matched, \
             k64_matched";
         find("the preset's name", name, &Self::ALL, expected)
     }
 }
 
 /// Returns the item with this name.
-fn find<T: Copy + fmt::Display>(setting: &'static str, name: &str, all: &[T], expected: &'static str) -> Result<T> {
+fn find<T: Copy + fmt::Display>(
+    setting: &'static str,
+    name: &str,
+    all: &[T],
+    expected: &'static str,
+) -> Result<T> {
     let found = all.iter().copied().find(|item| item.to_string() == name);
     found.ok_or_else(|| Error::config(setting, format!("`{name}`"), expected))
 }

@@ -18,8 +18,8 @@ use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result, Rng};
 pub use kind::{Preset, RewardKind};
 pub use tiered::{
-    BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier, ParityCheck,
-    ParityTier, TieredReward,
+    BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
+    ParityCheck, ParityTier, TieredReward,
 };
 pub use zones::OriginalReward;
 
@@ -214,7 +214,9 @@ impl GridReward {
         let (kind, height, ndim) = (self.kind, self.grid.height(), self.grid.ndim());
         Err(Error::config(
             "the reward's modes",
-            format!("none among {n_visited} points of the {kind} reward at height {height} in {ndim} dimensions"),
+            format!(
+                "none among {n_visited} points of the {kind} reward at height {height} in {ndim} dimensions"
+            ),
             "at least one point that earns all of the reward: change the height or the reward's parameters",
         ))
     }
@@ -234,7 +236,11 @@ impl Reward<VectorStates> for GridReward {
         check_points(&self.grid, states)?;
         Ok(states.rows().map(|point| self.value(point).ln()).collect())
     }
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&tch::Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.log_reward(states, conditions).map(Some)
     }
 }

@@ -3,8 +3,8 @@
 use gfn::{Error, Result};
 
 use super::{
-    BitwiseXor, ConditionalMultiscale, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier, OriginalReward,
-    Preset, RewardKind,
+    BitwiseXor, ConditionalMultiscale, GridReward, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
+    OriginalReward, Preset, RewardKind,
 };
 use crate::hypergrid::HyperGrid;
 
@@ -29,7 +29,9 @@ impl RewardKind {
             Self::BitwiseXor => BitwiseXor::standard(grid).build(grid),
             Self::MultiplicativeCoprime => MultiplicativeCoprime::standard(grid).build(grid),
             Self::ConditionalMultiscale => ConditionalMultiscale::standard(grid).build(grid),
-            Self::Corrupted => Self::ConditionalMultiscale.standard(grid)?.with_corruption(0.2, CORRUPTION_SEED),
+            Self::Corrupted => {
+                Self::ConditionalMultiscale.standard(grid)?.with_corruption(0.2, CORRUPTION_SEED)
+            }
             Self::Original | Self::Cosine | Self::Sparse | Self::Deceptive | Self::UniformRandom => {
                 self.preset(grid, Preset::Medium)
             }
@@ -67,12 +69,14 @@ impl RewardKind {
         match self {
             Self::Original => {
                 let [r0, r1, r2] =
-                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]][level()?];
+                    [[0.1, 0.3, 1.0], [0.1, 0.5, 2.0], [0.05, 0.6, 3.0], [0.01, 0.6, 4.0], [0.0, 0.7, 5.0]]
+                        [level()?];
                 Ok(OriginalReward::new(grid, r0, r1, r2)?.grid_reward().clone())
             }
             Self::Cosine => {
                 let [r0, r1, gamma] =
-                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]][level()?];
+                    [[0.1, 0.3, 0.7], [0.1, 0.5, 0.8], [0.05, 0.6, 0.85], [0.01, 0.7, 0.9], [0.0, 0.8, 0.92]]
+                        [level()?];
                 GridReward::cosine(grid, r0, r1, gamma)
             }
             Self::Sparse => level().map(|_| GridReward::sparse(grid)),
@@ -204,7 +208,8 @@ fn refuse<T>(kind: RewardKind, preset: Preset) -> Result<T> {
     Err(Error::config(
         "the preset",
         format!("{preset} for the {kind} reward"),
-        "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale and, \
+        "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale \
+            and, \
             but for k64, multiplicative_coprime",
     ))
 }
@@ -215,7 +220,10 @@ fn needs(kind: RewardKind, preset: Preset, grid: &HyperGrid, n_dims: usize) -> R
     }
     Err(Error::config(
         "the preset",
-        format!("{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {}", grid.ndim()),
+        format!(
+            "{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {}",
+            grid.ndim()
+        ),
         "a grid of as many dimensions as the preset needs",
     ))
 }

@@ -200,7 +200,11 @@ impl Reward<VectorStates> for OriginalReward {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         self.reward.log_reward(states, conditions)
     }
-    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+    fn partial_log_reward(
+        &self,
+        states: &VectorStates,
+        conditions: Option<&tch::Tensor>,
+    ) -> Result<Option<Vec<f64>>> {
         self.reward.partial_log_reward(states, conditions)
     }
 }

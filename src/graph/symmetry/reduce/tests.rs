@@ -10,7 +10,12 @@ use crate::graph::{CanonicalKey, Canonizer, GraphKind};
 const KINDS: [GraphKind; 2] = [GraphKind::Undirected, GraphKind::Directed];
 
 /// Returns the canonical order of a graph and its |Aut|, found with or without a reduction.
-fn search(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, is_reduced: bool) -> (Vec<u32>, GroupOrder) {
+fn search(
+    canonizer: &mut Canonizer,
+    graph: &GraphState,
+    fixed: usize,
+    is_reduced: bool,
+) -> (Vec<u32>, GroupOrder) {
     let mut budget = Budget::UNLIMITED;
     canonizer.sort_nodes(graph, FixedNodes::InPlace(fixed));
     let cells = canonizer.number_cells(fixed);
@@ -125,7 +130,10 @@ fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
         assert_eq!(same, expected, "{fixed} fixed: {graph:?} {other:?}");
         n_same += usize::from(same);
     }
-    assert!(n_same > 2000 && n_same < 5000 && n_symmetric > 3000, "{n_same} pairs, {n_symmetric} symmetric graphs");
+    assert!(
+        n_same > 2000 && n_same < 5000 && n_symmetric > 3000,
+        "{n_same} pairs, {n_symmetric} symmetric graphs"
+    );
 }
 
 #[test]

@@ -85,7 +85,9 @@ impl ConvKind {
             Self::Gin | Self::GinVirtual | Self::Directed if schema.tells_edges_apart() => {
                 Some("the classes and attributes of edges")
             }
-            Self::Gin | Self::GinVirtual if schema.kind == GraphKind::Directed => Some("the direction of edges"),
+            Self::Gin | Self::GinVirtual if schema.kind == GraphKind::Directed => {
+                Some("the direction of edges")
+            }
             _ => None,
         }
     }

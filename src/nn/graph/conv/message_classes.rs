@@ -125,8 +125,11 @@ impl<T> MessageRounds<T> {
         let kind = plan.messages;
         let n = arrays.nodes.len();
         let needs_all_nodes = kind == MessageKind::Sum && plan.rounds > 0 && engine.sums_over_neighbours();
-        let mut colours =
-            if needs_all_nodes { Colours::all_distinct(n) } else { Colours::from_keys(n, feature_keys(arrays, plan)) };
+        let mut colours = if needs_all_nodes {
+            Colours::all_distinct(n)
+        } else {
+            Colours::from_keys(n, feature_keys(arrays, plan))
+        };
         let features = colours.representatives.clone();
         let edges = if kind.has_edges() { edge_keys(arrays) } else { Vec::new() };
         let mut rounds = Vec::with_capacity(plan.rounds);
@@ -152,10 +155,15 @@ impl<T> MessageRounds<T> {
 
 impl<T> MessageRound<T> {
     /// Lists the messages to the receiving nodes, as indices of the rows of the colours `before`.
-    fn new<E: Engine<Index = T>>(engine: &E, before: &Colours, receivers: &[usize], kind: MessageKind) -> Self {
+    fn new<E: Engine<Index = T>>(
+        engine: &E,
+        before: &Colours,
+        receivers: &[usize],
+        kind: MessageKind,
+    ) -> Self {
         let neighbours = engine.arrays().neighbours();
-        let receiver_rows =
-            (!before.are_distinct()).then(|| receivers.iter().map(|&node| before.colour_of_node[node]).collect());
+        let receiver_rows = (!before.are_distinct())
+            .then(|| receivers.iter().map(|&node| before.colour_of_node[node]).collect());
         let mut entries = Vec::new();
         let mut offsets = Vec::with_capacity(receivers.len());
         let mut messages = Vec::new();
@@ -185,9 +193,15 @@ impl<T> MessageRound<T> {
             }
         }
         let index = |rows| engine.index(rows);
-        let edge_messages =
-            kind.has_edges().then(|| EdgeMessages { edges: index(messages), receivers: index(message_receivers) });
-        Self { receivers: receiver_rows.map(index), entries: index(entries), offsets: index(offsets), edge_messages }
+        let edge_messages = kind
+            .has_edges()
+            .then(|| EdgeMessages { edges: index(messages), receivers: index(message_receivers) });
+        Self {
+            receivers: receiver_rows.map(index),
+            entries: index(entries),
+            offsets: index(offsets),
+            edge_messages,
+        }
     }
 
     /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
@@ -274,11 +288,15 @@ impl Colours {
         let keys = (0..self.colour_of_node.len()).map(|node| {
             let mut key = Key::new();
             key.push(self.colour_of_node[node]);
-            for entries in [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten() {
+            for entries in [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten()
+            {
                 received.clear();
                 let edge = |message: u32| edges.get(message as usize).copied().unwrap_or_default();
-                received
-                    .extend(entries.iter().map(|&(from, message)| (self.colour_of_node[from as usize], edge(message))));
+                received.extend(
+                    entries
+                        .iter()
+                        .map(|&(from, message)| (self.colour_of_node[from as usize], edge(message))),
+                );
                 received.sort_unstable();
                 key.push(END);
                 key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));

@@ -68,7 +68,13 @@ enum Messages {
 
 impl Conv {
     /// Builds a round of this kind, which must not be [`ConvKind::Transformer`].
-    pub(crate) fn new(scope: &mut Scope<'_>, kind: ConvKind, norm: NormKind, schema: &GraphSchema, width: i64) -> Self {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        kind: ConvKind,
+        norm: NormKind,
+        schema: &GraphSchema,
+        width: i64,
+    ) -> Self {
         let eps = |scope: &mut Scope<'_>| scope.constant("eps", &[1], 0.0);
         let against = |scope: &mut Scope<'_>| {
             (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0))
@@ -89,7 +95,11 @@ impl Conv {
                 // outputs.
                 to: Linear::without_bias(&mut scope.sub("to"), width, width),
                 from: Linear::new(&mut scope.sub("from"), width, width),
-                scores: scope.uniform("scores", &[heads, width / heads], (heads as f64 / width as f64).sqrt()),
+                scores: scope.uniform(
+                    "scores",
+                    &[heads, width / heads],
+                    (heads as f64 / width as f64).sqrt(),
+                ),
                 edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
                 against: against(scope),
                 itself: scope.normal("itself", &[1, width], 1.0),
@@ -111,7 +121,8 @@ impl Conv {
             messages,
             output,
             norm: Norm::new(&mut scope.sub("norm"), norm, width),
-            attention: whole_heads.map(|heads| WholeAttention::new(&mut scope.sub("whole"), width, heads, norm)),
+            attention: whole_heads
+                .map(|heads| WholeAttention::new(&mut scope.sub("whole"), width, heads, norm)),
         }
     }
 
@@ -132,7 +143,12 @@ impl Conv {
     }
 
     /// Computes the rows after this round, `[R', D]`, from the rows before it, `[R, D]`.
-    pub(crate) fn forward<E: Engine>(&self, engine: &E, round: &MessageRound<E::Index>, rows: &E::Rows) -> E::Rows {
+    pub(crate) fn forward<E: Engine>(
+        &self,
+        engine: &E,
+        round: &MessageRound<E::Index>,
+        rows: &E::Rows,
+    ) -> E::Rows {
         let receiver_rows = |rows: &E::Rows| engine.gather(rows, round.receivers.as_ref());
         let grown = |rows, eps| engine.scale_by_one_plus(rows, eps);
         let received = match &self.messages {
@@ -141,13 +157,13 @@ impl Conv {
                 // because there are fewer rows before the round. The bias is then added once per message,
                 // which the next layer can compensate for.
                 let mapped = engine.linear(inner, rows);
-                let dense = if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
+                let dense =
+                    if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
                 let sums = dense.unwrap_or_else(|| engine.sum(&mapped, &round.entries, &round.offsets));
                 let received = engine.add(grown(receiver_rows(&mapped), eps), &sums);
                 match whole {
-                    Some(whole) => {
-                        engine.add_to_nodes(received, &engine.linear(whole, &engine.pool(&receiver_rows(rows))))
-                    }
+                    Some(whole) => engine
+                        .add_to_nodes(received, &engine.linear(whole, &engine.pool(&receiver_rows(rows)))),
                     None => received,
                 }
             }
@@ -187,7 +203,9 @@ impl Conv {
 fn edge_vectors<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {
-        Some(against) => engine.concat(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against))),
+        Some(against) => {
+            engine.concat(&along, &engine.add(engine.gather(&along, None), &engine.parameter(against)))
+        }
         None => along,
     }
 }

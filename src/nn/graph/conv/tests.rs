@@ -56,7 +56,12 @@ fn normalise(norm: &Norm, batch: &GraphBatch<'_>, x: &Tensor) -> Tensor {
 }
 
 /// Computes [`WholeAttention`] by its formula, node by node and head by head.
-fn naive_whole_attention(whole: &WholeAttention, batch: &GraphBatch<'_>, nodes: &Tensor, local: &Tensor) -> Tensor {
+fn naive_whole_attention(
+    whole: &WholeAttention,
+    batch: &GraphBatch<'_>,
+    nodes: &Tensor,
+    local: &Tensor,
+) -> Tensor {
     let projected = [&whole.query, &whole.key, &whole.value].map(|layer| layer.forward(nodes));
     let depth = nodes.size()[1] / whole.heads as i64;
     let mut each = Vec::new();
@@ -101,8 +106,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let inner = match &conv.messages {
             Messages::Gin { inner, eps, whole } => {
                 let mapped = |x: &Tensor| linear(inner, x);
-                let received =
-                    mapped(&row(i)) * (eps + 1.0) + sum(neighbours().map(|&(j, _)| mapped(&row(j))).collect());
+                let received = mapped(&row(i)) * (eps + 1.0)
+                    + sum(neighbours().map(|&(j, _)| mapped(&row(j))).collect());
                 let ptr = &batch.arrays.node_ptr;
                 let graph = ptr.windows(2).find(|ends| (ends[0]..ends[1]).contains(&i)).unwrap();
                 let total = || sum((graph[0]..graph[1]).map(row).collect());
@@ -131,8 +136,10 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
             Messages::Gat { to, from, scores, edges, against, itself } => {
                 let engine = TensorGraphs::new(batch, Kind::Double);
                 let edge_vectors = edges.forward(&engine, batch.arrays.messages_per_edge());
-                let mut sent: Vec<(Tensor, Tensor)> =
-                    incoming.iter().map(|&(j, m)| (linear(from, &row(j)), edge_vectors.get(m as i64))).collect();
+                let mut sent: Vec<(Tensor, Tensor)> = incoming
+                    .iter()
+                    .map(|&(j, m)| (linear(from, &row(j)), edge_vectors.get(m as i64)))
+                    .collect();
                 if let Some(against) = against {
                     let vector = |m: usize| edge_vectors.get(m as i64) + against;
                     sent.extend(outgoing.iter().map(|&(j, m)| (linear(from, &row(j)), vector(m))));
@@ -145,7 +152,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
                         let sum = part(&(linear(to, &row(i)) + x + edge));
                         scores.get(head).dot(&sum.where_self(&sum.ge(0.0), &(&sum * 0.2)))
                     };
-                    let weights = Tensor::stack(&sent.iter().map(score).collect::<Vec<_>>(), 0).softmax(0, None);
+                    let weights =
+                        Tensor::stack(&sent.iter().map(score).collect::<Vec<_>>(), 0).softmax(0, None);
                     let terms = sent.iter().enumerate().map(|(k, (x, _))| weights.get(k as i64) * part(x));
                     terms.fold(part(&itself.get(0)).zeros_like(), |sum, term| sum + term)
                 });
@@ -225,7 +233,8 @@ fn rounds_with_shared_rows_agree_with_formulas() {
             let off = (&shared - &naive).abs().max().double_value(&[]);
             assert!(off < 1e-12, "{kind:?}, {conv:?}, {norm:?}, {labels:?}: {off}");
 
-            let weights = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
+            let weights =
+                Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
             let gradients = |output: &Tensor| -> Tensor {
                 (output.view(-1) * &weights).sum(Kind::Double).backward();
                 let each = parameters.iter().map(|p| {
@@ -250,8 +259,9 @@ fn rounds_with_shared_rows_agree_with_formulas() {
 #[test]
 fn host_rounds_agree_with_tensors() {
     let labels = Labels(vec![0, 2, 0, 3]);
-    for (kind, (conv, norm)) in
-        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
+    for (kind, (conv, norm)) in [GraphKind::Directed, GraphKind::Undirected]
+        .into_iter()
+        .flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
         let schema = schema(kind);
         let states = trajectory(kind);
@@ -259,8 +269,12 @@ fn host_rounds_agree_with_tensors() {
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let mut scope = parameters.scope(rng);
-        let config =
-            GraphNetConfig { embedding: WIDTH, degrees: true, closed_walks: Some(2), ..GraphNetConfig::default() };
+        let config = GraphNetConfig {
+            embedding: WIDTH,
+            degrees: true,
+            closed_walks: Some(2),
+            ..GraphNetConfig::default()
+        };
         let features = NodeFeatures::new(&mut scope.sub("features"), &schema, &labels, &config);
         let convs = ["0", "1", "2"].map(|name| Conv::new(&mut scope.sub(name), conv, norm, &schema, WIDTH));
         // An initial weight of 0 or 1 would hide that an engine omits this weight, so all weights are
@@ -322,10 +336,12 @@ fn attention_agrees_with_pytorch_geometric() {
         let states = GraphStates::from(case.graphs.iter().map(graph).collect::<Vec<_>>());
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
-        let conv = Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), case.conv, case.norm, &schema, case.width);
+        let conv =
+            Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), case.conv, case.norm, &schema, case.width);
         assert_eq!(parameters.iter().count(), case.parameters.len());
         for parameter in &parameters {
-            let values = Tensor::from_slice(&case.parameters[&parameter.name]).view(&parameter.tensor.size()[..]);
+            let values =
+                Tensor::from_slice(&case.parameters[&parameter.name]).view(&parameter.tensor.size()[..]);
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
         let engine = TensorGraphs::new(&batch, Kind::Double);
@@ -339,7 +355,8 @@ fn attention_agrees_with_pytorch_geometric() {
             reads_whole_graph: true,
         };
         let rounds = MessageRounds::new(&engine, &plan);
-        let got = conv.forward(&engine, &rounds.rounds[1], &Tensor::from_slice(&case.x).view([-1, case.width]));
+        let got =
+            conv.forward(&engine, &rounds.rounds[1], &Tensor::from_slice(&case.x).view([-1, case.width]));
         let off = (got.view(-1) - Tensor::from_slice(&case.y)).abs().max().double_value(&[]);
         assert!(off < 1e-12, "{:?}, {:?}: {off}", case.conv, case.norm);
     }
@@ -349,8 +366,9 @@ fn attention_agrees_with_pytorch_geometric() {
 /// finite difference.
 #[test]
 fn gradients_agree_with_finite_differences() {
-    for (kind, (conv, norm)) in
-        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| CONVS.map(|conv| (kind, conv)))
+    for (kind, (conv, norm)) in [GraphKind::Directed, GraphKind::Undirected]
+        .into_iter()
+        .flat_map(|kind| CONVS.map(|conv| (kind, conv)))
     {
         let schema = schema(kind);
         let states = trajectory(kind);
@@ -377,7 +395,8 @@ fn gradients_agree_with_finite_differences() {
         let weights = [normal(&embedded.nodes), normal(&embedded.graphs)];
         let sum = || {
             let embedded = torso.embed(&engine, None).unwrap();
-            (embedded.nodes * &weights[0]).sum(Kind::Double) + (embedded.graphs * &weights[1]).sum(Kind::Double)
+            (embedded.nodes * &weights[0]).sum(Kind::Double)
+                + (embedded.graphs * &weights[1]).sum(Kind::Double)
         };
         sum().backward();
         let slopes = parameters.iter().zip(&directions).map(|(p, d)| (p.tensor.grad() * d).sum(Kind::Double));

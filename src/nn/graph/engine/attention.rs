@@ -23,7 +23,8 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
     // The largest score of each receiver is subtracted. This doesn't change the softmax, but keeps
     // exponentials from overflowing.
     let indices = Tensor::arange(messages, (Kind::Int64, scores.device()));
-    let bags = Tensor::embedding_bag::<Tensor>(&scores.detach(), &indices, offsets, false, MAX, false, None, false);
+    let bags =
+        Tensor::embedding_bag::<Tensor>(&scores.detach(), &indices, offsets, false, MAX, false, None, false);
     let weights = (scores - bags.0.index_select(0, receivers)).exp();
     let weights = &weights / zeros(heads).index_add(0, receivers, &weights).index_select(0, receivers);
     let weighted = values.view([messages, heads, width / heads]) * weights.unsqueeze(2);
@@ -65,8 +66,12 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         let mut padded_rows = Vec::new();
         let mut masked = Vec::new();
         for nodes in graphs.into_iter().map(range) {
-            nodes.clone().for_each(|node| position[node] = (base + padded_rows.len() + node - nodes.start) as i64);
-            padded_rows.extend((0..length).map(|k| if k < nodes.len() { nodes.start + k } else { nodes.start } as i64));
+            nodes
+                .clone()
+                .for_each(|node| position[node] = (base + padded_rows.len() + node - nodes.start) as i64);
+            padded_rows.extend(
+                (0..length).map(|k| if k < nodes.len() { nodes.start + k } else { nodes.start } as i64),
+            );
             masked.extend((0..length).map(|k| k >= nodes.len()));
         }
         let masked = Tensor::from_slice(&masked).view([-1, 1, 1, length as i64]).to_device(batch.device());
@@ -78,7 +83,11 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
 }
 
 /// Adds the values, weighted by the softmax of their scores, to `sum`.
-pub(super) fn add_softmax<'a>(sum: &mut [f32], mut scores: Vec<f32>, values: impl Iterator<Item = &'a [f32]>) {
+pub(super) fn add_softmax<'a>(
+    sum: &mut [f32],
+    mut scores: Vec<f32>,
+    values: impl Iterator<Item = &'a [f32]>,
+) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
     let total: f32 = scores.iter().sum();

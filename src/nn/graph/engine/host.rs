@@ -68,8 +68,9 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn look_up(&self, table: &Tensor, entries: &[i64], each: usize) -> HostRows {
-        let table =
-            self.packed.get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
+        let table = self
+            .packed
+            .get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
             entries.iter().for_each(|&entry| add_to(row, table.row(entry as usize)));
@@ -96,7 +97,9 @@ impl Engine for HostGraphs<'_> {
 
     fn norm(&self, norm: &LayerNorm, mut rows: HostRows) -> HostRows {
         match &norm.affine {
-            Some((weight, _)) => self.packed.get_or_pack(&[weight], || norm.on_host()).apply(&mut rows.values),
+            Some((weight, _)) => {
+                self.packed.get_or_pack(&[weight], || norm.on_host()).apply(&mut rows.values)
+            }
             None => norm.on_host().apply(&mut rows.values),
         }
         rows
@@ -114,10 +117,13 @@ impl Engine for HostGraphs<'_> {
             let means = |graph: &[f32], term: fn(f64) -> f64| {
                 let mut sums = vec![0.0; width];
                 let rows = graph.chunks_exact(width);
-                rows.for_each(|row| sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += term(f64::from(x))));
+                rows.for_each(|row| {
+                    sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += term(f64::from(x)))
+                });
                 sums.into_iter().map(move |sum| sum / n as f64)
             };
-            let shift: Vec<f32> = means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
+            let shift: Vec<f32> =
+                means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
             graph.chunks_exact_mut(width).for_each(|row| add_to(row, &shift));
             let variances = means(graph, |x| x * x).zip(weight);
             let factors: Vec<f32> = variances.map(|(v, w)| w / (v + GraphNorm::EPS).sqrt() as f32).collect();
@@ -152,7 +158,10 @@ impl Engine for HostGraphs<'_> {
 
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
         // The comparison keeps NaN, as libtorch does.
-        rows.values.iter_mut().zip(&others.values).for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
+        rows.values
+            .iter_mut()
+            .zip(&others.values)
+            .for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
         rows
     }
 
@@ -270,7 +279,8 @@ impl HeadEngine for HostGraphs<'_> {
     }
 
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &HostRows) -> HostRows {
-        let values = host_scores_of_pairs(self.arrays, self.linear(query, nodes), &self.linear(key, nodes), columns);
+        let values =
+            host_scores_of_pairs(self.arrays, self.linear(query, nodes), &self.linear(key, nodes), columns);
         HostRows { values, width: columns }
     }
 

@@ -135,7 +135,13 @@ pub trait Engine {
 
     /// Computes the attention of each node `a` to all nodes `b` of its graph, `sum_b softmax_b(q(a) . k(b) /
     /// sqrt(depth)) v(b)`, head by head. The arguments and the result have the shape `[N, heads * depth]`.
-    fn attend_within(&self, query: &Self::Rows, key: &Self::Rows, value: &Self::Rows, heads: usize) -> Self::Rows;
+    fn attend_within(
+        &self,
+        query: &Self::Rows,
+        key: &Self::Rows,
+        value: &Self::Rows,
+        heads: usize,
+    ) -> Self::Rows;
 
     /// Pools the node rows of each graph: `[N, width]` to `[B, 2 width]`. The first half of a result is the
     /// mean of the rows. The second half is their sum divided by the square root of their number, because the
@@ -159,5 +165,10 @@ pub(in crate::nn) trait HeadEngine: Engine {
     /// Computes weighted sums of pair features, `[sum of n * n, columns]`. `features` is `[sum of n * n, K]`.
     /// The weights of a pair are sums of the weights of its two nodes, `[N, 2 K columns]`: the first half for
     /// the first node, the second half for the second node.
-    fn weighted_pair_features(&self, weights: &Self::Rows, columns: usize, features: &Self::Rows) -> Self::Rows;
+    fn weighted_pair_features(
+        &self,
+        weights: &Self::Rows,
+        columns: usize,
+        features: &Self::Rows,
+    ) -> Self::Rows;
 }

@@ -58,7 +58,9 @@ pub(in crate::nn) fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let width = nodes.size()[1];
     match batch.arrays.same_size() {
         Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
-        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
+        _ => {
+            Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes)
+        }
     }
 }
 
@@ -170,7 +172,8 @@ impl Engine for TensorGraphs<'_> {
         let adjacency = self.adjacency.get_or_init(|| adjacency(self.batch.arrays, self.kind));
         let sizes: Vec<i64> = self.batch.arrays.sizes().map(|n| n as i64).collect();
         let parts = rows.split_with_sizes(sizes, 0);
-        let sums: Vec<Tensor> = adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();
+        let sums: Vec<Tensor> =
+            adjacency.iter().zip(&parts).map(|(adjacency, rows)| adjacency.mm(rows)).collect();
         Some(Tensor::cat(&sums, 0))
     }
 

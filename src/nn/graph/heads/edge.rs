@@ -25,7 +25,13 @@ pub(crate) struct EdgeHead {
 }
 
 impl EdgeHead {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, columns: i64, n_features: i64) -> Self {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        width: i64,
+        columns: i64,
+        n_features: i64,
+    ) -> Self {
         let is_directed = schema.kind == GraphKind::Directed;
         let pairs = |scope: &mut Scope<'_>| {
             let layer = Linear::without_bias(&mut scope.sub("pairs"), n_features, width);
@@ -54,8 +60,10 @@ impl EdgeHead {
         let gather = |rows: &E::Rows, indices: Vec<i64>| engine.gather(rows, Some(&engine.index(indices)));
         let first = engine.linear(&self.first, nodes);
         let second = self.second.as_ref().map(|layer| engine.linear(layer, nodes));
-        let seconds =
-            gather(second.as_ref().unwrap_or(&first), arrays.edges.iter().map(|pair| i64::from(pair.1)).collect());
+        let seconds = gather(
+            second.as_ref().unwrap_or(&first),
+            arrays.edges.iter().map(|pair| i64::from(pair.1)).collect(),
+        );
         let firsts = gather(&first, arrays.edges.iter().map(|pair| i64::from(pair.0)).collect());
         let mut hidden = engine.add(firsts, &seconds);
         if let Some(edges) = &self.edges {

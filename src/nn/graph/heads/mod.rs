@@ -5,8 +5,8 @@ mod pairs;
 mod symmetry;
 
 pub(in crate::nn) use pairs::{
-    GRAPHS_PER_THREAD, dot, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features, scores_of_pairs,
-    size_groups, weighted_features,
+    GRAPHS_PER_THREAD, dot, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features,
+    scores_of_pairs, size_groups, weighted_features,
 };
 
 use crate::Result;
@@ -112,7 +112,9 @@ impl Heads {
         };
         let heads = self.0.iter().enumerate();
         let gated = heads.map(|(k, (head, gate))| match (gate, symmetries) {
-            (Some(gate), Some(symmetries)) => gate.add_to(engine, block(head), k, symmetries, &embeddings.graphs),
+            (Some(gate), Some(symmetries)) => {
+                gate.add_to(engine, block(head), k, symmetries, &embeddings.graphs)
+            }
             _ => Ok(block(head)),
         });
         gated.collect()

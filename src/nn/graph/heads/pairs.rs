@@ -72,13 +72,19 @@ impl PairHead {
 
     /// Computes the logits of every ordered pair of nodes of every graph, `[sum of n * n, columns]`.
     /// `features` holds the pair features, `[sum of n * n, features]`.
-    pub(crate) fn forward<E: HeadEngine>(&self, engine: &E, nodes: &E::Rows, features: Option<&E::Rows>) -> E::Rows {
+    pub(crate) fn forward<E: HeadEngine>(
+        &self,
+        engine: &E,
+        nodes: &E::Rows,
+        features: Option<&E::Rows>,
+    ) -> E::Rows {
         let scores = engine.pair_scores(&self.query, &self.key, self.columns, nodes);
         let scores = engine.add(scores, &engine.parameter(&self.bias));
         match (&self.features, features) {
-            (Some(layer), Some(features)) => {
-                engine.add(scores, &engine.weighted_pair_features(&engine.linear(layer, nodes), self.columns, features))
-            }
+            (Some(layer), Some(features)) => engine.add(
+                scores,
+                &engine.weighted_pair_features(&engine.linear(layer, nodes), self.columns, features),
+            ),
             _ => scores,
         }
     }
@@ -159,7 +165,8 @@ impl PairFactors {
                 gather.extend((0..largest).map(|i| if i < n { (first + i) as i64 } else { padding }));
                 for i in 0..n {
                     for j in 0..n {
-                        position[arrays.pair_ptr[g] + i * n + j] = base + ((k * largest + i) * largest + j) as i64;
+                        position[arrays.pair_ptr[g] + i * n + j] =
+                            base + ((k * largest + i) * largest + j) as i64;
                     }
                 }
             }
@@ -191,7 +198,8 @@ pub(in crate::nn) fn scores_of_pairs(
             PairFactors::new(query, key, columns, nodes).scores_of_equal_sizes(columns, n as i64, is_directed)
         }
         _ => {
-            let factors = PairFactors { first: query.forward(nodes), second: key.forward(nodes), extra: None };
+            let factors =
+                PairFactors { first: query.forward(nodes), second: key.forward(nodes), extra: None };
             factors.scores_of_mixed_sizes(batch, columns)
         }
     };
@@ -245,7 +253,8 @@ pub(in crate::nn) fn host_weighted_features(
     map_pairs(arrays, columns, |a, b, pair, column| {
         // The weights of one feature for all columns are adjacent. All weights for the first node come before
         // the weights for the second node.
-        let node_weight = |node: usize, end: usize, k: usize| weights.row(node)[(end * n + k) * columns + column];
+        let node_weight =
+            |node: usize, end: usize, k: usize| weights.row(node)[(end * n + k) * columns + column];
         let weight = |k: usize| {
             let along = node_weight(a, 0, k) + node_weight(b, 1, k);
             if is_directed { along } else { along + node_weight(b, 0, k) + node_weight(a, 1, k) }

@@ -84,7 +84,8 @@ pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> 
         Error::missing(
             "a graph network that sees symmetry",
             "automorphisms of these graphs and of what their moves lead to",
-            "give `GraphBatch::with_symmetries` what `GraphEnv::move_symmetries` counts, as `GraphPolicy` does, or build the \
+            "give `GraphBatch::with_symmetries` what `GraphEnv::move_symmetries` counts, as `GraphPolicy` \
+                does, or build the \
              network with `Symmetry::Unseen`",
         )
     })
@@ -142,7 +143,8 @@ impl Gate {
         symmetries: &MoveSymmetries,
         graphs: &E::Rows,
     ) -> Result<E::Rows> {
-        let (block, changes) = symmetries.of_block(k, engine.shape(&logits).iter().product::<i64>() as usize)?;
+        let (block, changes) =
+            symmetries.of_block(k, engine.shape(&logits).iter().product::<i64>() as usize)?;
         if changes.is_empty() {
             return Ok(logits);
         }

@@ -51,7 +51,12 @@ impl Transformer {
     /// Computes embeddings of nodes, `[N, D]`, and of graphs, `[B, 2 D]`, from node features `[N, D]` and
     /// embedded conditions `[B, D]`. The embedding of a graph is the mean over its nodes, concatenated with
     /// its virtual node.
-    fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, condition: Option<&Tensor>) -> (Tensor, Tensor) {
+    fn forward(
+        &self,
+        batch: &GraphBatch<'_>,
+        nodes: &Tensor,
+        condition: Option<&Tensor>,
+    ) -> (Tensor, Tensor) {
         let b = batch.len() as i64;
         let start = self.start.unsqueeze(0).expand([b, -1], false);
         let start = match condition {
@@ -92,7 +97,8 @@ impl TransformerTorso {
     ) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, labels, config);
-        let transformer = Transformer::new(&mut scope.sub("transformer"), schema, config.layers, width, heads);
+        let transformer =
+            Transformer::new(&mut scope.sub("transformer"), schema, config.layers, width, heads);
         Self {
             plan: Plan::new(&features, &[]),
             features,
@@ -114,7 +120,8 @@ impl TensorTorso for TransformerTorso {
         let rounds = MessageRounds::new(&engine, &self.plan);
         let features = self.features.forward(&engine, &rounds.features);
         let features = rounds.expand_to_nodes(&engine, &features);
-        let condition = self.condition.as_ref().zip(conditions).map(|(layer, conditions)| layer.forward(conditions));
+        let condition =
+            self.condition.as_ref().zip(conditions).map(|(layer, conditions)| layer.forward(conditions));
         let (nodes, graphs) = self.transformer.forward(batch, &features, condition.as_ref());
         Ok(add_global(&engine, self.global.as_ref(), nodes, graphs))
     }
@@ -190,8 +197,11 @@ impl Layer {
         let (graphs, length) = group.sizes;
         // The shape of the parts is `[3, G, heads, L, depth]`, where the first dimension is query, key and
         // value.
-        let parts =
-            group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
+        let parts = group
+            .gather(projected)
+            .view([graphs, length, 3, heads, depth])
+            .permute([2, 0, 3, 1, 4])
+            .contiguous();
         let query = parts.get(0) / (depth as f64).sqrt();
         let key = parts.get(1);
         let value = parts.get(2);
@@ -201,7 +211,8 @@ impl Layer {
         let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
         let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
 
-        let from_features = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
+        let from_features =
+            weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
         let sum = weights.matmul(&value) + from_features;
         sum.transpose(1, 2).reshape([graphs * length, width])
     }
@@ -257,7 +268,8 @@ mod tests {
         for (kind, same_size) in
             [(GraphKind::Directed, false), (GraphKind::Undirected, false), (GraphKind::Directed, true)]
         {
-            let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 12) };
+            let schema =
+                GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 12) };
             let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
             let layer = Layer::new(&mut parameters.scope(&mut Rng::seeded(3)), &schema, 6, 2);
             let directed = kind == GraphKind::Directed;
@@ -267,7 +279,9 @@ mod tests {
                 // Adds the second of two opposite edges between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
-            let graph = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
+            let graph = |n: usize, edges: &[_]| {
+                GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap()
+            };
             let mut graphs = vec![graph(4, &edges), graph(4, &[])];
             if !same_size {
                 graphs.extend([graph(0, &[]), graph(12, &edges), graph(2, &edges[..1])]);
@@ -295,11 +309,13 @@ mod tests {
                             projected.get(*from as i64).narrow(0, 6, 12) + added
                         })
                         .collect();
-                    let scores: Vec<Tensor> = sent.iter().map(|x| query.dot(&part(x, 0)) / 3f64.sqrt()).collect();
+                    let scores: Vec<Tensor> =
+                        sent.iter().map(|x| query.dot(&part(x, 0)) / 3f64.sqrt()).collect();
                     let weights = Tensor::stack(&scores, 0).softmax(0, None);
                     let terms = sent.iter().enumerate().map(|(k, x)| weights.get(k as i64) * part(x, 1));
                     let expected = terms.fold(query.zeros_like(), |sum, term| sum + term);
-                    let off = (got.get(row as i64).narrow(0, head * 3, 3) - expected).abs().max().double_value(&[]);
+                    let off =
+                        (got.get(row as i64).narrow(0, head * 3, 3) - expected).abs().max().double_value(&[]);
                     assert!(off < 1e-12, "{kind:?}, row {row}: {off}");
                 }
             }

@@ -87,7 +87,8 @@ pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bond
 /// Assigns orders to aromatic bonds, and builds the molecule.
 pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
     let aromatic = aromatic_bonds(atoms, raw)?;
-    let (needs, specs): (Vec<bool>, Vec<AtomSpec>) = needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
+    let (needs, specs): (Vec<bool>, Vec<AtomSpec>) =
+        needs_double(table, atoms, raw, &aromatic)?.into_iter().unzip();
     let candidates: Vec<usize> =
         (0..raw.len()).filter(|&k| aromatic[k] && needs[raw[k].a] && needs[raw[k].b]).collect();
     let mates = partners(atoms.len(), raw, candidates.iter().copied());
@@ -103,7 +104,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
         // in aromatic rings first, then elsewhere. The set of aromatic rings doesn't depend on the placement.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
-        let others = partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
+        let others =
+            partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
         mates.iter_mut().zip(others).for_each(|(mate, other)| *mate = mate.or(other));
         if (0..atoms.len()).all(|a| !needs[a] || mates[a].is_some()) {
             for (bond, raw) in molecule.bonds_mut().iter_mut().zip(raw) {

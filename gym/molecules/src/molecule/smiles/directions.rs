@@ -48,7 +48,9 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
         // have a direction.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
-            let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else { continue };
+            let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else {
+                continue;
+            };
             if std::mem::replace(&mut done[k], true) {
                 continue;
             }

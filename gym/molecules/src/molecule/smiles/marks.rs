@@ -142,7 +142,12 @@ impl RawMarks {
 
     /// Returns `true` if the first neighbour of an end of a double bond, apart from the bond's other end, is
     /// above this end. Returns `None` if no direction is written.
-    fn first_is_up(&self, molecule: &Molecule, end: usize, bond: usize) -> Result<Option<bool>, MoleculeError> {
+    fn first_is_up(
+        &self,
+        molecule: &Molecule,
+        end: usize,
+        bond: usize,
+    ) -> Result<Option<bool>, MoleculeError> {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
@@ -151,7 +156,8 @@ impl RawMarks {
         for side in side_bonds(molecule, end, bond) {
             let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };
             if found.replace(up).is_some_and(|before| before != up) {
-                let problem = format!("bonds on one side of atom {end}, both of them `/` or `\\` as seen from there");
+                let problem =
+                    format!("bonds on one side of atom {end}, both of them `/` or `\\` as seen from there");
                 return Err(MoleculeError::Stereo { problem });
             }
         }

@@ -113,7 +113,8 @@ impl Molecule {
 
 /// The symbols of atoms that may be written without brackets. Two-letter symbols come first, so that they are
 /// matched first.
-const ORGANIC: [&str; 16] = ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
+const ORGANIC: [&str; 16] =
+    ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
 /// A ring number that has occurred once: the ring is open until the number occurs again.
 struct OpenRing {
@@ -244,7 +245,8 @@ impl Reader<'_> {
 
     fn ring(&mut self) -> Result<()> {
         let Some(last) = self.last else { return self.fail("a ring number has no atom before it") };
-        let number = if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
+        let number =
+            if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
         let (mark, up) = (self.mark.take(), self.up.take());
         let Some(open) = self.rings.remove(&number) else {
             let place = self.marks.reserve(last);

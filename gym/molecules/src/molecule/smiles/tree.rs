@@ -20,7 +20,12 @@ pub(crate) struct TextTree {
 impl TextTree {
     /// Traverses the graph depth first, from each root that hasn't been visited before. `steps` lists the
     /// steps from an atom.
-    pub(crate) fn new(n_atoms: usize, n_bonds: usize, roots: &[usize], steps: impl Fn(usize) -> Vec<Step>) -> Self {
+    pub(crate) fn new(
+        n_atoms: usize,
+        n_bonds: usize,
+        roots: &[usize],
+        steps: impl Fn(usize) -> Vec<Step>,
+    ) -> Self {
         let empty = || vec![Vec::new(); n_atoms];
         let mut tree = Self { roots: Vec::new(), opens: empty(), closes: empty(), children: empty() };
         let mut seen = vec![false; n_atoms];
@@ -56,7 +61,11 @@ impl TextTree {
 
     /// Writes the tree as text. `atom` returns the text of an atom, and `bond` the text of a bond as seen
     /// from the atom where it is written.
-    pub(crate) fn write(&self, atom: impl Fn(usize) -> String, bond: impl Fn(usize, usize) -> &'static str) -> String {
+    pub(crate) fn write(
+        &self,
+        atom: impl Fn(usize) -> String,
+        bond: impl Fn(usize, usize) -> &'static str,
+    ) -> String {
         enum Piece {
             Atom(usize),
             Text(&'static str),

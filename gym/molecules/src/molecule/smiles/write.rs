@@ -115,8 +115,11 @@ impl<'a> Writer<'a> {
             let bonds = self.molecule.bond_orders(a);
             return Some(self.table.filled(element, 0, bonds)? - bonds);
         }
-        let sigma =
-            self.molecule.neighbours(a).map(|(_, bond)| if bond.aromatic { 1 } else { bond.order.value() }).sum();
+        let sigma = self
+            .molecule
+            .neighbours(a)
+            .map(|(_, bond)| if bond.aromatic { 1 } else { bond.order.value() })
+            .sum();
         let room = self.table.filled(element, 0, sigma)? - sigma;
         let double = has_ring_double(self.molecule, a);
         (double == (room > 0)).then(|| room.saturating_sub(1))

@@ -35,8 +35,9 @@ impl Molecule {
             is_end[bond.a] = true;
             is_end[bond.b] = true;
         }
-        let links =
-            |k: usize, bond: &Bond| open[k] || (bond.order == BondOrder::Single && is_end[bond.a] && is_end[bond.b]);
+        let links = |k: usize, bond: &Bond| {
+            open[k] || (bond.order == BondOrder::Single && is_end[bond.a] && is_end[bond.b])
+        };
         let linking: Vec<(usize, &Bond)> =
             self.bonds().iter().enumerate().filter(|(k, bond)| links(*k, bond)).collect();
         let around = ring_bonds(self.atoms().len(), linking.iter().map(|(_, bond)| (bond.a, bond.b)));
@@ -51,8 +52,9 @@ impl Molecule {
         let valence = self.valence(a);
         // A nitrogen next to a second-row atom with a multiple bond is planar.
         let is_multiple = |bond: &Bond| bond.order != BondOrder::Single || bond.aromatic;
-        let flattens =
-            |b: usize| self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond));
+        let flattens = |b: usize| {
+            self.atoms()[b].element.number() < 10 && self.neighbours(b).any(|(_, bond)| is_multiple(bond))
+        };
         // Aromatic atoms and atoms with triple bonds aren't tetrahedral.
         if atom.aromatic || self.neighbours(a).any(|(_, bond)| bond.order == BondOrder::Triple) {
             return false;
@@ -87,7 +89,8 @@ impl Molecule {
 
     /// Returns a smallest set of smallest rings. Each ring is a list of its atoms, in order around the ring.
     pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
-        let bonds: Vec<_> = self.bonds().iter().filter(|bond| bond.in_ring).map(|bond| (bond.a, bond.b)).collect();
+        let bonds: Vec<_> =
+            self.bonds().iter().filter(|bond| bond.in_ring).map(|bond| (bond.a, bond.b)).collect();
         smallest_rings(self.atoms().len(), &bonds)
     }
 
@@ -121,8 +124,9 @@ impl Molecule {
         loop {
             let look = |a: usize| {
                 let bonds = self.bonds_at(a).iter();
-                let mut beside: Vec<[usize; 2]> =
-                    bonds.map(|&k| [usize::from(self.class(k)), classes[self.bonds()[k].other_end(a)]]).collect();
+                let mut beside: Vec<[usize; 2]> = bonds
+                    .map(|&k| [usize::from(self.class(k)), classes[self.bonds()[k].other_end(a)]])
+                    .collect();
                 beside.sort_unstable();
                 std::iter::once(classes[a]).chain(beside.into_iter().flatten()).collect()
             };
@@ -147,7 +151,9 @@ impl Molecule {
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
-            StereoElement::DoubleBond(k) => self.ends(element).into_iter().map(|end| self.beside(end, k)).collect(),
+            StereoElement::DoubleBond(k) => {
+                self.ends(element).into_iter().map(|end| self.beside(end, k)).collect()
+            }
         }
     }
 }

@@ -45,8 +45,10 @@ impl Molecule {
         classes.iter().for_each(|class| *count.entry(class).or_insert(0) += 1);
         let alone = |a: usize| count[&classes[a]] == 1;
         let is_fixed = |element: &StereoElement| self.ends(*element).into_iter().all(alone);
-        let candidates = self.candidates().into_iter().filter(|element| !self.has_equal_ends(*element, &classes));
-        let (sure, mut others): (Vec<_>, Vec<_>) = candidates.partition(|element| self.is_told(*element, &classes));
+        let candidates =
+            self.candidates().into_iter().filter(|element| !self.has_equal_ends(*element, &classes));
+        let (sure, mut others): (Vec<_>, Vec<_>) =
+            candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
             // Distinct node attributes hold the atoms of all other elements fixed.
@@ -76,7 +78,8 @@ impl Molecule {
     /// Returns `true` if `alike` accepts any two neighbours of an element whose exchange would invert its
     /// sign.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
-        let any = |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
+        let any =
+            |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
         self.ligands(element).iter().any(any)
     }
 
@@ -101,8 +104,11 @@ impl Molecule {
             possible.binary_search(&mark.element).is_ok() && !self.has_equal_ends(mark.element, &classes)
         });
         loop {
-            let doubted =
-                self.marks().iter().map(|mark| mark.element).filter(|&element| !self.is_told(element, &classes));
+            let doubted = self
+                .marks()
+                .iter()
+                .map(|mark| mark.element)
+                .filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
             // Two marks that could each be inverted by a symmetry may carry information together (the marks
             // of two methyls on one side of 1,2,3-trimethylcyclopropane). A mark is therefore removed only if
@@ -164,7 +170,8 @@ impl Molecule {
 
     /// Returns `true` if a symmetry maps the molecule to itself with the mark of this element inverted.
     fn is_turned(&self, element: StereoElement) -> bool {
-        let turn = |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
+        let turn =
+            |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
         self.key() == self.with_stereo_marks(self.marks().iter().map(turn).collect()).key()
     }
 
@@ -201,7 +208,10 @@ impl Molecule {
         let free = fixed.iter().filter(|element| self.sign(**element).is_none()).count();
         let bare = self.keeping(|mark| !fixed.contains(&mark.element));
         let others = bare.settings(&others)?.len() as u64;
-        u32::try_from(free).ok().and_then(|free| 2u64.checked_pow(free)).and_then(|many| many.checked_mul(others))
+        u32::try_from(free)
+            .ok()
+            .and_then(|free| 2u64.checked_pow(free))
+            .and_then(|many| many.checked_mul(others))
     }
 
     /// Returns the molecule's stereoisomers that agree with its marks, each once and with all meaningful
@@ -227,7 +237,10 @@ impl Molecule {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;
         let set = |bits: u32| {
-            let new = open.iter().enumerate().map(|(k, &element)| StereoMark { element, positive: bits >> k & 1 == 0 });
+            let new = open
+                .iter()
+                .enumerate()
+                .map(|(k, &element)| StereoMark { element, positive: bits >> k & 1 == 0 });
             self.with_more(new)
         };
         Some((0..1u32 << n).map(set).map(|isomer| (isomer.key(), isomer)).collect())

@@ -98,9 +98,10 @@ impl Molecule {
         }
         let marked = self.with_stereo_marks(marks).normal();
         match marked.unwritable() {
-            Some(bond) => {
-                refuse(format!("no mark of {:?} between double bonds that have them", StereoElement::DoubleBond(bond)))
-            }
+            Some(bond) => refuse(format!(
+                "no mark of {:?} between double bonds that have them",
+                StereoElement::DoubleBond(bond)
+            )),
             None => Ok(marked),
         }
     }
@@ -126,6 +127,7 @@ impl Molecule {
 
 /// Returns `true` if the permutation that sorts these numbers is odd.
 pub(crate) fn is_odd(order: &[usize]) -> bool {
-    let inversions = (0..order.len()).map(|i| order[i + 1..].iter().filter(|&&later| later < order[i]).count());
+    let inversions =
+        (0..order.len()).map(|i| order[i + 1..].iter().filter(|&&later| later < order[i]).count());
     inversions.sum::<usize>() % 2 == 1
 }

@@ -73,7 +73,9 @@ impl Molecule {
                 let node = |side: usize| {
                     let across = if mark.positive { side } else { 1 - side };
                     let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
-                    edges.extend([one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)));
+                    edges.extend(
+                        [one.get(side), other.get(across)].into_iter().flatten().map(|&a| (a, LEAVES)),
+                    );
                     (SIDE, edges)
                 };
                 (0..2).map(node).collect()

@@ -44,7 +44,11 @@ impl AccessibilityTable {
         let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         let table = if is_gzipped(&bytes) { pickled(&bytes) } else { parse_text(&bytes) };
         let table = table.map_err(|problem| Error::file(path, problem, EXPECTED))?;
-        if table.is_empty() { Err(Error::file(path, "it has no fragments", EXPECTED)) } else { Ok(Self(table)) }
+        if table.is_empty() {
+            Err(Error::file(path, "it has no fragments", EXPECTED))
+        } else {
+            Ok(Self(table))
+        }
     }
 
     /// Returns the number of fragments in the table.
@@ -61,8 +65,8 @@ impl AccessibilityTable {
 }
 
 /// The remedy that errors suggest for files that aren't tables.
-const EXPECTED: &str =
-    "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a contribution and its fragments";
+const EXPECTED: &str = "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a \
+    contribution and its fragments";
 
 /// Reads RDKit's pickle: a list whose rows are a contribution followed by the fragments with this
 /// contribution.
@@ -115,7 +119,8 @@ impl Subject<'_> {
         let plain = self.plain();
         let mut penalty = n.powf(1.005) - n;
         penalty += log_of(chematic_chem::num_stereocenters(plain));
-        penalty += log_of(chematic_chem::num_spiro_atoms(plain)) + log_of(chematic_chem::num_bridgehead_atoms(plain));
+        penalty += log_of(chematic_chem::num_spiro_atoms(plain))
+            + log_of(chematic_chem::num_bridgehead_atoms(plain));
         let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
         // Symmetrical molecules are easier to make. They have few different environments compared with their

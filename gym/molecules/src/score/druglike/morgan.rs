@@ -20,12 +20,18 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
     let alone = |a: usize| {
         let atom = molecule.atoms()[a];
-        let [number, degree, hydrogens] = [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
+        let [number, degree, hydrogens] =
+            [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
         // The last value is the isotope's mass difference, which is always 0.
-        hash([number, degree, hydrogens, atom.charge as u32, 0].into_iter().chain(molecule.in_ring(a).then_some(1)))
+        hash(
+            [number, degree, hydrogens, atom.charge as u32, 0]
+                .into_iter()
+                .chain(molecule.in_ring(a).then_some(1)),
+        )
     };
     // The numbers that RDKit gives to bond types: 12 for aromatic bonds, else the bond order.
-    let kind = |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
+    let kind =
+        |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
     // The bonds of each environment as bits. The highest word comes first, so that sorting gives RDKit's

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use chematic_smarts::{
-    AtomPrimitive, AtomQuery, BondPrimitive, BondQuery, MatchConfig, MatchOutcome, QueryMolecule, RdkitParityConfig,
-    RdkitRingCountModel, has_match_rdkit_parity_bounded, parse_smarts,
+    AtomPrimitive, AtomQuery, BondPrimitive, BondQuery, MatchConfig, MatchOutcome, QueryMolecule,
+    RdkitParityConfig, RdkitRingCountModel, has_match_rdkit_parity_bounded, parse_smarts,
 };
 use gfn::{Error, Result};
 
@@ -32,7 +32,8 @@ pub enum PatternError {
     },
     /// The text is too long, or nested too deeply.
     #[error(
-        "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and {MAX_DEPTH} are read"
+        "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and \
+            {MAX_DEPTH} are read"
     )]
     TooLarge {
         /// The first characters of the text.
@@ -123,7 +124,9 @@ impl Patterns {
             };
             let name = if name.trim().is_empty() { smarts } else { name.trim() };
             let pattern = Pattern::read(name.to_owned(), smarts);
-            found.push(pattern.map_err(|error| Error::file(path, format!("line {}: {error}", k + 1), remedy))?);
+            found.push(
+                pattern.map_err(|error| Error::file(path, format!("line {}: {error}", k + 1), remedy))?,
+            );
         }
         if found.is_empty() { Err(Error::file(path, "it has no patterns", remedy)) } else { Ok(Self(found)) }
     }
@@ -173,7 +176,9 @@ impl Pattern {
         }
         let wrong = |problem: String| PatternError::Syntax { smarts: smarts.to_owned(), problem };
         if let Some(other) = smarts.chars().find(|c| !c.is_ascii_graphic()) {
-            return Err(wrong(format!("the character {other:?}, where a SMARTS is printable ASCII without blanks")));
+            return Err(wrong(format!(
+                "the character {other:?}, where a SMARTS is printable ASCII without blanks"
+            )));
         }
         let query = parse_smarts(smarts).map_err(|error| wrong(error.to_string()))?;
         if query.atoms.is_empty() {
@@ -224,8 +229,10 @@ fn depth(smarts: &str) -> usize {
 fn folded(query: &QueryMolecule) -> QueryMolecule {
     let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
         (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
-            let single =
-                matches!(query.bonds[bond].query, BondQuery::Any | BondQuery::Primitive(BondPrimitive::Single));
+            let single = matches!(
+                query.bonds[bond].query,
+                BondQuery::Any | BondQuery::Primitive(BondPrimitive::Single)
+            );
             (single && !is_hydrogen(&query.atoms[beside].query)).then_some(beside)
         }
         _ => None,

@@ -2,7 +2,9 @@
 
 use std::cell::OnceCell;
 
-use chematic_core::{Atom, AtomIdx, BondIdx, BondOrder as Order, Element, Molecule as Other, MoleculeBuilder};
+use chematic_core::{
+    Atom, AtomIdx, BondIdx, BondOrder as Order, Element, Molecule as Other, MoleculeBuilder,
+};
 use chematic_smarts::perceived::with_perceived_target;
 
 use crate::score::property::Subject;

@@ -19,7 +19,10 @@ pub enum ScorerError {
         smiles: String,
     },
     /// The program gave no answer in time.
-    #[error("the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the timeout")]
+    #[error(
+        "the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the \
+            timeout"
+    )]
     TimedOut {
         /// The SMILES of the molecule that was to be scored.
         smiles: String,
@@ -28,7 +31,8 @@ pub enum ScorerError {
     },
     /// The program wrote a line that isn't a number.
     #[error(
-        "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its standard output"
+        "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its \
+            standard output"
     )]
     NoNumber {
         /// The SMILES of the molecule that was to be scored.
@@ -47,7 +51,8 @@ pub enum ScorerError {
     /// A text contains a line break or another control character, which would shift the answers to all later
     /// texts. Nothing was sent to the program.
     #[error(
-        "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
+        "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without \
+            control characters"
     )]
     Control {
         /// The index of the text among those passed, from 0.

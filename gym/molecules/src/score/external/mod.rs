@@ -101,8 +101,10 @@ impl ExternalScorer {
         // it held the lock.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
-        let missing: Vec<&String> =
-            smiles.iter().filter(|smiles| !state.cache.contains_key(*smiles) && seen.insert(*smiles)).collect();
+        let missing: Vec<&String> = smiles
+            .iter()
+            .filter(|smiles| !state.cache.contains_key(*smiles) && seen.insert(*smiles))
+            .collect();
         if !missing.is_empty()
             && let Err(error) = self.ask(&mut state, &missing)
         {

@@ -116,11 +116,14 @@ impl SehProxy {
         let path = path.as_ref();
         let arrays = read_arrays(path)?;
         let wrong = |problem: String| {
-            let remedy = "give `best_params.pkl.gz` of Bengio et al. 2021, or its 22 arrays as `.npz`, in their order";
+            let remedy =
+                "give `best_params.pkl.gz` of Bengio et al. 2021, or its 22 arrays as `.npz`, in their order";
             Error::file(path, problem, remedy)
         };
         for (place, shape) in SHAPES {
-            let Some(array) = arrays.get(place) else { return Err(wrong(format!("{} arrays", arrays.len()))) };
+            let Some(array) = arrays.get(place) else {
+                return Err(wrong(format!("{} arrays", arrays.len())));
+            };
             if array.size() != shape || array.isfinite().all().int64_value(&[]) == 0 {
                 return Err(wrong(format!(
                     "array {place} of shape {:?}, not of {shape:?}, or not finite",
@@ -153,7 +156,11 @@ impl SehProxy {
 impl MoleculeScore for SehProxy {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let [least, most] = Self::BOUNDS;
-        Ok(self.outputs(molecules)?.into_iter().map(|output| (output / Self::SCALE).clamp(least, most).ln()).collect())
+        Ok(self
+            .outputs(molecules)?
+            .into_iter()
+            .map(|output| (output / Self::SCALE).clamp(least, most).ln())
+            .collect())
     }
 }
 
@@ -201,9 +208,11 @@ impl Batch {
         let mut rows = links.clone();
         rows.sort_unstable();
         rows.dedup();
-        let sources: Vec<i64> = links.iter().map(|link| rows.partition_point(|row| row < link) as i64).collect();
+        let sources: Vec<i64> =
+            links.iter().map(|link| rows.partition_point(|row| row < link) as i64).collect();
         let to = |numbers: &[i64]| Tensor::from_slice(numbers).to_device(device);
-        let of_kind = |kind: usize| rows.iter().filter(|row| row.0 == kind).map(|row| row.1).collect::<Vec<i64>>();
+        let of_kind =
+            |kind: usize| rows.iter().filter(|row| row.0 == kind).map(|row| row.1).collect::<Vec<i64>>();
         Self {
             features: Tensor::from_slice(&features).view([-1, FEATURES]).to_device(device),
             of_kind: (0..KINDS).map(|kind| to(&of_kind(kind))).collect(),
@@ -272,7 +281,8 @@ impl Weights {
             let made = state.matmul(&self.state);
             let seen = |(atoms, kind): (&Tensor, &Tensor)| state.index_select(0, atoms).matmul(kind);
             let rows = Tensor::cat(&batch.of_kind.iter().zip(&self.kinds).map(seen).collect::<Vec<_>>(), 0);
-            let (mean, own) = (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
+            let (mean, own) =
+                (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
             let message = leaky(&(mean + own + &self.arrays[3]));
             let from_message = message.matmul(&self.message) + &self.arrays[10];
             let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.arrays[11];
@@ -295,7 +305,8 @@ impl Weights {
         for _ in 0..POOLING {
             let [h, c] = &asked;
             let (h, c) = out.lstm_cell(&[h, c], &lstm[0], &lstm[1], Some(&lstm[2]), Some(&lstm[3]));
-            let fit = (state * h.index_select(0, &batch.molecule)).sum_dim_intlist([1i64].as_slice(), true, None);
+            let fit =
+                (state * h.index_select(0, &batch.molecule)).sum_dim_intlist([1i64].as_slice(), true, None);
             let most = bags(&fit, &batch.atoms, &batch.first, Pool::Max);
             let weight = (fit - most.index_select(0, &batch.molecule)).exp();
             let of_molecules = |rows: &Tensor| bags(rows, &batch.atoms, &batch.first, Pool::Sum);

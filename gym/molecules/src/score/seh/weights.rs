@@ -12,7 +12,8 @@ use crate::score::pickle::{is_gzipped, unpickled};
 /// the order of the list.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-    let wrong = |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
+    let wrong =
+        |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
     if !is_gzipped(&bytes) {
         let mut named = Tensor::read_npz(path).map_err(|error| wrong(error.to_string()))?;
         named.sort_by(|a, b| a.0.cmp(&b.0));
@@ -31,7 +32,9 @@ pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
 /// isn't an array of 32-bit floats in C order.
 fn array(value: &Value) -> Option<Tensor> {
     let Value::Tuple(state) = value else { return None };
-    let [_, Value::Tuple(shape), _, Value::Bool(false), Value::Bytes(bytes)] = state.as_slice() else { return None };
+    let [_, Value::Tuple(shape), _, Value::Bool(false), Value::Bytes(bytes)] = state.as_slice() else {
+        return None;
+    };
     let side = |value: &Value| if let Value::I64(side) = value { Some(*side) } else { None };
     let shape: Vec<i64> = shape.iter().map(side).collect::<Option<_>>()?;
     let numbers: Vec<f32> = bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect();

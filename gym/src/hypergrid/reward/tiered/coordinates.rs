@@ -49,7 +49,9 @@ impl CoordinateConditions {
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
         state.push(self.selector[x] * self.places[d] % self.n_rules as u64);
         let has_pairs = tiers.iter().any(|t| *t >= self.pairs_from);
-        state.extend((0..self.dims.len()).map(|place| if place == d && has_pairs { self.factors[x] } else { 0 }));
+        state.extend(
+            (0..self.dims.len()).map(|place| if place == d && has_pairs { self.factors[x] } else { 0 }),
+        );
         Some(state)
     }
 
@@ -122,7 +124,8 @@ impl Conditions for CoordinateConditions {
     fn rule(&self, point: &[u16]) -> usize {
         let n = self.n_rules as u64;
         let terms = self.dims.iter().zip(&self.places);
-        terms.fold(0, |sum, (&dim, place)| (sum + self.selector[usize::from(point[dim])] * place) % n) as usize
+        terms.fold(0, |sum, (&dim, place)| (sum + self.selector[usize::from(point[dim])] * place) % n)
+            as usize
     }
 
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool {

@@ -75,7 +75,11 @@ impl MultiplicativeCoprime {
     /// all of cap 2 and without further conditions.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
-        Self { pairs: Vec::new(), pairs_from: 0, ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any) }
+        Self {
+            pairs: Vec::new(),
+            pairs_from: 0,
+            ..Self::chain(grid, grid.ndim(), 3, &[2; 3], LcmTarget::Any)
+        }
     }
 
     /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. Each cap gives a
@@ -112,7 +116,8 @@ impl MultiplicativeCoprime {
         let primes = self.primes_within(grid)?;
         let cap = self.tiers.last().map_or(0, |tier| cut(tier.cap, &primes, grid));
         let n_products = u64::from(cap).saturating_pow(primes.len() as u32);
-        let largest = primes.iter().try_fold(1u64, |product, &p| product.checked_mul(u64::from(p).checked_pow(cap)?));
+        let largest =
+            primes.iter().try_fold(1u64, |product, &p| product.checked_mul(u64::from(p).checked_pow(cap)?));
         if n_rules as u64 > n_products.min(1024) || largest.is_none() {
             return Err(Error::config(
                 "the number of rules",
@@ -124,7 +129,8 @@ impl MultiplicativeCoprime {
         let mut rng = Rng::seeded(seed);
         self.rules.clear();
         while self.rules.len() < n_rules {
-            let target = primes.iter().map(|&p| u64::from(p).pow(1 + rng.below(cap as usize) as u32)).product();
+            let target =
+                primes.iter().map(|&p| u64::from(p).pow(1 + rng.below(cap as usize) as u32)).product();
             if !self.rules.contains(&Some(target)) {
                 self.rules.push(Some(target));
             }
@@ -153,7 +159,11 @@ impl MultiplicativeCoprime {
         let factored = |target: u64| {
             exponents(target, &primes).ok_or_else(|| {
                 let got = format!("{target} for the primes {primes:?}");
-                Error::config("a least common multiple", got, "a product of allowed primes that the height reaches")
+                Error::config(
+                    "a least common multiple",
+                    got,
+                    "a product of allowed primes that the height reaches",
+                )
             })
         };
         let mut caps = Vec::new();
@@ -167,18 +177,23 @@ impl MultiplicativeCoprime {
                 LcmTarget::Of(target) => Some(factored(target)?),
             });
         }
-        let mut rules = self.rules.iter().map(|rule| rule.map(factored).transpose()).collect::<Result<Vec<_>>>()?;
+        let mut rules =
+            self.rules.iter().map(|rule| rule.map(factored).transpose()).collect::<Result<Vec<_>>>()?;
         if rules.is_empty() {
             rules.push(None);
         }
         let n_rules = rules.len();
         let numbers: Vec<_> = (1..=grid.height() as u64).map(|v| exponents(v, &primes)).collect();
-        let divisors = |number: &Vec<u32>| (0..).zip(number).fold(0, |set, (p, &e)| set | u64::from(e > 0) << p);
+        let divisors =
+            |number: &Vec<u32>| (0..).zip(number).fold(0, |set, (p, &e)| set | u64::from(e > 0) << p);
         let factors = numbers.iter().map(|number| number.as_ref().map_or(0, divisors)).collect();
         let cover = move |t: usize, rule: usize, x: usize| {
             let number = numbers[x].as_ref().filter(|number| number.iter().all(|e| *e <= caps[t]))?;
             let of_rule = rules[rule].as_ref().filter(|_| t + 1 == caps.len());
-            Some(covered_primes(number, targets[t].as_ref())? & covered_primes(number, of_rule)?.rotate_left(32))
+            Some(
+                covered_primes(number, targets[t].as_ref())?
+                    & covered_primes(number, of_rule)?.rotate_left(32),
+            )
         };
         let conditions = CoordinateConditions {
             dims: self.dims.clone(),
@@ -206,7 +221,12 @@ impl MultiplicativeCoprime {
         if within.is_empty() || within.len() > 32 || has_duplicate || !within.iter().all(is_prime) {
             return Err(Error::config(
                 "the primes",
-                format!("{:?}, of which {} are within a height of {}", self.primes, within.len(), grid.height()),
+                format!(
+                    "{:?}, of which {} are within a height of {}",
+                    self.primes,
+                    within.len(),
+                    grid.height()
+                ),
                 "different primes, 1 to 32 of them no greater than the height",
             ));
         }

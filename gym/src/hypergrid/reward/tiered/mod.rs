@@ -187,7 +187,8 @@ fn build_table(
     }
     let n_free = grid.ndim() - n_constrained;
     let (base, mode_threshold) = (values[0], values[mode_tiers]);
-    let points = TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
+    let points =
+        TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
     Ok(GridReward::new(kind, grid, base, mode_threshold, points))
 }
 

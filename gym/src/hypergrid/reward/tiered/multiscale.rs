@@ -89,7 +89,8 @@ impl ConditionalMultiscale {
         let tiers = tiers[..tiers.len().min(n_digits)].to_vec();
         let mut rng = Rng::seeded(seed);
         let mut coefficients_of = |t: usize| (0..t).map(|_| rng.below(base) as u32).collect();
-        let coefficients = (0..n_rules).map(|_| (0..tiers.len()).map(&mut coefficients_of).collect()).collect();
+        let coefficients =
+            (0..n_rules).map(|_| (0..tiers.len()).map(&mut coefficients_of).collect()).collect();
         Self {
             r0: 0.0,
             dims: (0..n_dims.min(grid.ndim() + 1)).collect(),
@@ -143,13 +144,18 @@ impl ConditionalMultiscale {
         let n_tiers = self.tiers.len();
         if n_tiers == 0 || n_tiers > n_digits as usize {
             let got = format!("{n_tiers} for {n_digits} digits in base {base}");
-            let expected = "at least one tier and at most one per digit: raise the height or take fewer tiers";
+            let expected =
+                "at least one tier and at most one per digit: raise the height or take fewer tiers";
             return refuse("the tiers", got, expected);
         }
         let mods: Vec<u32> = self.tiers.iter().filter_map(|tier| tier.cross_mod).collect();
         if !(1..=self.base).contains(&self.filter_width) || mods.iter().any(|m| !(2..=1 << 16).contains(m)) {
             let got = format!("width {} in base {base}, cross_mod {mods:?}", self.filter_width);
-            return refuse("the filter", got, "a width of 1 to the base, and cross-dimensional moduli of 2 to 65,536");
+            return refuse(
+                "the filter",
+                got,
+                "a width of 1 to the base, and cross-dimensional moduli of 2 to 65,536",
+            );
         }
         let patterns = u64::from(self.filter_width).saturating_pow(self.dims.len() as u32);
         let n_rules = self.coefficients.len();
@@ -158,7 +164,8 @@ impl ConditionalMultiscale {
             return refuse(
                 "the rules' coefficients",
                 format!("{n_rules} rules for {n_tiers} tiers and {patterns} patterns of leading digits"),
-                "at least one rule, at most as many as there are patterns that pass the first tier (or 65,536), \
+                "at least one rule, at most as many as there are patterns that pass the first tier (or \
+                    65,536), \
                  and t coefficients for tier t",
             );
         }
@@ -166,14 +173,16 @@ impl ConditionalMultiscale {
     }
 
     fn conditions(&self, grid: &HyperGrid, n_digits: u32) -> CoordinateConditions {
-        let (base, width, height) = (u64::from(self.base), u64::from(self.filter_width), grid.height() as u64);
+        let (base, width, height) =
+            (u64::from(self.base), u64::from(self.filter_width), grid.height() as u64);
         let n_rules = self.coefficients.len();
         let digit = move |x: u64, t: u32| x / base.pow(n_digits - 1 - t) % base;
         let sum = |(t, tier): (u32, &MultiscaleTier)| {
             ((0..height).map(|x| digit(x, t)).collect(), u64::from(tier.cross_mod.unwrap_or(1)))
         };
         let first_shift = u64::from(self.tiers[0].shift);
-        let places = std::iter::successors(Some(1 % n_rules as u64), |place| Some(place * width % n_rules as u64));
+        let places =
+            std::iter::successors(Some(1 % n_rules as u64), |place| Some(place * width % n_rules as u64));
         let Self { tiers, coefficients, .. } = self.clone();
         let sums = (0..).zip(&tiers).map(sum).collect();
         let cover = move |t: usize, rule: usize, x: usize| {

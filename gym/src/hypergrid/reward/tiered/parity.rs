@@ -96,7 +96,8 @@ impl BitwiseXor {
         for &n in n_checks {
             let free = n_dims - 1 - system.rank() as usize;
             let checks = independent_rows(&mut system, n.min(free), n_dims, &mut rng);
-            let mut check = |of: u128| ParityCheck { of: of as u64, odd: if rng.below(2) == 1 { u32::MAX } else { 0 } };
+            let mut check =
+                |of: u128| ParityCheck { of: of as u64, odd: if rng.below(2) == 1 { u32::MAX } else { 0 } };
             let checks = vec![checks.into_iter().map(&mut check).collect()];
             tiers.push(ParityTier { weight, bits: (0, n_bits(grid) - 1), checks });
             weight *= 10.0;
@@ -137,21 +138,25 @@ impl BitwiseXor {
             return Err(Error::config(
                 "the parity rules",
                 format!(
-                    "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank {} in {width} bits{}",
+                    "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank \
+                        {} in {width} bits{}",
                     trunk.rank(),
                     if trunk.is_consistent() { "" } else { " that contradict each other" }
                 ),
-                "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that the height \
+                "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that \
+                    the height \
                     has, and tiers that leave bits free to select by",
             ));
         }
         let mut rng = Rng::seeded(seed);
         let mut system = trunk.clone();
         self.selector = independent_rows(&mut system, n_select as usize, width, &mut rng);
-        let sets: Vec<Vec<u128>> =
-            (0..TRIES).map(|_| independent_rows(&mut LinearSystem::new(), n_checks, n_dims, &mut rng)).collect();
+        let sets: Vec<Vec<u128>> = (0..TRIES)
+            .map(|_| independent_rows(&mut LinearSystem::new(), n_checks, n_dims, &mut rng))
+            .collect();
         let is_new = |sets: &&Vec<u128>| {
-            let planes = sets.iter().flat_map(|&of| (bits.0..=bits.1).map(move |plane| on_plane(of, n_bits, plane)));
+            let planes =
+                sets.iter().flat_map(|&of| (bits.0..=bits.1).map(move |plane| on_plane(of, n_bits, plane)));
             let more = system.with(planes.map(|row| (row, false)));
             more.rank() == system.rank() + sets.len() as u32 * (bits.1 - bits.0 + 1)
         };
@@ -189,7 +194,8 @@ impl BitwiseXor {
             return Err(Error::config(
                 "the parity rules",
                 format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
-                "at least one rule, at most 16 parities that can select every rule, and only bits that there are",
+                "at least one rule, at most 16 parities that can select every rule, and only bits that there \
+                    are",
             ));
         }
         let conditions = ParityConditions {
@@ -225,7 +231,11 @@ impl BitwiseXor {
             }
             system
         };
-        Ok(self.tiers.iter().map(|tier| tier.checks.iter().map(|checks| system(tier, checks)).collect()).collect())
+        Ok(self
+            .tiers
+            .iter()
+            .map(|tier| tier.checks.iter().map(|checks| system(tier, checks)).collect())
+            .collect())
     }
 }
 

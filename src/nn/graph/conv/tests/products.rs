@@ -16,8 +16,8 @@ fn matrix_products_agree_with_formulas() {
         for n in [40, 0, 45, 3] {
             let mut graph = GraphState::with_nodes(kind, n);
             let pairs = (0..n as u32).flat_map(|b| (0..n as u32).map(move |a| (a, b)));
-            for (a, b) in
-                pairs.filter(|&(a, b)| (a * a + 3 * b) % 4 != 0 && (a < b || a > b && kind == GraphKind::Directed))
+            for (a, b) in pairs
+                .filter(|&(a, b)| (a * a + 3 * b) % 4 != 0 && (a < b || a > b && kind == GraphKind::Directed))
             {
                 graph.add_edge(a, b, Edge::default()).unwrap();
             }
@@ -26,7 +26,8 @@ fn matrix_products_agree_with_formulas() {
         let states = GraphStates::from(graphs);
         let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
         let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
-        let conv = Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), conv, NormKind::Layer, &schema, WIDTH);
+        let conv =
+            Conv::new(&mut parameters.scope(&mut Rng::seeded(1)), conv, NormKind::Layer, &schema, WIDTH);
         let n = batch.arrays.nodes.len() as i64;
         let rows = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.7).sin()).collect::<Vec<_>>());
         let rows = rows.view([n, WIDTH]).set_requires_grad(true);
@@ -48,7 +49,8 @@ fn matrix_products_agree_with_formulas() {
         let weights = (Tensor::arange(n * WIDTH, (Kind::Double, Device::Cpu)) * 0.3).cos().view([n, WIDTH]);
         let gradient = |output: &Tensor| {
             let gradient =
-                Tensor::f_run_backward(&[(output * &weights).sum(Kind::Double)], &[&rows], true, false).unwrap();
+                Tensor::f_run_backward(&[(output * &weights).sum(Kind::Double)], &[&rows], true, false)
+                    .unwrap();
             gradient[0].shallow_clone()
         };
         let off = (gradient(&dense) - gradient(&naive)).abs().max().double_value(&[]);

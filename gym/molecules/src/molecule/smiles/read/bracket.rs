@@ -57,8 +57,9 @@ impl Reader<'_> {
         let charge = self.charge()?;
         self.atom_map();
         if !self.take(b']') {
-            return self
-                .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
+            return self.fail(
+                "`]` was expected: brackets hold an element, @, H and its count, a charge, in this order",
+            );
         }
         self.atom(
             RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens), hydrogen_atoms: 0 },
@@ -69,7 +70,8 @@ impl Reader<'_> {
     /// Reads the element in a bracket; also returns `true` if its symbol is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
-        let known = symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());
+        let known =
+            symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some());
         let Some(symbol) = known else { return self.fail("no element has this symbol") };
         if let Some(found) = Element::from_symbol(symbol) {
             self.at += symbol.len();

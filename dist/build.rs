@@ -14,7 +14,7 @@ fn main() {
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
         println!(
             "cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be \
-                found"
+             found"
         );
         return;
     };

@@ -26,7 +26,7 @@ fn main() {
     let Some(include) = python_include() else {
         println!(
             "cargo::error=the headers of Python were not found: install them (python3-dev), or name an \
-                interpreter that has them (PYO3_PYTHON)"
+             interpreter that has them (PYO3_PYTHON)"
         );
         return;
     };

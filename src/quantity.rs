@@ -121,19 +121,18 @@ impl Quantity {
             Self::LearnedLogPb => (
                 "a backward policy that is learned",
                 "build the policy with one (`backward` in its configuration), or choose an objective that \
-                    doesn't train P_B",
+                 doesn't train P_B",
             ),
             Self::LogReward | Self::RawLogReward => ("a reward", "give one number per finished object"),
             Self::LogFlow => (
                 "a state-flow estimator (log F)",
                 "build the policy with one (`flow: true` in its `EstimatorsConfig`), or choose an objective \
-                    without state flows, such \
-                 as trajectory balance",
+                 without state flows, such as trajectory balance",
             ),
             Self::LogZ => (
                 "a log Z estimator",
                 "give the policy one (`Policy::log_z`), or choose an objective without log Z, such as \
-                    log-partition variance",
+                 log-partition variance",
             ),
             Self::LogExit => (
                 "every state to be terminating, by an exit action",
@@ -142,7 +141,7 @@ impl Quantity {
             Self::Entropy => (
                 "the entropy of P_F",
                 "use a policy whose distribution tells it (`Distribution::entropies`), as those over \
-                    discrete actions do",
+                 discrete actions do",
             ),
             Self::StateLogReward | Self::LogRewardChange => (
                 "rewards of partial states (`Reward::partial_log_reward`)",
@@ -152,22 +151,22 @@ impl Quantity {
             Self::LogPaths | Self::NextLogPaths => (
                 "an estimator of log n(s)",
                 "build the policy with one (`paths: true` in its configuration), or choose another objective \
-                    of P_B",
+                 of P_B",
             ),
             Self::LogInflow | Self::LogOutflow | Self::LogInitialFlow | Self::LogTerminalFlow => (
                 "edge flows",
                 "use a discrete environment and a policy with logits, or choose another objective than flow \
-                    matching",
+                 matching",
             ),
             Self::IntrinsicEdge | Self::IntrinsicTerminal => (
                 "intrinsic rewards",
                 "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by \
-                    hand (`Scores::set`)",
+                 hand (`Scores::set`)",
             ),
             Self::TargetLogFlow | Self::TargetLogExit => (
                 "a target network",
                 "give the trainer one (`with_target_network`), or compare with the policy itself \
-                    (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
+                 (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
             ),
             Self::Custom(name) => {
                 (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Custom`)")

@@ -150,7 +150,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),
             &["by another sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there and 0.5 \
-                    here"],
+                here"],
         ),
         (
             Box::new(geometric(0.9)),

@@ -16,8 +16,7 @@ fn edges_are_read_as_networkx_snap_and_pyg_write_them() {
         "#nodes.py\n# GMT Mon\n#\n0 1 0.5\r\n1 2 3\r\n2 0 1e-3\r\n2 3 1\r\n",
         // SNAP: comments first, tabs, both directions, numbers with gaps.
         "# Directed graph (each unordered pair of nodes is saved once): x.txt\n# \
-            FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n\
-         88\t7\n88\t901234567890\n",
+         FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n88\t7\n88\t901234567890\n",
         // Columns of an edge_index in a CSV file, numbered from 1.
         "1,2\n2,3\n3,1\n\n3,4 # the tail\n",
     ];

@@ -15,18 +15,14 @@ const COMMENTED: [&str; 12] = [
 const MAX_HEADLESS_PERCENT: f64 = 1.0;
 /// First words of a sentence whose subject comes late or is missing.
 const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
-    that this of by so \
-    as none one some both beside else nobody then also it they them others other in to from for with under \
-    before after \
-    at on not without behind same per between";
+    that this of by so as none one some both beside else nobody then also it they them others other in to \
+    from for with under before after at on not without behind same per between";
 /// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
 const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted \
-    facts sight fits looked \
-    called rest one ones some those these it them same none held stored taken used known gone said shown \
-    sent shared \
-    noted named raised described built written spent lost met moved listed counted chosen joined merged \
-    cached marked \
-    scored judged examined restored visited passed ended begun what who which where";
+    facts sight fits looked called rest one ones some those these it them same none held stored taken used \
+    known gone said shown sent shared noted named raised described built written spent lost met moved listed \
+    counted chosen joined merged cached marked scored judged examined restored visited passed ended begun \
+    what who which where";
 
 /// Returns `true` for a folder that cargo builds into.
 fn is_build_folder(path: &Path) -> bool {

@@ -165,8 +165,7 @@ impl ProcessGroup {
 
     fn peer_error(&self, message: &str) -> Error {
         let remedy = "a process has ended, was stopped or can't be reached: look for its error, and start \
-            all of them again, from a \
-                      checkpoint if there is one";
+            all of them again, from a checkpoint if there is one";
         Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
     }
 

@@ -205,8 +205,7 @@ fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u
         return found.map(|address| address.to_string()).ok_or_else(|| {
             let expected =
                 "this machine's own address, by which the others reach it: there is no route from here to \
-                    MASTER_ADDR, or a loopback address \
-                 that it stands for here";
+                 MASTER_ADDR, or a loopback address that it stands for here";
             Error::config("GFN_ADDRESS", "not set", expected)
         });
     };

@@ -190,7 +190,7 @@ impl fmt::Display for Limit {
                 write!(
                     f,
                     "log Z and flow consistency have no estimate: P_F builds objects in other orders than \
-                        P_B "
+                     P_B "
                 )?;
                 write!(f, "takes them apart ({nats:.1} nats, 2 are too many)")
             }

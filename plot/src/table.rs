@@ -188,8 +188,8 @@ mod tests {
             .row(["c".into(), "1 to 2".into()]);
         let text = table.to_string();
         let expected = "é               n\n---------  ------  ------\nlong name       5  \
-            beyond\nb\n-             -17\n\
-                        c          1 to 2\n";
+            beyond\nb\n-             \
+            -17\nc          1 to 2\n";
         assert_eq!(text, expected);
         assert_eq!(Table::new([""; 0]).to_string(), "\n\n");
     }

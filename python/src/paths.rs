@@ -139,7 +139,7 @@ impl Paths {
         Err(Error::contract(
             "trajectories are used by one call at a time",
             "these are at work, in another thread or in the call that asked its reward: wait until that \
-                returns",
+             returns",
         ))
     }
 

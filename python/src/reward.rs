@@ -79,8 +79,7 @@ pub(crate) fn build<E: PyEnv>(
         }
         (None, [RewardSettings(.., Some(_))]) if conditions.is_some() => {
             let expected = "the reward as it is, as answers are kept by object; or a `Conditioning`, which \
-                weighs \
-                            cached rewards";
+                weighs cached rewards";
             return Err(Error::config("the reward under conditions", "CachedReward", expected).into());
         }
         (None, [_]) | (Some(_), _) => {}
@@ -149,7 +148,7 @@ impl<S: Rows + 'static> PyReward<S> {
             let kind = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
                 "the reward is a {kind}: expected one of the library's, or a function of a batch of states \
-                    that gives log R of each"
+                 that gives log R of each"
             )));
         }
         let has_partial = object.getattr_opt(PARTIAL)?.is_some();

@@ -94,7 +94,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     } else {
         Err(PyValueError::new_err(format!(
             "a torch.Tensor of shape {:?} has lost its memory, or never had any (its storage was resized, or \
-                it is a fake one): give one that is whole",
+             it is a fake one): give one that is whole",
             tensor.size()
         )))
     }

@@ -4,8 +4,7 @@
 const PHRASES: &[(&str, &str)] = &[
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
-            builds; by type: use action \
-         types that keep to it, such as `AddEdge::keeping_connected`)",
+         builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)",
         "(let `is_reachable` be false of what no forward move builds)",
     ),
     (
@@ -14,8 +13,7 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     (
         "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install \
-            torch==2.13.0`, export \
-         LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+         torch==2.13.0`, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         "install a build of torch for CUDA, or use device=\"cpu\"",
     ),
     ("--device cpu", "device=\"cpu\""),
@@ -40,7 +38,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`contract::check_env`", "`check` of the environment"),
     (
         "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand \
-            (`Scores::set`)",
+         (`Scores::set`)",
         "train by `fit`, which has them",
     ),
     ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),

@@ -111,8 +111,7 @@ impl MoveCheck<'_> {
         let moved = before.induced(&order);
         let is_restored = moved.nodes().eq(back.nodes()) && moved.adjacency() == back.adjacency();
         let law = "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes \
-            shift down, \
-                   new ones come last";
+            shift down, new ones come last";
         self.require(removed.is_empty() || is_restored, law)
     }
 

@@ -70,8 +70,8 @@ fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
             "backward masks by type are those that undoing each move finds",
             format!(
                 "backward slot {slot} ({words}) of {graph} is {by_type} by type, {derived} by undoing it; \
-                    correct the backward \
-                 mask of the action type, or let the masks be derived (`BackwardRule::Derived`)"
+                 correct the backward mask of the action type, or let the masks be derived \
+                 (`BackwardRule::Derived`)"
             ),
         ));
     }
@@ -110,8 +110,7 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                 );
                 return Err(Error::contract(
                     "up to isomorphism what is legal doesn't depend on labels: leave them out of the rules \
-                        (`GraphRules`), and out of \
-                     the masks of action types",
+                     (`GraphRules`), and out of the masks of action types",
                     detail,
                 ));
             }
@@ -134,8 +133,8 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let graph = &after.graphs()[k];
     Err(Error::contract(
         "a part of the initial graph that a move takes away doesn't come back: the way back from a graph \
-            that has all of it leads to \
-         such graphs alone (start from less, and let rules say what is built first)",
+         that has all of it leads to such graphs alone (start from less, and let rules say what is built \
+         first)",
         format!(
             "{} leads to {graph}, which has all of the initial graph, {}",
             describe_move(env, Direction::Forward, &states, inner.rows[k], inner.slots.0[k]),

@@ -213,7 +213,7 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
         "masks hold one entry per slot of each block of each state, in the direction asked for",
         format!(
             "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit \
-                {has_exit}"
+             {has_exit}"
         ),
     ))
 }
@@ -262,8 +262,7 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
                 "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states",
                 format!(
                     "{n_forward} moves forward from {parent} to {child}, {n_backward} back; log |Aut| less \
-                        that of the \
-                     initial state {before} and {after}{remedy}"
+                     that of the initial state {before} and {after}{remedy}"
                 ),
             ));
         }
@@ -289,9 +288,8 @@ fn remedy(short: f64) -> String {
     }
     format!(
         "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at \
-            once (a ring) needs so many \
-         columns in its backward block, each of which undoes the same; else `GraphRules::log_automorphisms` \
-         isn't ln |Aut|",
+         once (a ring) needs so many columns in its backward block, each of which undoes the same; else \
+         `GraphRules::log_automorphisms` isn't ln |Aut|",
         times.round()
     )
 }

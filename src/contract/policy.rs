@@ -114,8 +114,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let Some(on_host) = self.policy.on_host(self.direction()) else { return Ok(()) };
         let dist = on_host.distribution(self.env, &sample.states)?;
         let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, \
-            `Torso::on_host`) \
-                   gives what it gives itself, up to rounding";
+            `Torso::on_host`) gives what it gives itself, up to rounding";
         let words = |k| ("itself".to_owned(), format!("on the host, in {}", sample.describe(k)));
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
@@ -187,8 +186,7 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     let values = to_host(&dist.log_prob(&all, &sample.actions)?);
     let Some(row) = values.iter().position(|value| value.is_nan()) else { return Ok(values) };
     let remedy = "let the network give finite numbers for every state: look for a division by 0, the mean of \
-        no nodes or \
-                  the logarithm of 0 say";
+        no nodes or the logarithm of 0 say";
     Err(Error::non_finite("log-probability that the policy gives", row, values[row], remedy))
 }
 

@@ -85,7 +85,7 @@ pub fn check_reward<E: ReplayEnv>(
     let words = |states: &E::States| states.describe(k).unwrap_or_default();
     Err(Error::contract(
         "up to isomorphism a reward doesn't depend on labels (leave the numbers and the order of nodes out \
-            of it)",
+         of it)",
         format!(
             "log R is {} of {}, and {value} of the same under other labels, {}",
             known[rows[k]],

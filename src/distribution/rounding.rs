@@ -42,8 +42,7 @@ pub(crate) fn check_alone(
 ) -> Result<()> {
     let n = offsets.len() - 1;
     let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of \
-        its batch nor \
-                on chance (leave batch normalisation in training mode and dropout out of the network)";
+        its batch nor on chance (leave batch normalisation in training mode and dropout out of the network)";
     for row in (0..n).step_by(n.div_ceil(N_STATES_ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
         // Batch normalisation in training mode fails on a batch of one state, so this failure counts as a

@@ -107,8 +107,7 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         let listed = indices.collect::<std::result::Result<Vec<_>, _>>().map_err(|row| {
             Error::contract(
                 "states of one key have as many moves, to states of the same keys (up to isomorphism, rules \
-                    don't \
-                 look at labels)",
+                 don't look at labels)",
                 format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
             )
         })?;

@@ -55,8 +55,7 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
         None => Ok(()),
         Some(row) => Err(Error::contract(
             "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a \
-                share of the \
-             reward",
+             share of the reward",
             format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
         )),
     }

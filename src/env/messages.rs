@@ -5,10 +5,9 @@ use crate::env::{Direction, EnumerableEnv, Rows};
 
 /// The remedy for a backward move to a state from which no forward move leads back.
 pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is \
-    wrong by it: leave the \
-     move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of \
-     what no forward move \
-     builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";
+    wrong by it: leave the move out of the backward masks (graphs whose backward moves are derived: let \
+    `is_reachable` be false of what no forward move builds; by type: use action types that keep to it, such \
+    as `AddEdge::keeping_connected`)";
 
 /// Describes a state in words if its batch can do that, otherwise by its key.
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {

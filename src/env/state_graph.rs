@@ -209,8 +209,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             "states are evaluated with the environment that they were listed of",
             format!(
                 "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; \
-                    list its \
-                 states by `StateGraph::build`",
+                 list its states by `StateGraph::build`",
                 describe_state(env, &first, 0),
                 self.raw_children(0).len()
             ),

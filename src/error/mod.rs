@@ -34,8 +34,7 @@ pub enum Error {
     /// An action that isn't legal in its state, given by a caller or a file.
     #[error(
         "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which \
-            {n_legal} are \
-         legal: {detail}"
+         {n_legal} are legal: {detail}"
     )]
     IllegalAction {
         /// The row of the state in its batch.
@@ -89,8 +88,7 @@ pub enum Error {
     /// A gradient with a NaN or an infinity. The optimiser hasn't changed any parameter.
     #[error(
         "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN \
-            or an \
-         infinity in the loss or in what the network is given, lower the learning rate, or clip with \
+         or an infinity in the loss or in what the network is given, lower the learning rate, or clip with \
          `max_norm`"
     )]
     NonFiniteGradient {
@@ -103,10 +101,8 @@ pub enum Error {
     /// parameter.
     #[error(
         "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond \
-            f32: no \
-         parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that \
-         grows more \
-         slowly (`RegressionLoss`), or train in f64"
+         f32: no parameter was updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss \
+         that grows more slowly (`RegressionLoss`), or train in f64"
     )]
     GradientOverflow {
         /// The name of the first parameter whose gradient is too large.
@@ -137,8 +133,8 @@ pub enum Error {
     /// A roll-out that didn't end within its step limit.
     #[error(
         "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories are \
-            unfinished): \
-         raise the sampler's step limit, or check that the environment always lets a trajectory end"
+         unfinished): raise the sampler's step limit, or check that the environment always lets a trajectory \
+         end"
     )]
     StepLimit {
         /// The direction of the roll-out: forward or backward.
@@ -164,10 +160,8 @@ pub enum Error {
     /// A graph whose automorphisms or canonical form couldn't be found within the work limit of the search.
     #[error(
         "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit \
-            of the \
-         search: keep graphs smaller or nodes more different; in training, give the environment a count of \
-         its own \
-         (`log_automorphisms`) or no correction (`corrects_symmetry`)"
+         of the search: keep graphs smaller or nodes more different; in training, give the environment a \
+         count of its own (`log_automorphisms`) or no correction (`corrects_symmetry`)"
     )]
     SymmetryLimit {
         /// The number of nodes of the graph.
@@ -299,15 +293,12 @@ fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
             "the rules leave an unfinished state without any move and without the exit: allow one of both \
-                there, or \
-             forbid the moves that lead there (`contract::check_env` names the state)"
+             there, or forbid the moves that lead there (`contract::check_env` names the state)"
         }
         Direction::Backward => {
             "every state that backward moves lead to needs a way back to the initial one, or P_B loses what \
-                it gives \
-             to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way back and \
-             names \
-             the move to be left out"
+             it gives to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way \
+             back and names the move to be left out"
         }
     }
 }

@@ -12,8 +12,7 @@ pub enum Warning {
     /// far don't justify that.
     #[error(
         "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: \
-            unless the \
-         target is that peaked, the policy has collapsed, whatever the loss says. {REMEDY}",
+         unless the target is that peaked, the policy has collapsed, whatever the loss says. {REMEDY}",
         100.0 * share, describe_other(*other)
     )]
     OneObject {
@@ -32,10 +31,8 @@ pub enum Warning {
     /// that was sampled. Z is at least each reward, so log Z is wrong.
     #[error(
         "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of \
-            log-reward \
-         {best:.3} was seen, and Z is at least each reward: the loss only says that the few objects sampled \
-         now \
-         agree. {REMEDY}"
+         log-reward {best:.3} was seen, and Z is at least each reward: the loss only says that the few \
+         objects sampled now agree. {REMEDY}"
     )]
     Stalled {
         /// The training step, counted from 1.
@@ -51,12 +48,9 @@ pub enum Warning {
     /// reward, so log Z is wrong.
     #[error(
         "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, \
-            and Z is \
-         at least each reward: until it is there, the policy learns to make up for the difference, and not \
-         the \
-         target. Subtract a constant near {best:.0} from the log-reward, which changes no probability, start \
-         nearer \
-         (`EstimatorsConfig::initial_log_z`), or raise `AdamConfig::log_z_lr`."
+         and Z is at least each reward: until it is there, the policy learns to make up for the difference, \
+         and not the target. Subtract a constant near {best:.0} from the log-reward, which changes no \
+         probability, start nearer (`EstimatorsConfig::initial_log_z`), or raise `AdamConfig::log_z_lr`."
     )]
     LogZFarBelow {
         /// The training step, counted from 1.
@@ -69,10 +63,8 @@ pub enum Warning {
     /// The learning rates are 0 from this step on.
     #[error(
         "step {step}: learning rates are 0 from here on, so nothing is learned any more: \
-            `TrainerConfig::lr_scale` \
-         is at its end. Train no longer than it lasts, or give a schedule for all steps together, or one \
-         that never \
-         ends, such as `Schedule::InverseRoot`."
+         `TrainerConfig::lr_scale` is at its end. Train no longer than it lasts, or give a schedule for all \
+         steps together, or one that never ends, such as `Schedule::InverseRoot`."
     )]
     LearnsNothing {
         /// The training step, counted from 1.
@@ -81,9 +73,8 @@ pub enum Warning {
     /// The policy doesn't explore, and nearly every sampled object has the least log-reward of this run.
     #[error(
         "step {step}: the policy doesn't explore, and {:.0} % of the trajectories end at the least \
-            log-reward seen, \
-         {floor:.3}: if rewards are rare, objects that the policy doesn't find by itself are never learned. \
-         {REMEDY}",
+         log-reward seen, {floor:.3}: if rewards are rare, objects that the policy doesn't find by itself \
+         are never learned. {REMEDY}",
         100.0 * share
     )]
     NoExploration {
@@ -97,11 +88,9 @@ pub enum Warning {
     /// The reward of a replayed object differs from the log-reward stored in the replay buffer.
     #[error(
         "step {step}: the reward has changed: log R of {object} is {now} now, and {before} in the replay \
-            buffer. \
-         Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward depend on \
-         the object and its condition alone: anneal it by `reward_exponent`, give what varies as a \
-         condition, \
-         or begin with an empty buffer after each change."
+         buffer. Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward \
+         depend on the object and its condition alone: anneal it by `reward_exponent`, give what varies as a \
+         condition, or begin with an empty buffer after each change."
     )]
     RewardChanged {
         /// The training step, counted from 1.
@@ -116,8 +105,7 @@ pub enum Warning {
     /// The log-rewards of the first batch look like rewards of which no logarithm was taken.
     #[error(
         "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R \
-            itself? A \
-         reward gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
+         itself? A reward gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
     )]
     NotLogarithms {
         /// The training step, counted from 1.
@@ -129,8 +117,7 @@ pub enum Warning {
     /// first objects differed.
     #[error(
         "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless \
-            the \
-         target is that peaked, the policy has collapsed onto what it found first. {REMEDY}",
+         the target is that peaked, the policy has collapsed onto what it found first. {REMEDY}",
         100.0 * share, 100.0 * first
     )]
     FewObjects {
@@ -144,8 +131,8 @@ pub enum Warning {
     /// The last trajectories of a run have a small effective number of samples of the target.
     #[error(
         "step {step}: by their importance weights the last {n} trajectories are worth {effective:.1} samples \
-            of the \
-         target: don't trust averages over the policy's samples. Train longer, or by another learning rate."
+         of the target: don't trust averages over the policy's samples. Train longer, or by another learning \
+         rate."
     )]
     FewEffective {
         /// The training step, counted from 1.
@@ -158,8 +145,7 @@ pub enum Warning {
     /// The settings of a resumed run differ from those stored in the checkpoint, perhaps on purpose.
     #[error(
         "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the \
-            checkpoint was \
-         made with."
+         checkpoint was made with."
     )]
     Resumed {
         /// The training step of the checkpoint.
@@ -171,8 +157,8 @@ pub enum Warning {
 
 /// The advice at the end of most warnings.
 const REMEDY: &str = "Explore (`TrainerConfig::epsilon`, a replay buffer that is prefilled, local search), \
-    or lower the learning \
-                      rate; `metrics::StateGraph` tells the exact distance where the states can be listed.";
+    or lower the learning rate; `metrics::StateGraph` tells the exact distance where the states can be \
+    listed.";
 
 /// Describes the best other object of a run in which nearly all trajectories end in one object.
 fn describe_other(other: Option<f64>) -> String {

@@ -79,8 +79,7 @@ impl Residuals {
                 expected,
                 got,
                 "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one \
-                    by \
-                 `squeeze_dim(-1)`",
+                 by `squeeze_dim(-1)`",
             ))
         };
         if values.len() != 1 {

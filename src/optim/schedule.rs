@@ -150,7 +150,7 @@ impl Schedule {
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line \
-                    reaches 0)",
+                 reaches 0)",
             ),
             Self::Linear { steps: 0, .. }
             | Self::Exponential { steps: 0, .. }

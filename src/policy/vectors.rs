@@ -79,10 +79,8 @@ impl Features {
                         "an active column of the states' features",
                         format!("{column} of {width} columns"),
                         "columns from 0 to below `StateFeatures::width()`; -1 is what `KHot` gives for a \
-                            state that \
-                         doesn't fit it: `KHot::new(entries, values)` takes as many entries as a state has, \
-                         and as \
-                         many values as one can have",
+                         state that doesn't fit it: `KHot::new(entries, values)` takes as many entries as a \
+                         state has, and as many values as one can have",
                     ));
                 }
                 Ok(k)

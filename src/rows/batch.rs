@@ -71,7 +71,7 @@ impl Slots {
                 "the number of slots of a state",
                 format!("at least {index}"),
                 "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or \
-                    classes",
+                 classes",
             )
         })
     }

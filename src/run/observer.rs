@@ -130,7 +130,7 @@ impl Record {
                 "the name of a metric",
                 format!("`{name}`"),
                 "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of \
-                    `StepStats`)",
+                 `StepStats`)",
             )),
         }
     }

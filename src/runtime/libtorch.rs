@@ -23,8 +23,7 @@ pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
         }
         if !Path::new("/dev/nvidiactl").exists() {
             return Err((
-                "libtorch's CUDA part is loaded, but there is no NVIDIA driver (/dev/nvidiactl is \
-                    missing)"
+                "libtorch's CUDA part is loaded, but there is no NVIDIA driver (/dev/nvidiactl is missing)"
                     .into(),
                 "install NVIDIA's driver (in a container: start it with the GPUs), or use --device cpu",
             ));
@@ -32,7 +31,7 @@ pub(super) fn n_gpus() -> &'static Result<usize, Refusal> {
         Err((
             "libtorch's CUDA part is loaded and there is an NVIDIA driver, but no GPU is visible".into(),
             "update a driver that is older than libtorch's CUDA, check CUDA_VISIBLE_DEVICES, or use --device \
-                cpu",
+             cpu",
         ))
     })
 }
@@ -49,8 +48,7 @@ fn load_cuda() -> Result<(), Refusal> {
         return Err((
             "no libtorch is loaded, and there is none where it was at build time".into(),
             "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
-                exported, it \
-             must name a PyTorch 2.13",
+             exported, it must name a PyTorch 2.13",
         ));
     };
     let path = folder.join("libtorch_cuda.so");
@@ -58,7 +56,7 @@ fn load_cuda() -> Result<(), Refusal> {
         return Err((
             format!("the libtorch in {} is one without CUDA (no libtorch_cuda.so)", folder.display()),
             "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device \
-                cpu",
+             cpu",
         ));
     }
     #[allow(unsafe_code, reason = "a library can be loaded in no other way")]
@@ -75,8 +73,7 @@ fn load_cuda() -> Result<(), Refusal> {
         Err(error) => Err((
             format!("libtorch's CUDA part can't be loaded: {}", innermost(&error)),
             "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install \
-                torch==2.13.0`, \
-             export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+             torch==2.13.0`, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         )),
     }
 }

@@ -153,7 +153,7 @@ impl<E: Env> Context<E> {
                 "trajectories from outside of the trainer",
                 "conditions if the trainer has some, and none if it hasn't",
                 "draw them under conditions of `Context::draw_conditions`; `Trainer::with_conditions` sets \
-                    their source",
+                 their source",
             )),
         }
     }

@@ -249,7 +249,7 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
             context.objective.name(),
             "a loss with a gradient",
             "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they \
-                compute",
+             compute",
         ));
     }
     Ok(())

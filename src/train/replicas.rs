@@ -24,8 +24,7 @@ use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
 const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same \
-    objective and \
-     settings: build them alike, from one seed";
+    objective and settings: build them alike, from one seed";
 /// The number of objects whose reward each replica computes before the first step, to compare the rewards.
 const N_PROBES: usize = 8;
 /// The allowed difference of two replicas' log-rewards, multiplied by 1 + |log R|. Machines may round
@@ -98,7 +97,7 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             let (theirs, mine) = (theirs[k], mine[k]);
             format!(
                 "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at \
-                    replica {rank}"
+                 replica {rank}"
             )
         } else {
             format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}")

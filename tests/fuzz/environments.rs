@@ -147,7 +147,7 @@ fn accepted_environments_sample_the_reward() {
     }
     println!(
         "environments: {passed} are right, {refused} refused, {missed} by the exact policy alone, {large} \
-            too large to list"
+         too large to list"
     );
     assert!(100_000 * missed <= passed + refused + 100_000, "{missed} faults were missed by the checks");
     // Most random environments are valid, and some aren't.

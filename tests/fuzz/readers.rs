@@ -48,7 +48,7 @@ fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
 
 const GRAPHS: [&str; 4] = [
     "graph directed 4\nnode 0 class 1 attributes 2 0 5\nedge 0 1 class 2\nedge 1 0\ngraph undirected 2 # \
-        two\nedge 0 1 attributes 0 3\n",
+     two\nedge 0 1 attributes 0 3\n",
     "# FromNodeId  ToNodeId\n0 1\n1 7 {'weight': 0.5}\n7 0 3.5\n",
     "a b\nb c\nc a\n",
     "graph undirected 16384\n",
@@ -196,8 +196,9 @@ fn smiles_strings() {
 
 /// An SD file of one molecule as RDKit writes it, and one with a stereo centre and data.
 const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    \
-    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    \
-    2.5981   -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  \
+    0.0000    \
+    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    2.5981   \
+    -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  \
     <name>\nethanal\n\n$$$$\n";
 
 /// A table with quotes over several lines, an index, and a column chosen by name.
@@ -260,11 +261,11 @@ fn fragment_libraries() {
 fn scores() {
     let texts = [
         "[[factors]]\nproperty = \"weight\"\nshape = { window = { least = 100.0, most = 300.0, width = 50.0 \
-            } }\n",
+         } }\n",
         "[[factors]]\nproperty = { similarity = { to = \"Cc1ccccc1O\" } }\npower = \
-            2.0\n[[factors]]\nproperty = \"rings\"\nshape = { limit = { most = 2.0 } }\n",
+         2.0\n[[factors]]\nproperty = \"rings\"\nshape = { limit = { most = 2.0 } }\n",
         "[[factors]]\nproperty = \"qed\"\n[[factors]]\nproperty = { substructures = { smarts = \
-            [\"[#8][#8]\"] } }\nshape = { limit = { most = 0.0 } }\n",
+         [\"[#8][#8]\"] } }\nshape = { limit = { most = 0.0 } }\n",
     ];
     let words = [
         "[[factors]]\n",

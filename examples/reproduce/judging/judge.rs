@@ -166,8 +166,7 @@ fn write_page<'a>(
     let (title, picture) = (escaped(title), Figure::new("").panel(panel).to_svg()?);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta \
-            charset=\"utf-8\"><title>{title}</title>\n<style>body {{ font-family: sans-serif; margin: 2em; \
-            }} \
+         charset=\"utf-8\"><title>{title}</title>\n<style>body {{ font-family: sans-serif; margin: 2em; }} \
          td, th {{ padding: 0.2em 1em; text-align: left; }} code {{ white-space: pre-wrap; \
          }}</style></head>\n<body><h1>{title}</h1>\n<table>\n"
     );

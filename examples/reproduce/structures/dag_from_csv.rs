@@ -46,7 +46,7 @@ pub(crate) struct Args {
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err(
         "this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same \
-            file",
+         file",
     )
 }
 
@@ -156,8 +156,8 @@ impl fmt::Display for Edges {
             None => writeln!(
                 f,
                 "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} \
-                    variables, if not too much cancels.\n\
-                 Repeat with another --seed and more --steps, and believe what stays."
+                 variables, if not too much cancels.\nRepeat with another --seed and more --steps, and \
+                 believe what stays."
             ),
         }
     }

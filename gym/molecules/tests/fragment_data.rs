@@ -199,8 +199,8 @@ impl Learned {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(
             "log likelihood {before:.3} to {after:.3} of at most {entropy:.3}, TV to the data \
-                {tv_to_data:.4}; then TV {tv:.4} to prior \
-             times reward, which the prior is {tv_untuned:.4} away from"
+             {tv_to_data:.4}; then TV {tv:.4} to prior times reward, which the prior is {tv_untuned:.4} away \
+             from"
         );
         assert!(after - before > 1.0 && entropy - after < 0.05 && *tv_to_data < 0.05);
         assert!(*tv < 0.05 && *tv_untuned > 0.15);

@@ -109,7 +109,7 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
         }
         println!(
             "{} fragments: {sum} trees of 200 molecules, {large} of them of {max_fragments} fragments; at \
-                most {most}, {longest:?}",
+             most {most}, {longest:?}",
             library.fragments().len()
         );
         // Decomposition takes a second; the limit leaves room for a busy machine.

@@ -267,8 +267,7 @@ fn what_a_molecule_has_no_place_for_is_named() {
 fn files_with_salts_are_read_without_them() {
     let path = std::env::temp_dir().join(format!("gfn-salts-{}.smi", std::process::id()));
     let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O \
-        other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n\
-                 [CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCC(C)(C)(C)C\n";
+        other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n[CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCC(C)(C)(C)C\n";
     std::fs::write(&path, lines).unwrap();
     // The file is refused as a whole by `read`.
     let message = KnownMolecules::read(&path).unwrap_err().to_string();

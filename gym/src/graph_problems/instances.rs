@@ -52,7 +52,7 @@ impl Instances {
             };
             return Err(Error::contract(
                 "input graphs are undirected, without classes and attributes (write them as graph6, which \
-                    has none)",
+                 has none)",
                 format!("graph {k} is one {wrong}"),
             ));
         }

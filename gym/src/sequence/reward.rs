@@ -48,7 +48,7 @@ impl TableReward {
                 path,
                 error,
                 "write `sequence,reward` on the first line, and a sequence with its reward on each other \
-                    line",
+                 line",
             )
         })
     }

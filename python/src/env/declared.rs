@@ -137,8 +137,7 @@ impl GraphDeclaration {
             let got =
                 "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
             let expected = "undirected graphs that start connected, where no move back may cut a graph in \
-                two; else nodes that \
-                            aren't attached, and rules";
+                two; else nodes that aren't attached, and rules";
             return Err(Error::config("actions", got, expected));
         }
         let mut actions = ActionSet::new(semantics);
@@ -181,8 +180,7 @@ impl GraphDeclaration {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
                 let got = format!("{} and {}", action.name, other.name);
                 let expected = "one of them, as each undoes what the other does, so that walks come round; \
-                    or rules that keep them \
-                                from it";
+                    or rules that keep them from it";
                 return Err(Error::config("actions", got, expected));
             }
         }

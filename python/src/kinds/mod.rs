@@ -82,8 +82,7 @@ macro_rules! listed {
 /// Returns the error for environments of points, whose moves and states can't be listed.
 pub(crate) fn points() -> Error {
     let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, \
-        walk by a \
-                    `Sampler`, and compare samples";
+        walk by a `Sampler`, and compare samples";
     Error::config("the environment", "continuous", expected)
 }
 

@@ -187,8 +187,7 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
                 "the fresh source",
                 "objects: it gave None, for none yet, and nothing stands in for them",
                 "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that \
-                    fills a batch in \
-                 their place",
+                 fills a batch in their place",
             )),
         }
     }

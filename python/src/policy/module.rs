@@ -51,8 +51,7 @@ impl ModuleTensors {
             None => Ok(()),
             Some(change) => Err(Error::contract(
                 "a module keeps the parameters and buffers that the trainer was made with: write values into \
-                    them \
-                 (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under \
+                 them (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under \
                  `torch.no_grad()`), or make a new trainer",
                 change,
             )),
@@ -184,7 +183,7 @@ impl ModuleCaller {
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(
                 "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, \
-                    as the trainer is",
+                 as the trainer is",
                 tensor.kind(),
                 tensor.device()
             )));
@@ -192,7 +191,7 @@ impl ModuleCaller {
         if tensor.size() != shape {
             return Err(PyValueError::new_err(format!(
                 "what the module gave for {what} has shape {:?}: expected {shape:?}, each embedding as wide \
-                    as the settings of the policy say",
+                 as the settings of the policy say",
                 tensor.size()
             )));
         }

@@ -59,15 +59,14 @@ impl Session {
                 Err(TryLockError::WouldBlock) => {
                     return Err(PyRuntimeError::new_err(
                         "the trainer is at work, in another thread or in the call that asked its reward: \
-                            wait until that returns",
+                         wait until that returns",
                     ));
                 }
                 Err(TryLockError::Poisoned(broken)) => broken.into_inner(),
             };
             let Some(trained) = slot.as_mut() else {
                 return Err(PyRuntimeError::new_err(
-                    "the trainer broke off in the middle of its work: make a \
-                    new one",
+                    "the trainer broke off in the middle of its work: make a new one",
                 ));
             };
             let done = catch_panic(|| job(trained));

@@ -71,8 +71,7 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
         1 => Ok(()),
         n => {
             let expected = "one start, which has one log Z: make an environment of the one that is asked \
-                about, and a trainer that takes \
-                            the parameters over by `restore`";
+                about, and a trainer that takes the parameters over by `restore`";
             Err(Error::config("the number of the environment's instances", n, expected))
         }
     }

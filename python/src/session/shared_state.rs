@@ -65,7 +65,7 @@ impl Parameter {
         if !tensors::is_whole(tensor) {
             return Err(Error::contract(
                 "the storage of a parameter stays as long as the parameter: resize it back, or make a new \
-                    trainer",
+                 trainer",
                 format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
             ));
         }
@@ -73,10 +73,10 @@ impl Parameter {
         if (&new_size, new_kind, new_device) != (size, *kind, *device) {
             return Err(Error::contract(
                 "a parameter keeps its shape, its kind and its device: set `data` back, or make a new \
-                    trainer",
+                 trainer",
                 format!(
                     "`{name}` was {size:?}, {kind:?} on {device:?}, and is {new_size:?}, {new_kind:?} on \
-                        {new_device:?}"
+                     {new_device:?}"
                 ),
             ));
         }

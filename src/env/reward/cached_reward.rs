@@ -155,8 +155,7 @@ fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Resu
                 "a reward whose answers are kept says the same of the same object",
                 format!(
                     "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such \
-                        objects \
-                     apart"
+                     objects apart"
                 ),
             ))
         }
@@ -176,7 +175,7 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
             "the conditions of a cached reward",
             "some",
             "none, as answers are kept by object: give cached rewards to a `ConditionedReward`, or the \
-                reward as it is",
+             reward as it is",
         )),
     }
 }

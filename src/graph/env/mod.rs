@@ -170,8 +170,7 @@ impl GraphEnv {
         if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0])
         {
             let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, \
-                and are told \
-                            from later ones by their label";
+                and are told from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
         self.initial.iter().try_for_each(|graph| schema.check_graph(graph))?;

@@ -117,7 +117,7 @@ fn insert_names(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
 fn unnamed_nodes_error(name: &str, action: Move, before: &GraphState) -> Error {
     Error::contract(
         "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds \
-            them",
+         them",
         format!("undoing {name} {action:?} of {before}; `contract::check_action_type` says more"),
     )
 }

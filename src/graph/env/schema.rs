@@ -193,8 +193,7 @@ fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<Stri
 pub(crate) fn misfit(detail: String) -> Error {
     Error::contract(
         "graphs fit the schema that they are encoded by, and the network the environment that it was built \
-            for \
-                (correct the schema, or build the network for this environment)",
+         for (correct the schema, or build the network for this environment)",
         detail,
     )
 }

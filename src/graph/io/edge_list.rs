@@ -11,11 +11,9 @@ use crate::{Error, Result};
 
 const EXPECTED_GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
 const EXPECTED_NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at \
-    most \
-    65535, up to 7 V of at most 255";
-const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C \
-    at \
     most 65535, up to 7 V of at most 255";
+const EXPECTED_EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C \
+    at most 65535, up to 7 V of at most 255";
 
 /// Writes graphs as an edge list, one after another.
 pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
@@ -209,8 +207,7 @@ mod tests {
     fn the_format_of_the_documentation_is_read() {
         let text =
             b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 \
-                class 2\n\
-                     edge 1 0\n\ngraph undirected 2\nedge 1 0 attributes 0 3";
+             class 2\nedge 1 0\n\ngraph undirected 2\nedge 1 0 attributes 0 3";
         let graphs = read(text).unwrap();
         let [first, second] = graphs.as_slice() else {
             panic!("{} graphs", graphs.len());

@@ -14,13 +14,10 @@ use crate::{Error, Result};
 /// The kinds of DIMACS and PACE files whose lines list the edges of a graph.
 const DIMACS_KINDS: [&str; 9] = ["edge", "edges", "col", "sp", "tw", "td", "vc", "ds", "cep"];
 const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of edge, col, sp, tw, td, vc, ds \
-    and \
-                      cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which \
-                      is \
-                      at most 16,384";
+    and cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which is at most \
+    16,384";
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
-    reads \
-                     many formats, and its `write_edgelist` writes this one)";
+    reads many formats, and its `write_edgelist` writes this one)";
 
 /// The known titles of columns that name nodes, in lower case, without `_`, `id` and a number.
 const COLUMN_TITLES: [&str; 11] =

@@ -9,25 +9,20 @@ use crate::graph::{Edge, GraphState};
 use crate::{Error, Result};
 
 pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing \
-    behind \
-    them but weights or `{..}`; at most 16,384 nodes in all";
+    behind them but weights or `{..}`; at most 16,384 nodes in all";
 const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights \
-    or \
-    `{..}`; at most 16,384 nodes in all";
+    or `{..}`; at most 16,384 nodes in all";
 const EXPECTED_SIZE: &str = "at most 16,384 nodes in all";
 const EXPECTED_HEADER: &str =
     "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
 pub(super) const EXPECTED_ONE_READING: &str = "what can be read in one way. If each line is an edge with a \
     weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the \
-    next \
-    one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name each \
-    edge both ways";
+    next one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name \
+    each edge both ways";
 const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or \
-    to \
-    none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, and \
-    each \
-    edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m edges \
-    between n nodes";
+    to none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, \
+    and each edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m \
+    edges between n nodes";
 
 /// A graph from a file, with the name of each node in that file.
 ///

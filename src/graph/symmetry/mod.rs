@@ -98,8 +98,7 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let n = graph.n_nodes();
     let refuse = |got: String| {
         let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); \
-            tell them apart, or by \
-                        classes of nodes";
+            tell them apart, or by classes of nodes";
         Err(Error::config("symmetries of the initial graph", got, expected))
     };
     if n > MAX_NODES_OF_LISTED {

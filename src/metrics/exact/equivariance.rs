@@ -37,7 +37,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let unlisted = |row| {
             Error::contract(
                 "every state that a walk visits is listed: the environment is the one whose states were \
-                    listed",
+                 listed",
                 format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
             )
         };

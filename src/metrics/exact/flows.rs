@@ -149,17 +149,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
 
 /// The explanation in the error if no backward move leads to an unreachable state.
 const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to \
-    1 over the \
-                       legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is \
-                       wrong";
+    1 over the legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
 
 /// Returns the error for a P_B that gives probability to unreachable states.
 fn leak_error(detail: String) -> Error {
     Error::contract(
         "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
          (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and \
-         names the move \
-         that leaks)",
+         names the move that leaks)",
         detail,
     )
 }

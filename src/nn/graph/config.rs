@@ -137,7 +137,7 @@ impl GraphNetConfig {
                 "conv",
                 format!("{:?}, which can't see {what} that this environment has", self.conv),
                 "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, \
-                    to leave it out on purpose",
+                 to leave it out on purpose",
             )),
             _ => Ok(()),
         }

@@ -148,7 +148,7 @@ impl EdgeMlp {
                 [n as i64],
                 [got as i64],
                 "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a \
-                    `GraphNet`",
+                 `GraphNet`",
             ));
         }
         let mut values = vec![0.0; batch.len() * width];

@@ -49,8 +49,7 @@ impl ExpectedGraphs {
             if class != network_class {
                 return Err(misfit(format!(
                     "the network tells nodes {first} and {label} apart, and in this environment they are \
-                        alike: it was built for \
-                     another initial graph"
+                     alike: it was built for another initial graph"
                 )));
             }
         }

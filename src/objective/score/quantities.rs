@@ -160,8 +160,7 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
                 "an objective with one log Z",
                 "the log Z of each instance of the environment",
                 "use an objective of state flows, whose flow at the initial state is the instance's log Z \
-                    (detailed or \
-                 subtrajectory balance)",
+                 (detailed or subtrajectory balance)",
             ));
         }
         let n = self.trajectories.len();

@@ -166,11 +166,10 @@ fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::contract(
         "changes of log R between partial states add up to log R of the finished object (let \
          `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an \
-         objective \
-         that doesn't take the one for the other)",
+         objective that doesn't take the one for the other)",
         format!(
             "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states \
-                {partial}"
+             {partial}"
         ),
     )
 }

@@ -159,7 +159,7 @@ impl Checkpoint {
                 &self.path,
                 format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
                 "use a checkpoint that was saved by a run that describes itself so \
-                    (`Trainer::with_description`)",
+                 (`Trainer::with_description`)",
             )
         })
     }

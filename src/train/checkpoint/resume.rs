@@ -230,7 +230,7 @@ impl Saved {
                 let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();
                 let problem = format!(
                     "replicas have checkpoints of different steps: {steps:?}, the current and the next one \
-                        of each"
+                     of each"
                 );
                 Err(Error::file(path, problem, "resume from checkpoints that were saved in one step"))
             }

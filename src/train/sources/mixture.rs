@@ -293,8 +293,7 @@ impl<E: TrainEnv> Sources<E> {
         if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
             let missing = "paths that a policy took, as uniform steps back would teach it to be uniform";
             let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to \
-                `ReplayPath::PolicyBackward` \
-                          where no paths are kept";
+                `ReplayPath::PolicyBackward` where no paths are kept";
             return Err(Error::missing("an objective of P_B", missing, remedy));
         }
         match objective.origin() {
@@ -302,9 +301,8 @@ impl<E: TrainEnv> Sources<E> {
                 objective.name(),
                 "trajectories of the policy itself",
                 "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local \
-                    search, keep the \
-                 average for evaluation, leave replay and other sources out, or train by an off-policy \
-                 objective",
+                 search, keep the average for evaluation, leave replay and other sources out, or train by an \
+                 off-policy objective",
             )),
             Origin::Given if fresh > 0 => Err(Error::missing(
                 objective.name(),

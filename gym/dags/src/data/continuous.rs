@@ -120,7 +120,7 @@ impl ContinuousData {
                     "a variable",
                     format!("`{}`, all in one of {levels} levels", self.names[variable]),
                     "variables of which no value fills all levels: leave it out, or say which values go \
-                        together",
+                     together",
                 ));
             }
             for (row, x) in column.iter().enumerate() {

@@ -71,6 +71,6 @@ fn knowledge(got: String) -> Error {
         "expert knowledge",
         got,
         "required edges without a directed cycle, none of them forbidden, and no more into a node than \
-            max_parents",
+         max_parents",
     )
 }

@@ -65,8 +65,7 @@ impl LinearGaussianBic {
                     "a variable",
                     format!("`{}`, a linear function of others before it", data.names()[node]),
                     "variables of which none is a linear function of others, not even in the rows without \
-                        interventions on one \
-                               of them: leave it out",
+                     interventions on one of them: leave it out",
                 ));
             }
         }

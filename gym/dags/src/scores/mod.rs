@@ -96,8 +96,7 @@ fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> R
             "the number of observations",
             format!("{fewest} of {n_nodes} variables"),
             "at least as many observations as variables, for each without those in which it was intervened \
-                on \
-                       (`allow_few_observations` lets the prior decide instead)",
+             on (`allow_few_observations` lets the prior decide instead)",
         )),
         _ => Ok(()),
     }

@@ -215,8 +215,7 @@ impl Rules {
         if !valences.contains(&valence) || step > 1 + usize::from(extra) {
             return Err(format!(
                 "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the \
-                    smallest that its \
-                 bonds need",
+                 smallest that its bonds need",
                 name()
             ));
         }

@@ -247,8 +247,7 @@ fn may_have_other_forms(graph: &GraphState) -> bool {
 
 fn too_many(molecule: &Molecule) -> Error {
     let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large \
-        that the search for \
-                    them is given up (`max_atoms` and `max_rings` keep molecules small)";
+        that the search for them is given up (`max_atoms` and `max_rings` keep molecules small)";
     Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
 }
 

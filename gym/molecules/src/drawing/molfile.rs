@@ -52,7 +52,7 @@ impl Molecule {
         if title.chars().count() > 80 || title.contains(['\n', '\r']) || title.starts_with(RECORD_END) {
             return refuse(format!(
                 "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with \
-                    `{RECORD_END}`"
+                 `{RECORD_END}`"
             ));
         }
         let places = self.coordinates();
@@ -135,7 +135,7 @@ impl Molecule {
             if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with(RECORD_END) {
                 let problem = format!(
                     "{value:?} as the data item {name:?}, where it takes a line of text by a name of \
-                        letters, digits and `_`"
+                     letters, digits and `_`"
                 );
                 return Err(MoleculeError::Molfile { problem });
             }

@@ -43,7 +43,7 @@ pub enum FragmentError {
     /// An atom is listed as a stem more often than it has hydrogens.
     #[error(
         "stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each \
-            attachment"
+         attachment"
     )]
     Hydrogens {
         /// The SMILES of the fragment.
@@ -58,7 +58,7 @@ pub enum FragmentError {
     /// A `*` can't stand for an attachment, because it isn't joined to exactly one atom by a single bond.
     #[error(
         "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may \
-            be attached"
+         be attached"
     )]
     Mark {
         /// The SMILES with its `*` atoms.

@@ -33,11 +33,9 @@ pub(super) const HYDROGEN: f64 = 1.008;
 /// The symbols of all chemical elements, and of the aromatic atoms `as` and `te`, whose elements [`Element`]
 /// lacks.
 const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga \
-    Ge As Se Br Kr Rb Sr Y \
-    Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W \
-    Re Os Ir Pt Au Hg Tl \
-    Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv \
-    Ts Og as te ";
+    Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy \
+    Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md \
+    No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
 
 /// Returns `true` if the text is an element symbol of SMILES, even if [`Element`] lacks this element.
 pub(super) fn is_symbol(text: &str) -> bool {

@@ -47,7 +47,7 @@ pub enum MoleculeError {
     /// The bonds of aromatic atoms can't be replaced by alternating single and double bonds.
     #[error(
         "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as \
-            in [nH]?"
+         in [nH]?"
     )]
     Kekulise {
         /// The indices of the aromatic atoms that no double bond can be given to.
@@ -70,7 +70,7 @@ pub enum MoleculeError {
     /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
     #[error(
         "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that \
-            there isn't"
+         there isn't"
     )]
     Bond {
         /// The index of the bond's first atom.
@@ -81,7 +81,7 @@ pub enum MoleculeError {
     /// The molecule has no atom, or has atoms that no path of bonds connects to the first atom.
     #[error(
         "a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before \
-            it"
+         it"
     )]
     Disconnected {
         /// The index of the first atom that isn't connected to atom 0.
@@ -140,8 +140,7 @@ impl MoleculeError {
             Self::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
             _ => {
                 "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence \
-                    table, \
-                 of known elements without isotopes, with aromatic atoms and bonds in rings only"
+                 table, of known elements without isotopes, with aromatic atoms and bonds in rings only"
             }
         }
     }

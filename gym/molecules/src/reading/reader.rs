@@ -250,8 +250,7 @@ impl<R: BufRead> MoleculeReader<R> {
             format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
         });
         let remedy = "give a SMILES at the start of each line, a table with a header whose column is called \
-            `smiles` or named by \
-                      `column`, or an SD file (.sdf)";
+            `smiles` or named by `column`, or an SD file (.sdf)";
         Error::file(&self.path, problem, remedy)
     }
 

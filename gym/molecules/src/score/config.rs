@@ -130,8 +130,7 @@ impl ScoreConfig {
             }
             if *power < 0.0 && shape.has_zeros() {
                 let expected = "0 or more for a `linear` shape and for a `limit` with `otherwise = 0`, whose \
-                    factor can be 0: \
-                                a negative power of 0 is infinite";
+                    factor can be 0: a negative power of 0 is infinite";
                 return Err(Error::config("the power of a factor", power, expected));
             }
             Ok((factor.clone(), property.measure()?))
@@ -205,8 +204,7 @@ impl MoleculeScore for FactoredScore {
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {
                     let remedy = "its factor to the given power is infinite: use a smaller power, or for a \
-                        negative power a shape that \
-                                  is never 0";
+                        negative power a shape that is never 0";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
             }

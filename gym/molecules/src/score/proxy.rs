@@ -86,8 +86,7 @@ impl TorchScriptProxy {
             let got = answer.size();
             return Err(refused(format!(
                 "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where \
-                    [{n}] was expected: let it \
-                 give one number per molecule, without further dimensions"
+                 [{n}] was expected: let it give one number per molecule, without further dimensions"
             )));
         }
         Ok(Vec::try_from(answer.to_kind(Kind::Double).to_device(Device::Cpu))?)
@@ -138,8 +137,7 @@ impl MoleculeScore for TorchScriptProxy {
                 let smiles = molecule.smiles();
                 return Err(refused(format!(
                     "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a \
-                        log \
-                     (`ProxyOutput::LogScore`)?"
+                     log (`ProxyOutput::LogScore`)?"
                 )));
             }
             *value = if is_log { *value } else { value.ln() };

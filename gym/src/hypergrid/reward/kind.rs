@@ -132,8 +132,7 @@ impl FromStr for Preset {
 
     fn from_str(name: &str) -> Result<Self> {
         let expected = "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, \
-            k16_matched, \
-            k64_matched";
+            k16_matched, k64_matched";
         find("the preset's name", name, &Self::ALL, expected)
     }
 }

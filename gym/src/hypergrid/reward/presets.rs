@@ -209,8 +209,7 @@ fn refuse<T>(kind: RewardKind, preset: Preset) -> Result<T> {
         "the preset",
         format!("{preset} for the {kind} reward"),
         "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale \
-            and, \
-            but for k64, multiplicative_coprime",
+         and, but for k64, multiplicative_coprime",
     ))
 }
 

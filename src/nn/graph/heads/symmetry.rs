@@ -85,8 +85,7 @@ pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> 
             "a graph network that sees symmetry",
             "automorphisms of these graphs and of what their moves lead to",
             "give `GraphBatch::with_symmetries` what `GraphEnv::move_symmetries` counts, as `GraphPolicy` \
-                does, or build the \
-             network with `Symmetry::Unseen`",
+             does, or build the network with `Symmetry::Unseen`",
         )
     })
 }

@@ -33,7 +33,7 @@ pub enum PatternError {
     /// The text is too long, or nested too deeply.
     #[error(
         "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and \
-            {MAX_DEPTH} are read"
+         {MAX_DEPTH} are read"
     )]
     TooLarge {
         /// The first characters of the text.

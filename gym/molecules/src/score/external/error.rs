@@ -21,7 +21,7 @@ pub enum ScorerError {
     /// The program gave no answer in time.
     #[error(
         "the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the \
-            timeout"
+         timeout"
     )]
     TimedOut {
         /// The SMILES of the molecule that was to be scored.
@@ -32,7 +32,7 @@ pub enum ScorerError {
     /// The program wrote a line that isn't a number.
     #[error(
         "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its \
-            standard output"
+         standard output"
     )]
     NoNumber {
         /// The SMILES of the molecule that was to be scored.
@@ -52,7 +52,7 @@ pub enum ScorerError {
     /// texts. Nothing was sent to the program.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without \
-            control characters"
+         control characters"
     )]
     Control {
         /// The index of the text among those passed, from 0.

@@ -165,8 +165,7 @@ impl ConditionalMultiscale {
                 "the rules' coefficients",
                 format!("{n_rules} rules for {n_tiers} tiers and {patterns} patterns of leading digits"),
                 "at least one rule, at most as many as there are patterns that pass the first tier (or \
-                    65,536), \
-                 and t coefficients for tier t",
+                 65,536), and t coefficients for tier t",
             );
         }
         Ok(n_digits)

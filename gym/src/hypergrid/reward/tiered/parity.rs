@@ -139,13 +139,12 @@ impl BitwiseXor {
                 "the parity rules",
                 format!(
                     "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank \
-                        {} in {width} bits{}",
+                     {} in {width} bits{}",
                     trunk.rank(),
                     if trunk.is_consistent() { "" } else { " that contradict each other" }
                 ),
                 "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that \
-                    the height \
-                    has, and tiers that leave bits free to select by",
+                 the height has, and tiers that leave bits free to select by",
             ));
         }
         let mut rng = Rng::seeded(seed);
@@ -195,7 +194,7 @@ impl BitwiseXor {
                 "the parity rules",
                 format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
                 "at least one rule, at most 16 parities that can select every rule, and only bits that there \
-                    are",
+                 are",
             ));
         }
         let conditions = ParityConditions {

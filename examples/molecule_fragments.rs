@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let learned = prior.parameters().ok_or(gfn::Error::missing(
         "tuning",
         "a policy with parameters",
-        "train one first",
+        "train a policy first",
     ))?;
     Checkpoint::new(learned, 0, Default::default())?.restore(policy.parameters())?;
     let policy = WithPrior { policy: GraphPolicy(policy), prior };

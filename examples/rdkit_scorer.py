@@ -28,7 +28,10 @@ SCORES = {"qed": QED.qed, "sa": sa, "logp": lambda molecule: math.exp(Crippen.Mo
 
 def main():
     if len(sys.argv) != 2 or sys.argv[1] not in SCORES:
-        sys.exit(f"usage: rdkit_scorer.py {'|'.join(SCORES)}")
+        sys.exit(
+            f"the arguments are {sys.argv[1:]}, expected the name of one score: rdkit_scorer.py "
+            f"{'|'.join(SCORES)}"
+        )
     score = SCORES[sys.argv[1]]
     RDLogger.DisableLog("rdApp.*")
     for line in sys.stdin:

@@ -47,14 +47,15 @@ def _minor(version):
 
 def _libtorch():
     """The folder that holds lib/ and include/ of a libtorch that fits."""
-    wanted = f"gfn-rs is linked to a release of torch {' or '.join(MINORS)}"
+    wanted = f"gfn-rs needs a release of torch {' or '.join(MINORS)}"
     if os.environ.get("LIBTORCH"):
         named = Path(os.environ["LIBTORCH"])
         version = _version(named)
         # One that doesn't say what it is is left to torch-sys.
         if version and not _minor(version):
             raise RuntimeError(
-                f"{wanted}, and LIBTORCH names torch {version} in {named}: unset it, or name another"
+                f"{wanted}, but LIBTORCH names torch {version} in {named}: unset LIBTORCH, or set it to the "
+                "folder of such a release"
             )
         return named
     installed = Path(sysconfig.get_path("platlib")) / "torch"
@@ -66,8 +67,8 @@ def _libtorch():
         return fetched
     there = f"torch {version} is installed" if version else "no torch is installed"
     raise RuntimeError(
-        f"{wanted}, and {there} in {installed.parent}: pip install 'torch=={MINORS[-1]}.*' first, or export "
-        f"LIBTORCH"
+        f"{wanted}, but {there} in {installed.parent}: run pip install 'torch=={MINORS[-1]}.*' first, or set "
+        "LIBTORCH to the folder of a libtorch"
     )
 
 

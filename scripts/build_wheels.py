@@ -124,7 +124,9 @@ def rename_wheel(wheel, minor, out):
             for pattern, text in edits.get(target[len(after) :], []) if target.startswith(after) else []:
                 edited, count = re.subn(pattern, text, content.decode(), flags=re.MULTILINE)
                 if count != 1:
-                    raise StepFailed("%s has %d lines for %s" % (item.filename, count, pattern))
+                    raise StepFailed(
+                        "%s has %d lines that match %s, expected 1"
+                    % (item.filename, count, pattern))
                 content = edited.encode()
             archive.writestr(target, content)
             digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -208,14 +210,15 @@ def main():
     for minor in options.torch or []:
         if minor not in minors():
             parser.error(
-                "--torch %s: wheels are built for %s (docs/setup.md has the table)"
+                "--torch is %s, expected one of %s; docs/setup.md has the table of versions"
                 % (minor, ", ".join(minors()))
             )
     found = interpreters(options.python)
     missing = [name for name in options.python or [] if name not in found]
     if missing or not found:
         parser.error(
-            "no interpreter of the name %s can be run" % (", ".join(missing) or " or ".join(PYTHONS))
+            "no Python interpreter with the name %s was found; install it, or give another name by --python"
+            % (", ".join(missing) or " or ".join(PYTHONS))
         )
     tools = [
         tool
@@ -224,7 +227,8 @@ def main():
     ]
     if tools:
         parser.error(
-            "not found: %s (Rust is from rustup.rs, the others are in gcc and binutils)" % ", ".join(tools)
+            "these programs weren't found: %s; install Rust from rustup.rs, the others are in the packages "
+            "gcc and binutils" % ", ".join(tools)
         )
     out = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)

@@ -84,7 +84,7 @@ def main():
             flush=True,
         )
     if above:
-        sys.exit("above the bound: " + ", ".join(above))
+        sys.exit("the total variation is above its bound for: " + ", ".join(above))
 
 
 if __name__ == "__main__":

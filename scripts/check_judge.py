@@ -21,7 +21,10 @@ def read_shares(truth, samples):
         lines = [" ".join(line.replace(",", " ").split()) for line in file]
     drawn = [line for line in lines if line in target]
     if len(drawn) not in (len(lines), len(lines) - 1):
-        sys.exit(f"{len(lines) - len(drawn)} lines of {samples} are no objects of {truth}")
+        sys.exit(
+            f"{len(lines) - len(drawn)} lines of {samples} aren't objects of {truth}, expected at most one "
+            "such line, the header"
+        )
     shares = dict.fromkeys(target, 0.0)
     for line in drawn:
         shares[line] += 1 / len(drawn)
@@ -67,7 +70,7 @@ def main():
         f"{found['estimate']:.4f} (+- {allowed:.4f})"
     )
     if abs(tv - judged["tv"]["estimate"]) > 1e-9 or abs(fcs - found["estimate"]) > 2 * allowed:
-        sys.exit("they differ")
+        sys.exit("the figures computed here differ from those of the report")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def find_problem(path, link, files, folders):
     if target not in files and target not in folders:
         return "no such tracked file"
     if BOOK in path.parents and BOOK not in target.parents:
-        return "leads out of the book"
+        return "the target is outside of the book"
     if address.fragment and (target.suffix != ".md" or address.fragment not in anchors(target)):
         return "no such heading"
     return None

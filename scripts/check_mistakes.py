@@ -31,7 +31,7 @@ def main():
             name = line["target"]["name"]
             messages[name] = messages.get(name, "") + line["message"]["rendered"]
     programs = sorted((ROOT / "tests/mistakes/programs").glob("*.rs"))
-    faults = [] if programs else ["there are no programs"]
+    faults = [] if programs else ["tests/mistakes/programs has no programs"]
     for program in programs:
         message = messages.get(program.stem)
         expected = [line[len(MARK) :] for line in program.read_text().splitlines() if line.startswith(MARK)]

@@ -35,7 +35,7 @@ def cargo(clone, environment, *arguments):
         command, cwd=clone, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     if done.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+        sys.exit(f"{' '.join(command)} failed with exit code {done.returncode}:\n{done.stderr[-4000:]}")
     return done
 
 
@@ -60,9 +60,13 @@ def main():
             if docs.get("features") != ["doc-only"]:
                 wrong.append(f"{name}: [package.metadata.docs.rs] must have features = [\"doc-only\"]")
             listed = cargo(clone, environment, "package", "--list", "-p", name).stdout.split("\n")
-            wrong += [f"{name} would hold {file}" for file in listed if file and not BELONGS.fullmatch(file)]
             wrong += [
-                f"{name} would lack {file}"
+                f"the package {name} contains {file}, which doesn't belong to it"
+                for file in listed
+                if file and not BELONGS.fullmatch(file)
+            ]
+            wrong += [
+                f"the package {name} doesn't contain {file}"
                 for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE")
                 if file not in listed
             ]
@@ -76,7 +80,7 @@ def main():
             size = (target / "package" / f"{package['name']}-{package['version']}.crate").stat().st_size
             print(f"{package['name']}: {size / 1e3:,.0f} kB packed", flush=True)
             if size > LARGEST:
-                wrong.append(f"{package['name']} has {size:,} bytes packed, at most {LARGEST:,}")
+                wrong.append(f"{package['name']} has {size:,} bytes packed, expected at most {LARGEST:,}")
 
         # No program is run, so procedural macros needn't be optimized.
         quick = ["--config", 'profile.dev.package."*".opt-level=0']

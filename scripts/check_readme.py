@@ -32,7 +32,7 @@ def blocks(text, language):
 
 def expect_one(found, what):
     if len(found) != 1:
-        sys.exit(f"{len(found)} blocks of {what} were found, expected one")
+        sys.exit(f"{len(found)} blocks with {what} were found, expected one block")
     return found[0]
 
 
@@ -40,7 +40,10 @@ def check_packages(manifest):
     """Checks the paths of the optional packages, which are in comments and therefore not checked by cargo."""
     lines = re.findall(r'^# (gfn-\w+) = \{ path = "/path/to/gfn/([\w/]+)" \}$', manifest, re.M)
     if not lines:
-        sys.exit("docs/setup.md's Cargo.toml has no lines for the optional packages")
+        sys.exit(
+            "docs/setup.md: the block of Cargo.toml has no commented lines for the optional packages, "
+            "expected at least one line"
+        )
     for name, path in lines:
         if f'name = "{name}"' not in (ROOT / path / "Cargo.toml").read_text():
             sys.exit(f"docs/setup.md: {path} isn't the package {name}")

@@ -25,7 +25,8 @@ def main(program, folder):
         done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, timeout=600)
         if done.returncode != code:
             sys.exit(
-                f"{arguments}: ended with {done.returncode} instead of {code}\n{done.stdout}{done.stderr}"
+                f"{arguments}: the exit code is {done.returncode}, expected "
+                f"{code}\n{done.stdout}{done.stderr}"
             )
         return done
 
@@ -71,8 +72,8 @@ def main(program, folder):
     # and if it can't be written.
     for words, arguments in {
         "finished": [*GRID, "--steps", 6, "--run", run],
-        "`seed` is 0 there, 1 here": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
-        "no run folder": [*GRID, "--steps", 6, "--run", folder],
+        "`seed` is 0 in the folder, 1 in this command": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
+        "isn't the folder of a run": [*GRID, "--steps", 6, "--run", folder],
         "/proc/nope": [*GRID, "--steps", 6, "--run", "/proc/nope"],
     }.items():
         errors = call(*arguments, code=1).stderr
@@ -135,7 +136,7 @@ def main(program, folder):
         result(folder / "whole")["tv"],
     ]
     assert pair["differ_in"] == ["steps", "validate-every"], pair["differ_in"]
-    assert "no run folder" in runs("compare", run, folder, code=1).stderr
+    assert "isn't the folder of a run" in runs("compare", run, folder, code=1).stderr
 
     # A sweep has a run for each seed. Repeating it runs only missing seeds; a failed seed doesn't affect
     # others.
@@ -160,7 +161,8 @@ def main(program, folder):
     failed = json.loads(process.stdout)
     assert failed["done"] == 2 and [one["seed"] for one in failed["failed"]] == [1], failed
     assert (
-        "seed-1.log" in process.stderr and "no run folder" in (folder / "sweep/seed-1.log").read_text()
+        "seed-1.log" in process.stderr
+        and "isn't the folder of a run" in (folder / "sweep/seed-1.log").read_text()
     ), process.stderr
     (folder / "sweep/seed-1/checkpoint").unlink()
     before = [(folder / f"sweep/seed-{seed}/result.json").stat().st_mtime_ns for seed in (0, 2)]
@@ -200,7 +202,7 @@ def main(program, folder):
     wait_until(lambda: all(step(folder / f"ended/seed-{seed}") > 50 for seed in (0, 1)), "runs begin")
     ended.send_signal(signal.SIGTERM)
     errors = ended.communicate(timeout=60)[1]
-    assert ended.returncode == 130 and "0 of 3 seeds are done; the same command goes on" in errors, (
+    assert ended.returncode == 130 and "0 of 3 seeds are done; give the same command again" in errors, (
         ended.returncode,
         errors,
     )
@@ -239,7 +241,7 @@ def wait_until(holds, what):
     deadline = time.monotonic() + 60
     while not holds():
         if time.monotonic() > deadline:
-            sys.exit(f"timeout after a minute: {what}")
+            sys.exit(f"waited for a minute without success: {what}")
         time.sleep(0.01)
 
 

@@ -35,13 +35,13 @@ def rust():
     )
     found = output("rustc", "--version")
     if found is None:
-        return False, "no rustc; install Rust from https://rustup.rs"
+        return False, "rustc wasn't found; install Rust from https://rustup.rs"
     version = re.search(r"(\d+)\.(\d+)", found)
     new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, required.groups()))
     return bool(new_enough), (
         found
         if new_enough
-        else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *required.groups())
+        else "{} was found, expected {}.{} or newer; run `rustup update`".format(found, *required.groups())
     )
 
 
@@ -52,7 +52,9 @@ def compiler():
             os.environ["CXX"]
         )
     found = next(filter(None, (output(name, "--version") for name in ("c++", "g++", "clang++"))), None)
-    return found is not None, found or "none; install g++ or clang++ (torch-sys compiles C++)"
+    return found is not None, found or (
+        "no C++ compiler was found, which torch-sys needs; install g++ or clang++"
+    )
 
 
 def folder():
@@ -68,16 +70,16 @@ def folder():
 def libtorch():
     path = library(folder() / "lib")
     if path is None:
-        return False, "not found in {}; {}".format(folder(), SETUP)
+        return False, "libtorch wasn't found in {}; {}".format(folder(), SETUP)
     version = version_of(folder()) or "of an unknown version"
     if not version.startswith(WANTED):
-        return False, "{} is {}, and {}x is needed; unset LIBTORCH and {}".format(
+        return False, "the libtorch in {} has version {}, expected {}x; unset LIBTORCH and {}".format(
             folder(), version, WANTED, SETUP
         )
     try:
         ctypes.CDLL(str(path))
     except OSError as error:
-        return False, "{} doesn't load: {}; remove .libtorch and {}".format(path, error, SETUP)
+        return False, "{} can't be loaded: {}; remove .libtorch and {}".format(path, error, SETUP)
     return True, "{} in {}".format(version, folder())
 
 
@@ -86,11 +88,12 @@ def cuda():
     gpu = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     built = (folder() / "lib" / "libtorch_cuda.so").is_file()
     if gpu is None:
-        return True, "no GPU that nvidia-smi knows of; the CPU is used"
+        return True, "nvidia-smi finds no GPU; the CPU is used"
     if not built:
         return (
             True,
-            "{}, but this libtorch has no CUDA; to use it: export LIBTORCH to one that has, and {}".format(
+            "{}, but this libtorch has no CUDA; to use the GPU, export LIBTORCH with the folder of a "
+            "libtorch with CUDA, and {}".format(
                 gpu, SETUP
             ),
         )
@@ -109,7 +112,7 @@ def main():
         well &= ok
         print("{}  {:<9} {}".format("ok " if ok else "BAD", name, text))
     print("ok   {:<9} {}".format("cores", os.cpu_count()))
-    print("All is well: `make demo`." if well else "Something is off: see the lines marked BAD.")
+    print("All is well: `make demo`." if well else "Some checks failed: see the lines marked BAD.")
     sys.exit(0 if well else 1)
 
 

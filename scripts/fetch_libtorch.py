@@ -82,7 +82,7 @@ def version_of(folder):
 
 def check_libtorch(name, lib, include, folder):
     """Returns the version of an existing libtorch; raises `Problem` if cargo can't build with it."""
-    undo = "correct {0}, or run `unset {0}` and `make setup` again to have one fetched".format(name)
+    undo = "correct {0}, or run `unset {0}` and then `make setup`, which downloads a libtorch".format(name)
     if library(lib) is None:
         raise Problem("{}: there is no libtorch_cpu library in {}".format(name, lib), undo)
     if not (include / "torch").is_dir():
@@ -97,11 +97,11 @@ def check_libtorch(name, lib, include, folder):
         )
     if not version.startswith(WANTED):
         raise Problem(
-            "{}: {} is libtorch {}, and tch 0.26 needs {}x".format(name, folder, version, WANTED), undo
+            "{}: {} has libtorch {}, but tch 0.26 needs {}x".format(name, folder, version, WANTED), undo
         )
     if version.split("+")[0] != EXACT:
         say(
-            "note: {} is {}; where torch-sys insists on {}, export LIBTORCH_BYPASS_VERSION_CHECK=1".format(
+            "note: {} has version {}; if torch-sys needs {}, export LIBTORCH_BYPASS_VERSION_CHECK=1".format(
                 name, version, EXACT
             )
         )
@@ -121,13 +121,14 @@ def libtorch_from_environment():
         except OSError as error:
             raise Problem(
                 "LIBTORCH_USE_PYTORCH: {} can't be run: {}".format(python, error),
-                "put it on PATH or unset the variable",
+                "put this Python on PATH, or run `unset LIBTORCH_USE_PYTORCH`",
             )
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise Problem(
                 "LIBTORCH_USE_PYTORCH is exported, but `{} -c 'import torch'` fails: {}".format(python, last),
-                "{} -m pip install torch=={}, or `unset LIBTORCH_USE_PYTORCH` and `make setup` again".format(
+                "run `{} -m pip install torch=={}`, or run `unset LIBTORCH_USE_PYTORCH` and `make setup` "
+                "again".format(
                     python, EXACT
                 ),
             )
@@ -139,8 +140,11 @@ def libtorch_from_environment():
     folder = Path(os.environ["LIBTORCH"])
     if not folder.is_absolute():
         raise Problem(
-            "LIBTORCH is '{}': torch-sys reads it from a folder of its own".format(os.environ["LIBTORCH"]),
-            "export an absolute path, or run `unset LIBTORCH` and `make setup` again to have one fetched",
+            "LIBTORCH is '{}', a relative path, which torch-sys would resolve from another folder".format(
+                os.environ["LIBTORCH"]
+            ),
+            "export an absolute path, or run `unset LIBTORCH` and then `make setup`, which downloads a "
+            "libtorch",
         )
     if folder.resolve() == (HOME / "torch").resolve():
         return None  # our own copy: `installed_stamp` checks it more strictly
@@ -189,7 +193,10 @@ def read_pins():
     )
     pins = [match.groupdict() for match in map(pattern.fullmatch, PINS.read_text().splitlines()) if match]
     if len(pins) != 3:
-        raise Problem("{} has {} of 3 pins".format(PINS, len(pins)), "git checkout scripts/libtorch.txt")
+        raise Problem(
+            "{} has {} lines with a pinned version, expected 3".format(PINS, len(pins)),
+            "restore the file by `git checkout scripts/libtorch.txt`",
+        )
     return pins
 
 
@@ -229,27 +236,29 @@ def check_platform():
     machine = (sys.platform, platform.machine())
     if machine != ("linux", "x86_64"):
         raise Problem(
-            "no libtorch is fetched on {} {}: only for Linux on x86-64".format(*machine),
+            "the platform is {} {}, but libtorch can be downloaded only for Linux on x86-64".format(*machine),
             "install PyTorch {}, then {}".format(EXACT, OWN_LIBTORCH),
         )
     libc, version = platform.libc_ver()
     if libc != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < (2, 28):
         raise Problem(
-            "the wheels of PyTorch need glibc 2.28 or newer, this is {} {}".format(
+            "the C library is {} {}, but the wheels of PyTorch need glibc 2.28 or newer".format(
                 libc or "another C library", version
             ),
             OWN_LIBTORCH,
         )
     if sys.maxsize < 2**32:
-        raise Problem("this Python is a 32-bit one", "use a 64-bit Python 3")
+        raise Problem("this Python is a 32-bit program", "use a 64-bit Python 3")
     done = subprocess.run(
         [sys.executable, "-m", "pip", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     if done.returncode != 0:
         raise Problem(
             "{} has no pip, which downloads libtorch".format(sys.executable),
-            ("`{} -m ensurepip --user`, or your system's package (Debian, Ubuntu: apt install python3-pip), "
-                "or {}").format(
+            (
+                "run `{} -m ensurepip --user`, or install pip from your system's package (Debian, Ubuntu: "
+                "apt install python3-pip), or {}"
+            ).format(
                 sys.executable, OWN_LIBTORCH
             ),
         )
@@ -312,10 +321,11 @@ def download(pin, lock):
     done = subprocess.run(command, env=dict(os.environ, TMPDIR=str(scratch)), pass_fds=[lock.fileno()])
     if done.returncode != 0:
         raise Problem(
-            "pip could not download {name}=={version} (its message stands above)".format(**pin),
-            "check the network, the proxy and the index that pip uses, and run `make setup` again (whole "
-            "wheels are kept); "
-            "if pip is old, `{} -m pip install --upgrade pip`; or {}".format(sys.executable, OWN_LIBTORCH),
+            "pip could not download {name}=={version} (its message is above)".format(**pin),
+            "check the network, the proxy and the index that pip uses, and run `make setup` again (complete "
+            "wheels are kept); if pip is old, run `{} -m pip install --upgrade pip`; or {}".format(
+                sys.executable, OWN_LIBTORCH
+            ),
         )
 
 
@@ -371,8 +381,10 @@ def fetch(pins, lock):
     need, free = int(1.1 * (packed + max(packed, unpacked))), shutil.disk_usage(str(ROOT)).free
     if free < need:
         raise Problem(
-            "{} are needed on the disk of {}, {} are free".format(megabytes(need), ROOT, megabytes(free)),
-            "make room, or " + OWN_LIBTORCH,
+            "the installation needs {} on the disk of {}, but {} are free".format(
+                megabytes(need), ROOT, megabytes(free)
+            ),
+            "free some space, or " + OWN_LIBTORCH,
         )
     (PART / "wheels").mkdir(exist_ok=True)
     for pin in missing:
@@ -381,8 +393,8 @@ def fetch(pins, lock):
     for pin in pins:
         if pin["name"] not in found:
             raise Problem(
-                "{name}=={version} came with another hash than scripts/libtorch.txt has".format(**pin),
-                "do not use it; try another index, or " + OWN_LIBTORCH,
+                "the hash of {name}=={version} differs from that in scripts/libtorch.txt".format(**pin),
+                "don't use this download; try another index of pip, or " + OWN_LIBTORCH,
             )
     new = PART / "new"
     new.mkdir()
@@ -404,8 +416,8 @@ def setup(lock):
     compiler = os.environ.get("CXX", "c++").split()[0]
     if shutil.which(compiler) is None:
         raise Problem(
-            "there is no C++ compiler ({}), which tch needs".format(compiler),
-            "install one (Debian, Ubuntu: apt install g++) or export CXX",
+            "the C++ compiler {} wasn't found, which tch needs".format(compiler),
+            "install a compiler (Debian, Ubuntu: apt install g++), or export CXX with its name",
         )
     pins = read_pins()
     chosen = libtorch_from_environment()
@@ -454,11 +466,13 @@ def main():
     except Problem as problem:
         print("setup: error: {}\nsetup: what to do: {}".format(problem, problem.remedy), file=sys.stderr)
     except KeyboardInterrupt:
-        print("\nsetup: interrupted; `make setup` goes on with what is whole", file=sys.stderr)
+        print("\nsetup: interrupted; `make setup` continues with the complete downloads", file=sys.stderr)
     except (OSError, zipfile.BadZipFile) as error:
         print(
-            ("setup: error: {}\nsetup: what to do: check rights and room in {}, and run `make setup` "
-                "again").format(
+            (
+                "setup: error: {}\nsetup: what to do: check the permissions and the free space of {}, and "
+                "run `make setup` again"
+            ).format(
                 error, ROOT
             ),
             file=sys.stderr,

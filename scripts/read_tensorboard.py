@@ -40,15 +40,15 @@ def main(folder, metrics=None):
         steps = [event.step for event in events]
         print(f"{tag:24} {len(steps)} steps, {steps[0]} to {steps[-1]}, last value {events[-1].value:.6g}")
         if any(later <= earlier for earlier, later in zip(steps, steps[1:])):
-            sys.exit(f"{tag}: the steps don't rise")
+            sys.exit(f"{tag}: the steps don't increase")
         read |= {(tag, event.step): event.value for event in events}
     if not read:
-        sys.exit(f"{folder}: no scalars")
+        sys.exit(f"{folder} has no scalars; give a folder that --tensorboard wrote")
     if metrics:
         in_file = figures(metrics)
         wrong = [key for key in in_file.keys() | read.keys() if repr(in_file.get(key)) != repr(read.get(key))]
         if wrong:
-            sys.exit(f"{len(wrong)} figures aren't those of {metrics}, such as {min(wrong)}")
+            sys.exit(f"{len(wrong)} figures differ from those in {metrics}, for example {min(wrong)}")
         print(f"all {len(read)} figures are those of {metrics}")
 
 

@@ -41,7 +41,7 @@ LIMIT, QUIET = 900, 1.3
 
 
 def no_json(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} isn't valid in JSON")
 
 
 # --- The store.
@@ -65,7 +65,7 @@ def read_store():
             "cpu_s",
         } - set(run)
         if missing:
-            raise ResultsError(f"{STORE.name}: a run without {', '.join(sorted(missing))}: {line[:80]}")
+            raise ResultsError(f"{STORE.name}: a run doesn't have {', '.join(sorted(missing))}: {line[:80]}")
         if runs.setdefault((run["command"], run["seed"]), run) is not run:
             raise ResultsError(f"{STORE.name}: `{run['command']}`, seed {run['seed']}, is stored twice")
     return runs
@@ -117,7 +117,7 @@ def runs_of(name, runs):
     missing = [seed for seed in seeds if (command, seed) not in runs]
     if missing:
         raise ResultsError(
-            f"`{command}` isn't stored for seed {missing}: scripts/results.py run --only {name}"
+            f"`{command}` isn't stored for the seeds {missing}; run scripts/results.py run --only {name}"
         )
     return [check_run(table, runs[command, seed]) for seed in seeds]
 
@@ -133,7 +133,9 @@ def build_program():
     """Builds `reproduce` from a clean checkout; returns its path and commit."""
     edited = output("git", "status", "--porcelain", "--", *SOURCES)
     if edited:
-        raise ResultsError(f"the measured sources must be committed; edited files:\n{edited}")
+        raise ResultsError(
+            f"the measured sources have changes that aren't committed; commit these files:\n{edited}"
+        )
     command = [
         "cargo",
         "build",
@@ -146,7 +148,7 @@ def build_program():
         message = json.loads(line)
         if message.get("executable") and message["target"]["name"] == "reproduce":
             return message["executable"], output("git", "rev-parse", "HEAD")
-    raise ResultsError("cargo built no `reproduce`")
+    raise ResultsError("cargo build didn't make the program `reproduce`")
 
 
 def processor():
@@ -162,8 +164,8 @@ def describe_machine(commit):
     libtorch = version_of(folder())
     if libtorch is None:
         raise ResultsError(
-            f"no libtorch in {folder()}: run `make setup`, or set LIBTORCH to the one that the program was "
-            f"built with"
+            f"{folder()} has no libtorch: run `make setup`, or set LIBTORCH to the libtorch with which the "
+            "program was built"
         )
     return {
         "commit": commit,
@@ -194,11 +196,13 @@ def measure(binary, command, seed):
     except subprocess.TimeoutExpired:
         raise ResultsError(f"`{command}`, seed {seed}, took more than {LIMIT} s") from None
     if done.returncode != 0:
-        raise ResultsError(f"`{command}`, seed {seed}, ended with {done.returncode}:\n{done.stderr[-2000:]}")
+        raise ResultsError(
+            f"`{command}`, seed {seed}, failed with exit code {done.returncode}:\n{done.stderr[-2000:]}"
+        )
     try:
         result = json.loads(done.stdout.splitlines()[-1], parse_constant=no_json)
     except (IndexError, ValueError) as error:
-        raise ResultsError(f"`{command}`, seed {seed}: the last line is no JSON: {error}") from None
+        raise ResultsError(f"`{command}`, seed {seed}: the last line isn't valid JSON: {error}") from None
     return {
         "command": command,
         "seed": seed,
@@ -217,10 +221,10 @@ def run(args):
         found = {pattern: fnmatch.filter(rows(), pattern) for pattern in args.only}
         unknown = [pattern for pattern, matching in found.items() if not matching]
         if unknown:
-            raise ResultsError(f"no row is named {', '.join(unknown)}; the rows are {', '.join(rows())}")
+            raise ResultsError(f"no row has the name {', '.join(unknown)}; the rows are {', '.join(rows())}")
         names = set().union(*found.values())
     if bool(args.binary) != bool(args.commit):
-        raise ResultsError("--binary and --commit go together")
+        raise ResultsError("only one of --binary and --commit is given, expected both or neither")
     runs, began, failed = read_store(), time.monotonic(), []
     remaining = [
         (key, name) for key, name in required_runs() if name in names and (args.again or key not in runs)
@@ -258,7 +262,7 @@ def run(args):
             f"{place} of {len(remaining)}: {name}, seed {seed}: {runs[command, seed]['wall_s']} s", flush=True
         )
     if failed:
-        raise ResultsError(f"these failed: {', '.join(dict.fromkeys(failed))}")
+        raise ResultsError(f"these rows failed: {', '.join(dict.fromkeys(failed))}")
 
 
 # --- Writing.
@@ -288,8 +292,8 @@ def results(runs):
     forgotten = set(runs) - {(run["command"], run["seed"]) for run in shown}
     if forgotten:
         raise ResultsError(
-            f"{STORE.name} has runs that no table shows; remove their lines or list "
-            f"them:\n{sorted(forgotten)}"
+            f"{STORE.name} has runs that no table shows; remove their lines, or add them to a "
+            f"table:\n{sorted(forgotten)}"
         )
     letters = provenance_letters(shown)
     lines = [
@@ -386,7 +390,7 @@ def check(_):
     differing = [path.name for path, text in pages().items() if not path.exists() or path.read_text() != text]
     if differing:
         raise ResultsError(
-            f"{' and '.join(differing)} differ from what {STORE.name} gives: scripts/results.py write"
+            f"{' and '.join(differing)} differ from the tables of {STORE.name}; run scripts/results.py write"
         )
     print(f"{' and '.join(path.name for path in (RESULTS, README))} are what {STORE.name} gives.")
 
@@ -416,7 +420,7 @@ def main():
             command.add_argument("--commit", help="the commit that it was built from")
     args = parser.parse_args()
     if args.does is None:
-        parser.error("one of run, write, check is needed")
+        parser.error("the command is missing, expected run, write or check")
     try:
         args.does(args)
     except ResultsError as wrong:

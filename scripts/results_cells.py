@@ -89,6 +89,6 @@ def cell(runs, kind, *keys):
     text = KINDS[kind](runs, *keys)
     if len(text) > MAX_WIDTH:
         raise ResultsError(
-            f"`{runs[0]['command']}`: a cell of {len(text)} characters, at most {MAX_WIDTH}: {text}"
+            f"`{runs[0]['command']}`: a cell has {len(text)} characters, expected at most {MAX_WIDTH}: {text}"
         )
     return text

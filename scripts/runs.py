@@ -34,7 +34,10 @@ def read(folder):
     try:
         settings = json.loads((folder / "settings.json").read_text())
     except (OSError, ValueError):
-        sys.exit(f"error: {folder} is no run folder: it has no settings.json")
+        sys.exit(
+            f"error: {folder} isn't the folder of a run: it has no settings.json that can be read; give a "
+            "folder that --run wrote"
+        )
     result = folder / "result.json"
     return settings, json.loads(result.read_text()) if result.exists() else None
 
@@ -77,7 +80,8 @@ def sweep(options, flags):
         there = read(runs / f"seed-{seed}")[0]["command"]
         if there[1:] != command(seed)[1:]:
             sys.exit(
-                f"error: {runs}/seed-{seed} holds another run: `{' '.join(there[1:])}`; give a new folder"
+                f"error: {runs}/seed-{seed} holds another run: `{' '.join(there[1:])}`; give a new folder by "
+                "--runs"
             )
     running, failed, ended, terminated = {}, [], [], False
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -107,7 +111,8 @@ def sweep(options, flags):
     }
     if ended:
         print(
-            f"interrupted: {len(results)} of {len(seeds)} seeds are done; the same command goes on",
+            f"interrupted: {len(results)} of {len(seeds)} seeds are done; give the same command again to "
+            "continue",
             file=sys.stderr,
         )
         sys.exit(INTERRUPTED)
@@ -142,8 +147,8 @@ def sweep(options, flags):
         table([[options.task, "median", "least", "most", "seeds"], *rows])
     if failed:
         sys.exit(
-            f"error: {len(failed)} of {len(seeds)} seeds came to no result; see {failed[0]['log']}, and give "
-            f"the same command again"
+            f"error: {len(failed)} of {len(seeds)} seeds failed; read {failed[0]['log']}, correct the cause, "
+            "and give the same command again"
         )
 
 

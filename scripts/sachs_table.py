@@ -22,7 +22,7 @@ def main():
     with opened as file:
         header, *rows = [line.split() for line in file]
     if header[-1] != "INT":
-        sys.exit(f"the last column is {header[-1]}, not INT")
+        sys.exit(f"the last column is {header[-1]}, expected INT")
     names = [NAMES.get(name, name) for name in header[:-1]]
     with open(sys.argv[2], "w") as file:
         file.write(",".join([*names, "INT"]) + "\n")

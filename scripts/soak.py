@@ -76,7 +76,10 @@ def main(words):
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(words)
     if options.steps < SHORTEST:
-        parser.error(f"--steps: at least {SHORTEST} are needed for a tenth to be seen")
+        parser.error(
+            f"--steps is {options.steps}, expected at least {SHORTEST}, because the second and the last "
+            "tenth of the steps are compared"
+        )
     options.program, options.folder = os.path.abspath(options.program), options.folder.absolute()
     options.folder.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(INTERRUPTED))

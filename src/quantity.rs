@@ -116,8 +116,8 @@ impl Quantity {
     #[must_use]
     pub fn missing(self, needed_by: &'static str) -> Error {
         let (missing, remedy) = match self {
-            Self::LogPf => ("a forward policy", "use a policy that gives P_F"),
-            Self::LogPb => ("a backward policy", "use a policy that gives P_B"),
+            Self::LogPf => ("a forward policy", "use a policy that returns P_F"),
+            Self::LogPb => ("a backward policy", "use a policy that returns P_B"),
             Self::LearnedLogPb => (
                 "a backward policy that is learned",
                 "build the policy with one (`backward` in its configuration), or choose an objective that \
@@ -140,12 +140,12 @@ impl Quantity {
             ),
             Self::Entropy => (
                 "the entropy of P_F",
-                "use a policy whose distribution tells it (`Distribution::entropies`), as those over \
-                 discrete actions do",
+                "use a policy whose distribution computes entropies (`Distribution::entropies`), such as a \
+                 policy of discrete actions",
             ),
             Self::StateLogReward | Self::LogRewardChange => (
                 "rewards of partial states (`Reward::partial_log_reward`)",
-                "use a reward that gives them, or choose an objective without",
+                "use a reward that returns them, or an objective that needs no such rewards",
             ),
             Self::LogPrior => ("a prior policy", "wrap the policy in `WithPrior`"),
             Self::LogPaths | Self::NextLogPaths => (
@@ -169,7 +169,7 @@ impl Quantity {
                  (`NextExit::TrainedPolicy`, `Quantity::LogFlow`)",
             ),
             Self::Custom(name) => {
-                (name, "use a policy that gives it (`Evaluation::values`, under `Quantity::Custom`)")
+                (name, "use a policy that returns it (`Evaluation::values`, under `Quantity::Custom`)")
             }
         };
         Error::missing(needed_by, missing, remedy)
@@ -389,10 +389,10 @@ pub(crate) fn flat(quantity: Quantity, tensor: Tensor, n: usize) -> Result<Tenso
         return Ok(tensor);
     }
     Err(Error::shape(
-        format!("`Quantity::{quantity:?}`, as it was given,"),
+        format!("the tensor for `Quantity::{quantity:?}`"),
         vec![n as i64],
         tensor.size(),
-        "give one number for each in a flat list `[n]`; a column `[n, 1]` is made one by `squeeze_dim(-1)`",
+        "give a flat list `[n]`, one number per element; `squeeze_dim(-1)` flattens a column `[n, 1]`",
     ))
 }
 

@@ -100,6 +100,6 @@ fn invalid_settings_are_refused() {
     };
     assert!(matches!(on_policy(AverageFor::Sampling, 1.0), Err(Error::Config { .. })));
     let refused = on_policy(AverageFor::Sampling, 0.9).unwrap().step().unwrap_err().to_string();
-    assert!(refused.contains("keep the average for evaluation"), "{refused}");
+    assert!(refused.contains("use the average only for evaluation"), "{refused}");
     on_policy(AverageFor::Evaluation, 0.9).unwrap().step().unwrap();
 }

@@ -149,8 +149,8 @@ fn checkpoints_of_other_objectives_change_nothing() {
         (
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),
-            &["by another sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there and 0.5 \
-                here"],
+            &["other settings of sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there \
+                and 0.5 here"],
         ),
         (
             Box::new(geometric(0.9)),
@@ -160,7 +160,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         (
             Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)),
             Box::new(TrajectoryBalance),
-            &["by another trajectory balance: it is {", "there and \"TrajectoryBalance\" here"],
+            &["other settings of trajectory balance: it is {", "there and \"TrajectoryBalance\" here"],
         ),
         (
             Box::new(WithBackward::new(geometric(0.9), TrajectoryLikelihood)),

@@ -60,13 +60,13 @@ fn walks_from_outside_are_checked_move_by_move() {
     refused!(
         replay(&[1, 2], &[0, 2]),
         Error::Contract { .. },
-        "ends in a terminal state",
+        "go on until a terminal state",
         "trajectory 0 after 2 steps"
     );
     refused!(
         replay(&[1, 9, 9], &[0, 3]),
         Error::Contract { .. },
-        "stops at its terminal state",
+        "stop at its terminal state",
         "after 2 steps"
     );
     refused!(replay(&[9], &[0, 1, 1]), Error::Contract { .. }, "trajectory 1 after 0 steps");
@@ -173,7 +173,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         refused!(
             trainer_with_rewards(&[0.0], count).step(),
             Error::Shape { .. },
-            "the reward's answer",
+            "the list that the reward returned",
             "[8]",
             "one log-reward per state"
         );

@@ -83,7 +83,7 @@ fn check_refused<T>(result: Result<T>) {
     let Err(error) = result else { panic!("no error") };
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
-    for words in ["judges each state by itself", "in a batch of", "alone, in ["] {
+    for words in ["probabilities that a policy gives a state", "in a batch of", "alone, in ["] {
         assert!(message.contains(words), "{words}: {message}");
     }
 }

@@ -80,7 +80,7 @@ fn a_reward_that_changes_is_noticed_once() {
         assert_eq!((*step, *now), (noticed_at, before + 3.0));
         assert!(object.contains('['), "the object is described: {object}");
         let text = changes(&trainer)[0].to_string();
-        let values = format!("is {now} now, and {before} in the replay buffer");
+        let values = format!("is {now} now, but {before} in the replay buffer");
         for words in [object.as_str(), values.as_str(), "mix two targets", "`reward_exponent`"] {
             assert!(text.contains(words), "`{text}` lacks {words}");
         }

@@ -215,11 +215,11 @@ fn damage_is_refused() {
     check_refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
     // An older and a newer format version.
     for other in [1, 3] {
-        let named = format!("checkpoint format {other}, this version reads format 2");
+        let named = format!("checkpoint has format {other}, but this version of gfn reads format 2");
         check_refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
     }
     check_refused(changed("\"format\": 2", "\"other\": 2"), "format");
-    check_refused(changed("}", ""), "not the manifest");
+    check_refused(changed("}", ""), "isn't the manifest");
     fs::remove_file(&manifest).unwrap();
     check_refused(Checkpoint::load(&path), "manifest.json");
     fs::write(&manifest, &text).unwrap();
@@ -236,15 +236,15 @@ fn another_model_is_refused_and_left_as_it_is() {
     let mut rng = Rng::seeded(0);
 
     let wider = model(2, 5);
-    let shapes = "it has `layer.weight` [4, 3] F32, the model `layer.weight` [5, 3] F32";
+    let shapes = "the checkpoint has `layer.weight` [4, 3] F32, but the model has `layer.weight` [5, 3] F32";
     check_refused(saved.restore(&wider), shapes);
     assert_eq!(values(&wider), values(&model(2, 5)));
 
     let mut more = model(2, 4);
     let _ = more.scope(&mut rng).constant("extra", &[1], 0.0);
-    check_refused(saved.restore(&more), "it lacks `extra` [1] F32");
+    check_refused(saved.restore(&more), "the model has `extra` [1] F32, but the checkpoint doesn't");
     let empty = Parameters::new(Device::Cpu, Kind::Float);
-    check_refused(saved.restore(&empty), "the model lacks it");
+    check_refused(saved.restore(&empty), "but the model doesn't");
 
     for (kind, expected) in [(Kind::Double, "F64"), (Kind::Float, "another order")] {
         let mut other = Parameters::new(Device::Cpu, kind);

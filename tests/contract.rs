@@ -58,10 +58,10 @@ fn a_trainer_compares_masks_by_type_with_derived_ones() {
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
         for words in [
-            "by type",
+            "the backward mask of an action type",
             "undo add_node",
             "nodes, edges 0-",
-            "is legal by type, illegal by undoing it",
+            "is legal by the mask of the type, but illegal by undoing the move",
             "Derived",
         ] {
             assert!(found.contains(words), "{words}: {found}");
@@ -119,7 +119,7 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     let schema = |n| GraphSchema { edge_classes: 50, ..GraphSchema::plain(GraphKind::Directed, n) };
     let is_refusal = |error: &Error| {
         matches!(error, Error::Config { setting: "the number of slots of a state", .. })
-            && error.to_string().contains("slots have 32 bits")
+            && error.to_string().contains("a slot has 32 bits")
     };
     let error = env_with_schema(schema(10_000), 10_000, 50).unwrap_err();
     assert!(is_refusal(&error), "{error}");
@@ -182,7 +182,7 @@ fn ways_back_to_graphs_that_are_never_built_are_found_by_trainer_and_exact_evalu
     let listed = |says_so| StateGraph::build(&env_on_nodes(4, Connected { says_so }), 100).unwrap();
     listed(true).check_ways_back(&env_on_nodes(4, Connected { says_so: true })).unwrap();
     let leaks = listed(false).check_ways_back(&env_on_nodes(4, Connected { says_so: false }));
-    check_refused(leaks, &["P_B leaks", "which no forward move reaches"]);
+    check_refused(leaks, &["P_B loses no probability", "which no forward move reaches"]);
 }
 
 /// Adds an edge of one of two classes; the reverse always names the first class.
@@ -240,8 +240,8 @@ fn states_of_another_environment_are_refused() {
     let small = StateGraph::build(&env_on_nodes(3, Free), 100).unwrap();
     let (env, reward) = (env_on_nodes(4, Free), PerGraph(|_: &GraphState| 0.0));
     small.terminating_distribution(&env_on_nodes(3, Free), &UniformPolicy, None).unwrap();
-    check_refused(small.terminating_distribution(&env, &UniformPolicy, None), &["that they were listed of"]);
-    check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["that they were listed of"]);
+    check_refused(small.terminating_distribution(&env, &UniformPolicy, None), &["whose states were listed"]);
+    check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["whose states were listed"]);
 }
 
 /// Three entries that are set one at a time, with one error.
@@ -291,7 +291,7 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
     assert_eq!(StateGraph::build(&VectorEnv::new(Bits::Right), 100).unwrap().len(), 8);
     check_refused(
         StateGraph::build(&SharedKeys(VectorEnv::new(Bits::Right)), 100),
-        &["have one key", "EnumerableEnv::keys"],
+        &["have the same key", "EnumerableEnv::keys"],
     );
 }
 
@@ -349,5 +349,5 @@ fn rules_that_look_at_labels_are_found_when_classes_are_listed() {
     let free = GraphEnv::new(Free, actions(), GraphState::undirected(0)).unwrap();
     assert_eq!(of(free).unwrap(), 1 + 1 + 2 + 4 + 11);
     let env = GraphEnv::new(ExitByFirstNode, actions(), GraphState::undirected(0)).unwrap();
-    check_refused(StateGraph::build(&env, 100), &["don't look at labels"]);
+    check_refused(StateGraph::build(&env, 100), &["must not use the labels"]);
 }

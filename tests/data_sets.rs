@@ -171,8 +171,8 @@ fn buffers_refuse_data_that_they_cannot_hold() {
         assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains(words), "{error}");
         assert_eq!(buffer.state(&env).unwrap(), before);
     };
-    check_refused(&mut small, "20 objects, and room for 19");
-    check_refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not be kept");
+    check_refused(&mut small, "20 objects were saved, but the capacity is 19");
+    check_refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not keep object");
 }
 
 /// Checks that loading fails as an unusable file, with these words.
@@ -229,7 +229,7 @@ fn data_sets_of_something_else_are_refused() {
     let all = sample_trajectories(&env, 20, 0);
     all.save(&env, &path).unwrap();
     for n in [1, 2, 11, 13, 100] {
-        check_refused(&Chain::new(n), &path, &["another environment", "of the same size"]);
+        check_refused(&Chain::new(n), &path, &["another environment", "with the same size"]);
     }
     let error = Trajectories::load(&HyperGrid::new(2, 12).unwrap().env(), &path).unwrap_err();
     assert!(
@@ -237,7 +237,7 @@ fn data_sets_of_something_else_are_refused() {
         "{error}"
     );
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
-    check_refused(&env, &path, &["data set format 3, this version reads format 2"]);
+    check_refused(&env, &path, &["data set has format 3, but this version of gfn reads format 2"]);
     // A folder with other content isn't overwritten.
     let other = folder.join("other");
     fs::create_dir_all(&other).unwrap();

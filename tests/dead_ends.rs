@@ -22,7 +22,7 @@ fn check_refused<T>(result: Result<T>, words: &[&str]) {
     }
 }
 
-const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead there"];
+const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead to the state"];
 
 /// Forbids all edges after the edge 0-1, although finished objects need two edges.
 struct TwoEdges;
@@ -142,12 +142,12 @@ fn an_environment_with_nothing_to_build_is_refused() {
             assert!(matches!(refused, Err(Error::Missing { .. })), "{n}");
             check_refused(
                 refused,
-                &["something to build", "no move leads on from its initial state", "more nodes"],
+                &["a move that is legal in the initial state", "the environment has none", "more nodes"],
             );
         }
         train(edges(2, semantics), zero()).unwrap();
     }
     let flat = |states: &Positions, _: Option<&tch::Tensor>| Ok(vec![0.0; states.0.len()]);
-    check_refused(train(Chain::new(1), flat), &["something to build"]);
+    check_refused(train(Chain::new(1), flat), &["legal in the initial state"]);
     train(Chain::new(2), flat).unwrap();
 }

@@ -38,7 +38,8 @@ fn a_checkpoint_says_what_it_is_of() {
     assert_eq!(checkpoint.description::<Description>().unwrap(), described());
     let error = checkpoint.description::<u32>().unwrap_err();
     assert!(
-        matches!(&error, Error::File { .. }) && error.to_string().contains("what it is a checkpoint of"),
+        matches!(&error, Error::File { .. })
+            && error.to_string().contains("no description of the requested type"),
         "{error}"
     );
 
@@ -97,7 +98,7 @@ fn a_resumed_run_says_what_is_changed() {
     assert_eq!(resumed(run(true, 1.0, kept(8))).unwrap(), "");
     let message = resumed(run(true, 1.0, kept(9))).unwrap();
     assert!(
-        message.contains("resumed at step 1 as another run")
+        message.contains("resumed at step 1 with other settings")
             && message.contains("`batch` is 8 there and 9 here"),
         "{message}"
     );

@@ -34,9 +34,9 @@ fn each_mistake_is_named_with_its_line() {
         ("# one\n0 1\n1 b", 3, "a node is `b`"),
         ("0 1\n-1 2", 2, "a node is `-1`"),
         ("0 1\n99999999999999999999 2", 2, "a node is `99999999999999999999`"),
-        ("0 1\n2 2", 2, "self-loop (2, 2)"),
-        ("0 1 red", 1, "`red` behind the nodes"),
-        ("0 1 {'weight': 3", 1, "behind the nodes"),
+        ("0 1\n2 2", 2, "edge (2, 2) is a self-loop"),
+        ("0 1 red", 1, "`red` follows after the two nodes"),
+        ("0 1 {'weight': 3", 1, "follows after the two nodes"),
         ("0 1\ngraph directed 3", 2, "a node is `graph`"),
         ("graph directed 3\n0 1", 2, "unknown word `0`"),
     ];
@@ -48,7 +48,7 @@ fn each_mistake_is_named_with_its_line() {
     }
     let path: String = (0..16_384).map(|a| format!("{a} {}\n", a + 1)).collect();
     let message = read(&path).unwrap_err().to_string();
-    assert!(message.starts_with("line 16384: node 16384 after as many others"), "{message}");
+    assert!(message.starts_with("line 16384: node 16384 is one node more"), "{message}");
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn an_edge_index_is_read_from_two_lines() {
     assert_eq!(read("4 5\n5 4\n").unwrap()[0].n_edges(), 1);
     let cases: &[(&str, usize, &str)] = &[
         ("\n0 1 1\n1 0 2\n", 2, "read in two ways"),
-        ("0 1 1 2\n1 0 2 2\n", 2, "self-loop (2, 2)"),
+        ("0 1 1 2\n1 0 2 2\n", 2, "edge (2, 2) is a self-loop"),
         ("start goal\n0 1\n1 2\n", 1, "the header `start goal`"),
-        ("one,other,weight\n0,1,1\n1,2,1\n", 1, "`weight` behind"),
-        ("a b\na a\n", 2, "self-loop (a, a)"),
+        ("one,other,weight\n0,1,1\n1,2,1\n", 1, "`weight` follows"),
+        ("a b\na a\n", 2, "edge (a, a) is a self-loop"),
         ("a b\nc\n", 2, "a node is missing"),
         ("a {}\n", 1, "a node is missing"),
     ];
@@ -116,7 +116,7 @@ fn many_short_lines_cannot_ask_for_all_memory() {
     let line = "graph undirected 16384\n";
     assert_eq!(GraphFormat::EdgeList.read(line.as_bytes()).unwrap().len(), 1);
     let error = GraphFormat::EdgeList.read(line.repeat(40).as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("more nodes in all"), "{error}");
+    assert!(error.contains("more nodes together"), "{error}");
     // Graphs that can't be read aren't written.
     let graphs = vec![GraphState::undirected(16_384); 40];
     assert!(matches!(GraphFormat::EdgeList.write(&graphs), Err(Error::Contract { .. })));

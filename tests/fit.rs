@@ -215,9 +215,11 @@ fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
     fs::write(&file, "").unwrap();
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.txt"), "mine").unwrap();
-    for (path, problem) in
-        [(file.join("checkpoint"), "in the way"), (file, "in the way"), (other, "holds `notes.txt` too")]
-    {
+    for (path, problem) in [
+        (file.join("checkpoint"), "is not a folder"),
+        (file, "is not a folder"),
+        (other, "holds `notes.txt` too"),
+    ] {
         let mut trainer = trainer(0);
         let error = Fit::new(3).checkpoint(&path, None).unwrap().run(&mut trainer).unwrap_err();
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains(problem), "{error}");

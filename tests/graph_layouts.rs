@@ -186,23 +186,23 @@ fn formats_that_are_not_read_are_named() {
         (":Fa@x^\n", 1, "sparse6"),
         (">>sparse6<<:Fa@x^\n", 1, "sparse6"),
         ("&DI?AO\n", 1, "digraph6"),
-        ("p cnf 3 2\n1 -2 0\n2 3 0\n", 1, "the line `p cnf 3 2`; expected DIMACS"),
-        ("p edge 4\ne 1 2\n", 1, "the line `p edge 4`; expected DIMACS"),
+        ("p cnf 3 2\n1 -2 0\n2 3 0\n", 1, "the line is `p cnf 3 2`; expected DIMACS"),
+        ("p edge 4\ne 1 2\n", 1, "the line is `p edge 4`; expected DIMACS"),
         ("p col 4 3\nn 1 2\ne 1 2\n", 2, "expected DIMACS"),
-        ("p edge 3 2\ne 1 2\ne 3 4\n", 3, "edge (3, 4) in a graph of 3 nodes"),
+        ("p edge 3 2\ne 1 2\ne 3 4\n", 3, "edge (3, 4) is beyond the 3 nodes"),
         ("3 2 10\n7 2\n7 1 3\n7 2\n", 2, "In METIS"),
         ("graph undirected 3\nedge 0 1\n", 1, "a list for `GraphFormat::EdgeList`"),
         // Matrices that aren't symmetric.
-        ("0 1 0\n0 0 1\n0 0 0\n", 1, "a matrix of 3 rows and 3 columns"),
-        ("1 0 0\n0 1 0\n0 0 1\n", 1, "a matrix of 3 rows and 3 columns"),
-        ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "a matrix of 3 rows and 4 columns"),
-        ("0 5 2\n1 0 1\n3 1 0\n", 1, "a matrix of 3 rows and 3 columns"),
+        ("0 1 0\n0 0 1\n0 0 0\n", 1, "the matrix of 3 rows and 3 columns"),
+        ("1 0 0\n0 1 0\n0 0 1\n", 1, "the matrix of 3 rows and 3 columns"),
+        ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "the matrix of 3 rows and 4 columns"),
+        ("0 5 2\n1 0 1\n3 1 0\n", 1, "the matrix of 3 rows and 3 columns"),
         // Wrong counts, and lists of neighbours.
-        ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "a line of 3 words in a text whose first line has 2"),
-        ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "a line of 3 words in a text whose first line has 2"),
-        ("0 1 2\n3 4\n", 2, "a line of 2 words in a text whose first line has 3"),
-        (",a,b\na,0,1\nb,1,0\n", 2, "a line of 3 words"),
-        ("6 7\n2 5\n1 3 5\n2 4\n3 5 6\n1 2 4\n4 1\n", 3, "a line of 3 words"),
+        ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "the line has 3 words, but the first line has 2"),
+        ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "the line has 3 words, but the first line has 2"),
+        ("0 1 2\n3 4\n", 2, "the line has 2 words, but the first line has 3"),
+        (",a,b\na,0,1\nb,1,0\n", 2, "the line has 3 words"),
+        ("6 7\n2 5\n1 3 5\n2 4\n3 5 6\n1 2 4\n4 1\n", 3, "the line has 3 words"),
         ("1 2\nx 3\n2 x3\n", 2, "a node is `x`"),
         // Ambiguous texts.
         ("5 4\n1 2\n1 3\n1 4\n1 5\n", 1, "read in two ways"),
@@ -237,7 +237,7 @@ fn dimacs_needs_its_first_line() {
     fs::write(&path, "c a path\ne 1 2\ne 2 3\n").unwrap();
     for error in [Instances::read(&path).unwrap_err(), Instances::read_named(&path).unwrap_err()] {
         assert!(
-            error.to_string().starts_with("line 2: an edge before the line `p KIND NODES EDGES`"),
+            error.to_string().starts_with("line 2: an edge comes before the line `p KIND NODES EDGES`"),
             "{error}"
         );
     }

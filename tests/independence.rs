@@ -41,7 +41,13 @@ fn check_refused(result: Result<()>, direction: &str) {
     let error = result.unwrap_err();
     let message = error.to_string();
     assert!(matches!(error, Error::Contract { .. }), "{message}");
-    for words in ["judges each state by itself", "batch normalisation", direction, "in a batch of", "edge"] {
+    for words in [
+        "probabilities that a policy gives a state",
+        "batch normalisation",
+        direction,
+        "in a batch of",
+        "edge",
+    ] {
         assert!(message.contains(words), "{words}: {message}");
     }
 }
@@ -199,7 +205,7 @@ fn policies_are_checked_on_long_trajectories_too() {
             Rng::seeded(0),
         );
         let message = made.map(|_| ()).unwrap_err().to_string();
-        assert!(message.contains("judges each state by itself"), "{spins}: {message}");
+        assert!(message.contains("probabilities that a policy gives a state"), "{spins}: {message}");
     }
 }
 
@@ -339,7 +345,7 @@ fn a_form_on_the_host_that_is_another_policy_is_refused() {
     };
     with(1.0).unwrap();
     let message = with(2.0).unwrap_err().to_string();
-    for words in ["draws by what it is trained by", "on the host", "forward", "edge"] {
+    for words in ["samples from the distribution that is trained", "on the host", "forward", "edge"] {
         assert!(message.contains(words), "{words}: {message}");
     }
 }

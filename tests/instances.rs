@@ -184,7 +184,10 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
         };
         check(1).unwrap();
         let error = check(0).unwrap_err().to_string();
-        assert!(error.contains("instances 1 and 0 lead to") && error.contains("other classes"), "{error}");
+        assert!(
+            error.contains("instances 1 and 0 lead to") && error.contains("different classes"),
+            "{error}"
+        );
     }
 }
 
@@ -231,8 +234,11 @@ fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     refused(pruned_distribution(&env, &UniformPolicy, 1e-3, 100).map(|_| ()).unwrap_err(), "instances");
     refused(estimate_log_z(&env, &UniformPolicy, &reward, 10, &mut Rng::seeded(0)).unwrap_err(), "instances");
     let edges = |n| GraphState::with_nodes(GraphKind::Undirected, n);
-    refused(env.clone().with_instances(Vec::new()).unwrap_err(), "one for each instance");
-    refused(env.with_instances(vec![GraphState::directed(4)]).unwrap_err(), "is Directed, not Undirected");
+    refused(env.clone().with_instances(Vec::new()).unwrap_err(), "one initial graph for each instance");
+    refused(
+        env.with_instances(vec![GraphState::directed(4)]).unwrap_err(),
+        "is Directed, but must be Undirected",
+    );
     let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let grown = GraphEnv::new(Free, grown, edges(0)).unwrap();
     refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");

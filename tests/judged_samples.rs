@@ -131,7 +131,7 @@ fn alignments_are_fasta_or_named() {
         ("", "the alignment is not FASTA"),
     ] {
         let message = fasta(path, text).unwrap_err().to_string();
-        assert!(message.contains(format) && message.contains("write FASTA"), "{text:?}: {message}");
+        assert!(message.contains(format) && message.contains("in the FASTA format"), "{text:?}: {message}");
     }
 }
 

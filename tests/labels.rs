@@ -80,10 +80,10 @@ fn rules_that_see_labels_are_refused_by_name() {
         );
         let back = env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes)
             .with_backward(BackwardRule::ByType);
-        let rules = "out of the rules";
+        let rules = "in the rules";
         check_refused(
             edges.check_laws(),
-            &[rules, "forward slot", "add_edge", "is legal; in the same under other labels it isn't"],
+            &[rules, "forward slot", "add_edge", "but the same move isn't legal"],
         );
         check_refused(
             checked(check_graph_env(&edges, Budget::thorough().with_walks(30), &mut Rng::seeded(0))),
@@ -134,7 +134,7 @@ fn rules_may_use_distinguished_nodes() {
     first.check_laws().unwrap();
     check_refused(
         env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_laws(),
-        &["out of the rules", "exit"],
+        &["in the rules", "exit"],
     );
 }
 
@@ -154,7 +154,7 @@ fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: S
 #[test]
 fn rewards_that_see_labels_are_refused() {
     let by_label = || PerGraph(|graph: &GraphState| if graph.has_edge(0, 1) { 3.0 } else { 0.0 });
-    let words = ["a reward doesn't depend on labels", "log R is", "under other labels", "nodes"];
+    let words = ["a reward doesn't depend on labels", "log R of", "under other labels", "nodes"];
     check_refused(first_step(by_label(), Semantics::UpToIsomorphism), &words);
     first_step(by_label(), Semantics::Labelled).unwrap();
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
@@ -233,8 +233,11 @@ fn networks_of_another_initial_graph_are_refused() {
     let net = |n: usize| {
         GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
     };
-    let words =
-        ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
+    let words = [
+        "the network distinguishes nodes",
+        "but in this environment they are interchangeable",
+        "another initial graph",
+    ];
     check_refused(evaluate(&net(2), &from(0)), &words);
     check_refused(evaluate(&net(3), &from(2)), &words);
     evaluate(&net(2), &from(2)).unwrap();
@@ -282,7 +285,10 @@ fn automorphisms_counted_wrong_are_found_before_training() {
         let env = env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
         check_refused(
             train(env),
-            &["N_forward |Aut(child)| = N_backward |Aut(parent)|", "`GraphRules::log_automorphisms` isn't"],
+            &[
+                "N_forward |Aut(child)| = N_backward |Aut(parent)|",
+                "`GraphRules::log_automorphisms` doesn't return",
+            ],
         );
     }
     train(env_with_rules(Free, Semantics::UpToIsomorphism, 9)).unwrap();
@@ -308,7 +314,7 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     let all = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
         let words =
-            ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
+            ["up to isomorphism no move removes a node of the initial graph", "SetNodeAttr", "removes node"];
         let env = of(Semantics::UpToIsomorphism, actions, edges);
         check_refused(train(env.clone()), &words);
         check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);

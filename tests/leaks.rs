@@ -74,7 +74,7 @@ fn the_checkers_follow_every_backward_move() {
             message(check_graph_env(&env, Budget::thorough().with_walks(100), &mut Rng::seeded(0))),
         ] {
             check_words(&found);
-            assert!(found.contains("has itself a way back to the initial state"), "{found}");
+            assert!(found.contains("backward moves lead on to the initial state"), "{found}");
         }
     }
     let env = AttachedGrowth::env(5, BackwardRule::Derived, true);
@@ -100,7 +100,10 @@ fn exact_flows_lose_no_mass() {
             let space = StateGraph::build(&env, 1000).unwrap();
             let found = message(ExactPolicy::new(&space, &env, &UniformPolicy, &reward));
             check_words(&found);
-            assert!(found.contains("P_B leaks") && found.contains("check_graph_env"), "{found}");
+            assert!(
+                found.contains("P_B loses no probability") && found.contains("check_graph_env"),
+                "{found}"
+            );
             assert_eq!(found.contains("log F(s0) is"), corrects_symmetry, "{found}");
         }
     }
@@ -121,7 +124,7 @@ fn a_trainer_refuses_a_leak_before_its_first_step() {
     };
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
         let found = message(trainer(AttachedGrowth::env(5, rule, false)));
-        assert!(found.contains("way back to the initial state") && found.contains("is_reachable"), "{found}");
+        assert!(found.contains("lead on to the initial state") && found.contains("is_reachable"), "{found}");
     }
     trainer(AttachedGrowth::env(5, BackwardRule::Derived, true)).unwrap();
 }
@@ -199,7 +202,7 @@ impl EnumerableEnv for BackwardCycle {
 fn backward_cycles_are_found() {
     let found = message(check_env(&BackwardCycle, Budget::thorough().with_walks(5), &mut Rng::seeded(0)));
     let words = "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead \
-        round and round";
+        in a circle";
     assert!(found.contains(words), "{found}");
     let reward =
         |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };

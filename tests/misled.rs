@@ -187,7 +187,13 @@ fn policies_that_lose_their_gradient_are_refused() {
         let config = TrainerConfig { chunk, ..fresh(8) };
         let cut = DetachedPolicy(policy(MlpPolicyConfig::default()));
         let error = trainer(cut, Box::new(LogPartitionVariance), config).unwrap().step().unwrap_err();
-        says(&error, &["log-partition variance needs a loss with a gradient", "neither detach nor copy"]);
+        says(
+            &error,
+            &[
+                "log-partition variance needs a loss with a gradient",
+                "neither the policy nor the objective detach",
+            ],
+        );
     }
 }
 
@@ -273,7 +279,7 @@ fn backward_policies_do_not_learn_from_uniform_ways() {
         assert!(matches!(error, Error::Missing { .. }), "{error:?}");
         says(
             &error,
-            &["an objective of P_B needs paths that a policy took", "uniform", "ReplayPath::Stored"],
+            &["an objective of P_B needs paths that a policy sampled", "uniform", "ReplayPath::Stored"],
         );
         assert!(step(likelihood(), ReplayPath::Stored, replayed).is_ok());
         assert!(step(likelihood(), ReplayPath::PolicyBackward, replayed).is_ok());

@@ -167,7 +167,7 @@ fn the_best_has_a_separate_folder() {
     let path = folder.join("run");
     let mut best = KeepBest::new("loss", Goal::Smaller, &path);
     let fit = Fit::new(3).observe(&mut best).checkpoint(&path, None).unwrap();
-    check_refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
+    check_refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "a separate folder"]);
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("notes.txt"), "mine").unwrap();
     let mut none = trainer(0);
@@ -247,7 +247,7 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let mut trainer = trainer(0);
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
-        check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
+        check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no value of the step"]);
         // Files written before can be continued.
         let mut lines = MetricsFile::new(&path);
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();

@@ -88,8 +88,12 @@ impl GraphActionType for Subdivide {
 #[test]
 fn taking_a_part_of_the_initial_graph_away_is_named() {
     let env = env(set().with(Subdivide).with(AddEdge::new(1)), 5, triangle());
-    let words =
-        ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
+    let words = [
+        "is never added again",
+        "forward slot",
+        "which contains the initial graph",
+        "start from a smaller graph",
+    ];
     check_refused(check_graph_env(&env, Budget::thorough().with_walks(50), &mut Rng::seeded(0)), &words);
     check_refused(env.check_laws(), &words);
 }
@@ -128,8 +132,8 @@ impl GraphActionType for AddTriangle {
 fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
     let words = [
         "6 times as many moves back",
-        "so many columns in its backward block",
-        "adds several alike nodes at once",
+        "as many columns in its backward block",
+        "adds several interchangeable nodes at once",
     ];
     let wrong = env(set().with(AddTriangle { columns: 1 }), 4, GraphState::new(KIND));
     check_refused(check_graph_env(&wrong, Budget::thorough().with_walks(5), &mut Rng::seeded(0)), &words);

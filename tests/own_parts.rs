@@ -308,15 +308,15 @@ fn settings_without_effect_on_external_trajectories_are_refused() {
     let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
     says(
         trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)).unwrap(),
-        "trajectories from outside of the trainer needs conditions if the trainer has some",
+        "a batch from outside of the trainer needs conditions if the trainer draws conditions",
     );
     says(
         trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
-        "trajectories from outside of the trainer needs conditions if the trainer has some, and none",
+        "a batch from outside of the trainer needs conditions if the trainer draws conditions, and no",
     );
     let twice =
         trainer(TrajectoryBalance, 1).with_fresh(fresh(0)).unwrap().with_fresh(UnderConditions(fresh(0)));
-    assert!(message(twice).contains("the second one"));
+    assert!(message(twice).contains("the second source"));
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
 }

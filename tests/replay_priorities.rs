@@ -371,7 +371,10 @@ fn terminal_states_alone_are_walked_to_anew() {
     assert_eq!(from_ends.terminal, from_whole.terminal);
     assert!(from_ends.actions.0.is_empty() && !from_ends.has_paths() && from_whole.has_paths());
     let error = from_ends.replay(&env).unwrap_err();
-    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("ways back"), "{error}");
+    assert!(
+        matches!(error, Error::Missing { .. }) && error.to_string().contains("backward trajectories"),
+        "{error}"
+    );
     let back = Sampler::new(&env, &UniformPolicy).backward(&from_ends.terminal, &mut rng).unwrap();
     assert_eq!(back.terminal_states(), &from_ends.terminal);
     // Objects without paths can only be added to such a buffer.

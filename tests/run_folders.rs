@@ -108,9 +108,9 @@ fn a_folder_takes_one_run() {
     refused(
         &this,
         None,
-        &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"],
+        &["another run", "`lr` is 0.2 in the folder, 0.1 in this command; `seed` is 1 in", "--resume"],
     );
-    refused(&parse_flags("line"), None, &["another run: of the task `ring`"]);
+    refused(&parse_flags("line"), None, &["another run: a run of the task `ring`"]);
     folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
     refused(&other, None, &["finished", "result.json"]);
     // The run's own checkpoint allows resuming with other settings; another checkpoint doesn't.
@@ -122,7 +122,11 @@ fn a_folder_takes_one_run() {
     assert!(run.result().exists() && run.flags().unwrap() == other);
     run.describe(&this, &[]).unwrap();
     assert!(!run.result().exists() && run.flags().unwrap() == this);
-    refused(&parse_flags("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
+    refused(
+        &parse_flags("ring --lr 0.1 --resume elsewhere"),
+        Some("elsewhere".into()),
+        &["or from another checkpoint"],
+    );
     assert!(
         fs::read_dir(temporary.join("new/run"))
             .unwrap()
@@ -149,7 +153,7 @@ fn a_folder_of_other_things_is_left_alone() {
     let temporary = Folder::new("run-foreign");
     fs::write(temporary.join("thesis.tex"), "").unwrap();
     let message = RunFolder::new(&temporary.0).claim(&parse_flags("ring"), None).unwrap_err().to_string();
-    assert!(message.contains("it is no run folder"), "{message}");
+    assert!(message.contains("it isn't the folder of a run"), "{message}");
     assert_eq!(fs::read_dir(&temporary.0).unwrap().count(), 1);
     // A folder inside a file.
     let error =
@@ -160,7 +164,7 @@ fn a_folder_of_other_things_is_left_alone() {
     fs::create_dir(temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
     for (text, problem) in
-        [("{", "EOF while parsing"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")]
+        [("{", "EOF while parsing"), ("[1]", "doesn't have the settings of a run"), ("{}", "`task`")]
     {
         fs::write(run.settings(), text).unwrap();
         let message = run.claim(&parse_flags("ring"), None).unwrap_err().to_string();

@@ -230,7 +230,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     evaluate_other_graph(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     check_refused(
         evaluate_other_graph(&five, &net, five.initial_graphs()[0].clone()),
-        "5 nodes, and the network knows 4 labels",
+        "5 nodes, but the network was built for at most 4 nodes",
     );
     let frozen = net.on_host(Direction::Forward).unwrap();
     check_refused(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
@@ -270,7 +270,10 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     // A class and attributes that the environment's own schema lacks.
     let mut node = Node::of_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
-    check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "class 2 of 2");
+    check_refused(
+        evaluate_other_graph(&free(4), &net, graph(node)),
+        "class 2, but the classes go from 0 to below 2",
+    );
     node = Node::of_class(0);
     node.attributes.set(0, 3);
     check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "value 3 of attribute 0");
@@ -278,7 +281,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
         EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let edge = Edge::of_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
-    check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1 of 1");
+    check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1, but the classes go from 0 to below 1");
     check_refused(
         evaluate_other_graph(&undirected, &mlp, undirected.initial_graphs()[0].clone()),
         "of the network",
@@ -289,7 +292,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
 fn environments_whose_initial_graph_does_not_fit_are_refused() {
     let initial = GraphState::with_nodes(GraphKind::Undirected, 3);
     let env = small(labelled_edges(), GraphSchema::plain(GraphKind::Directed, 3), initial);
-    check_refused(env.map(|_| ()), "is Undirected, not Directed");
+    check_refused(env.map(|_| ()), "is Undirected, but must be Directed");
 }
 
 #[test]

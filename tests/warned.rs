@@ -90,7 +90,7 @@ fn rewards_instead_of_log_rewards_are_warned_of() {
             panic!("{warnings:?}")
         };
         let text = warning.to_string();
-        assert!(text.contains("Is it R itself?") && text.contains("logarithm"), "{text}");
+        assert!(text.contains("Does the reward return R itself?") && text.contains("logarithm"), "{text}");
     }
     // Log-rewards of any sign, of sizes and counts, of densities, and far from 0.
     for log_reward in [
@@ -199,7 +199,7 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         panic!("{warnings:?}")
     };
     assert!(*share < 0.5 && *first > 0.9, "{warning}");
-    assert!(warning.to_string().contains("unless the target is that peaked"), "{warning}");
+    assert!(warning.to_string().contains("unless the target has such sharp peaks"), "{warning}");
     // Most words are still drawn once, or rewards didn't distinguish objects better at first.
     assert_eq!(run(1.0 / 16.0, 0.3), []);
     assert_eq!(run(64.0, 4.0), []);

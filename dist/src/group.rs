@@ -48,7 +48,7 @@ impl Store {
     /// [`Error::Peer`] if there is no answer within the timeout.
     pub fn connect(host: &str, port: u16, timeout: Duration) -> Result<Self> {
         StoreHandle::tcp(host, port, None, timeout).map(Self).map_err(|error| {
-            let remedy = "check MASTER_ADDR and MASTER_PORT, and whether the first process still runs";
+            let remedy = "check MASTER_ADDR and MASTER_PORT, and check that the first process still runs";
             Error::peer(format!("the store at {host}:{port}"), first_line(&error), remedy)
         })
     }
@@ -61,7 +61,7 @@ impl Store {
     pub fn file(path: &Path, size: usize) -> Result<Self> {
         let refuse =
             |problem: String| Error::file(path, problem, "give a file in a folder that can be written to");
-        let name = path.to_str().ok_or_else(|| refuse("its name isn't UTF-8".to_owned()))?;
+        let name = path.to_str().ok_or_else(|| refuse("the name of the file isn't UTF-8".to_owned()))?;
         StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
@@ -73,7 +73,7 @@ impl Store {
             Error::peer(
                 "the store",
                 first_line(&error),
-                "check that the first process still runs, and belongs to this run",
+                "check that the first process still runs and belongs to this run",
             )
         };
         if serves {
@@ -83,7 +83,7 @@ impl Store {
         if theirs == run {
             return Ok(());
         }
-        let problem = format!("it is that of run `{theirs}`, this process is of run `{run}`");
+        let problem = format!("the store belongs to run `{theirs}`, but this process belongs to run `{run}`");
         Err(Error::peer("the store", problem, "give each run a separate port (MASTER_PORT)"))
     }
 
@@ -151,13 +151,13 @@ impl ProcessGroup {
         if rank >= size {
             return Err(Error::config(
                 "the rank of a replica",
-                format!("{rank} of {size}"),
-                "a number below their count",
+                format!("{rank} in a group of {size}"),
+                "a number below the number of replicas",
             ));
         }
         let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|error| {
-            let remedy = "check that all processes were started, with the same count, and that they reach \
-                each other";
+            let remedy = "check that all processes were started with the same number of processes, and that \
+                they can reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)
         })?;
         Ok(Self { group, rank, size, n_operations: Cell::new(0), payload: Cell::new(64) })
@@ -205,7 +205,7 @@ impl ProcessGroup {
         let mut rows = self.gather_rows(&sent, HEADER + payload)?;
         let header = |(other, row): (usize, &Vec<u8>)| {
             let header = read_header(own_id, self.rank, other, row)?;
-            header.ok_or_else(|| self.peer_error("a message that isn't a tensor"))
+            header.ok_or_else(|| self.peer_error("a replica sent a message that isn't a tensor"))
         };
         let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
         let longest =

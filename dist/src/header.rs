@@ -45,9 +45,10 @@ pub(crate) fn read_header(
     };
     let other_id = [number(0), number(1)];
     if other_id != own_id {
-        let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("none of a group's");
-        let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", name(code));
-        let detail = format!("member {other} is at {}, member {rank} at {}", say(other_id), say(own_id));
+        let name = |code: u64| OPERATIONS.get(code as usize).copied().unwrap_or("an unknown operation");
+        let say = |[code, number]: [u64; 2]| format!("{} (operation {number})", name(code));
+        let detail =
+            format!("member {other} calls {}, but member {rank} calls {}", say(other_id), say(own_id));
         return Err(Error::contract("members of a group call the same operations in the same order", detail));
     }
     let kind = KINDS.into_iter().find(|kind| *kind as u64 == number(2));

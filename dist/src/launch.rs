@@ -109,7 +109,7 @@ impl Launch {
         if rank >= size {
             return Err(Error::config(
                 rank_name,
-                format!("{rank} of {size}"),
+                format!("{rank} of {size} processes"),
                 "a number below the number of processes",
             ));
         }
@@ -174,7 +174,8 @@ impl Launch {
             Error::config(
                 "MASTER_ADDR",
                 &self.host,
-                "an address, or a name that this machine can look up as one that others reach",
+                "an address, or a name that this machine resolves to an address that other machines can \
+                 reach",
             )
         };
         found.next().ok_or_else(none)
@@ -204,14 +205,14 @@ fn local_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u
             route("0.0.0.0").or_else(|| route("::")).map(|found| found.ip()).filter(|ip| !ip.is_loopback());
         return found.map(|address| address.to_string()).ok_or_else(|| {
             let expected =
-                "this machine's own address, by which the others reach it: there is no route from here to \
-                 MASTER_ADDR, or a loopback address that it stands for here";
+                "the address by which other machines reach this one, because this machine has no route to \
+                 MASTER_ADDR, or resolves it to a loopback address";
             Error::config("GFN_ADDRESS", "not set", expected)
         });
     };
     if is_loopback(&address) && !is_loopback(host) {
         let expected =
-            "an address by which other machines reach this one: MASTER_ADDR isn't a loopback address";
+            "an address by which other machines reach this one, because MASTER_ADDR isn't a loopback address";
         return Err(Error::config("GFN_ADDRESS", address, expected));
     }
     Ok(address)

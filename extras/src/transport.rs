@@ -37,7 +37,7 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
             "two sets of points to be paired",
             [n.max(1) as i64, a.width() as i64],
             [b.len() as i64, b.width() as i64],
-            "give two sets of one size and dimension",
+            "give two sets of the same size and dimension",
         ));
     }
     let (a, b, unit) = in_units(a, b)?;
@@ -137,7 +137,7 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             "two sets of points to be compared",
             [a.len().max(2) as i64, a.width() as i64],
             [b.len() as i64, b.width() as i64],
-            "give two sets of one dimension, of at least two points each",
+            "give two sets of the same dimension, of at least two points each",
         ));
     }
     // The unit has no influence, because the kernel's width is proportional to the distances.

@@ -68,7 +68,7 @@ impl VectorRules for Cells {
             (Direction::Forward, (place, value)) => {
                 format!("set entry {place} of {row:?} (values + 1, 0 if empty) to the value {value}")
             }
-            (Direction::Backward, _) => format!("empty entry {slot} of {row:?} (values + 1, 0 if empty)"),
+            (Direction::Backward, _) => format!("clear entry {slot} of {row:?} (values + 1, 0 if empty)"),
         }
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
             "states of a continuous environment",
             [states.len() as i64, width as i64],
             [states.len() as i64, states.width() as i64],
-            "give states of the environment, with as many numbers each as it has",
+            "give states of this environment",
         ))
     }
 }
@@ -200,7 +200,7 @@ pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usiz
             "actions to be scored",
             [rows.len() as i64, width as i64],
             [actions.len() as i64, actions.width() as i64],
-            "give one action of the environment for each row",
+            "give one action of this environment for each row",
         ));
     }
     match rows.iter().find(|&&row| row >= n) {
@@ -218,10 +218,10 @@ pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) 
         return Ok(());
     }
     Err(Error::shape(
-        "states and actions of a continuous environment (width, width, number of actions)",
+        "the list (width of states, width of actions, number of actions) of a continuous environment",
         expected.map(|n| n as i64).to_vec(),
         got.map(|n| n as i64).to_vec(),
-        "give states of the environment, and one action of the environment for each",
+        "give states of this environment, and one action of this environment for each state",
     ))
 }
 
@@ -230,8 +230,8 @@ pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     match (tensor.kind(), tensor.size().as_slice()) {
         (Kind::Double, [_, columns]) if *columns == width as i64 => Reals::from_tensor(tensor),
         (kind, size) => Err(Error::contract(
-            "actions of a continuous environment are rows of f64, as wide as its actions",
-            format!("{kind:?} {size:?}, and {width} columns are needed"),
+            "actions of a continuous environment are given as rows of f64, of the width of its actions",
+            format!("the tensor is {kind:?} {size:?}, but {width} columns of f64 are needed"),
         )),
     }
 }
@@ -263,8 +263,8 @@ pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::missing(
             "sampling under conditions",
-            "a network that takes conditions",
-            "train and sample this one without conditions",
+            "a network that takes conditions, but this network takes none",
+            "train and sample without conditions",
         )),
     }
 }
@@ -278,7 +278,7 @@ pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
             "an output of the policy's network",
             row,
             value,
-            "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
+            "lower the learning rate, clip gradients (`max_norm`), or check the inputs of the network",
         ))
     }
 }

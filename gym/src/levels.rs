@@ -22,8 +22,8 @@ impl Levels {
         }
         Err(Error::config(
             "the reward's two values",
-            format!("{high} for what is sought, {floor} for the rest"),
-            "finite values with 0 < the rest < what is sought",
+            format!("{high} for objects with the high reward and {floor} for all others"),
+            "finite values above 0, the high reward being the greater one",
         ))
     }
 

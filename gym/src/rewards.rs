@@ -19,7 +19,7 @@ pub fn of_rows(
             Error::config(
                 "a state to be rewarded",
                 format!("{row:?}"),
-                "a state that a trajectory of the reward's environment can end in",
+                "a state in which a trajectory of the reward's environment can end",
             )
         })
     };
@@ -35,7 +35,7 @@ pub(crate) fn check_width(states: &VectorStates, width: usize) -> Result<()> {
         "states",
         [states.len() as i64, width as i64],
         [states.len() as i64, states.width() as i64],
-        "give the reward states of the environment that it was made for",
+        "give the reward states of the environment that it was built for",
     ))
 }
 

@@ -42,8 +42,8 @@ impl SetAddition {
         if max_items == 0 || max_items > n_items {
             return Err(Error::config(
                 "max_items",
-                format!("{max_items} of {n_items} items"),
-                "at least 1, and no more than there are items",
+                format!("{max_items}, but there are {n_items} items"),
+                "at least 1, and at most the number of items",
             ));
         }
         Ok(Self { n_items, max_items, fixed_length })

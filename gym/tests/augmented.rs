@@ -293,7 +293,7 @@ fn invalid_settings_are_refused() {
     };
     let intrinsic = Intrinsic::new(novelty_table, constant(0.1, 0.1)).unwrap();
     let other = grid_trainer(TrajectoryBalance, 0).with_companion(intrinsic);
-    assert!(message(other).contains("would ignore the companion"));
+    assert!(message(other).contains("ignores the companion"));
     let negative = IntrinsicConfig::edge_based(Schedule::Linear { from: 0.1, to: -0.1, steps: 9 });
     let negative = Intrinsic::new(novelty_table, negative).map(drop).unwrap_err();
     assert!(matches!(negative, Error::Config { .. }) && negative.to_string().contains("at least 0"));

@@ -50,10 +50,10 @@ fn senseless_modes_are_refused() {
         motif_tilings(seq_size, n_modes, motifs, &mut Rng::seeded(0)).unwrap_err().to_string()
     };
     assert!(message(12, 1, &motifs).contains("12 bits for motifs of 8"));
-    assert!(message(16, 26, &motifs).contains("26 modes of 2 out of 5 motifs"));
+    assert!(message(16, 26, &motifs).contains("26 modes, each a row of 2 out of 5 motifs"));
     assert!(message(16, 0, &motifs).contains("n_modes"));
     assert!(message(16, 1, &[]).contains("0 motifs"));
-    assert!(message(4, 1, &[vec![true, false], vec![true]]).contains("one width"));
+    assert!(message(4, 1, &[vec![true, false], vec![true]]).contains("the same width"));
     assert!(message(4, 1, &[vec![true], vec![true]]).contains("distinct"));
 }
 

@@ -218,18 +218,18 @@ fn invalid_settings_are_refused_by_name() {
         assert!(error.contains(words) && error.contains(&format!("{:?}", state)), "{error}");
     };
     use Direction::{Backward, Forward};
-    refused(Forward, [0.0, 0.0], [0.0, 0.0, 1.0], "the source can't be left by the exit");
-    refused(Forward, [0.5, 0.5], [0.5, 0.6, 1.0], "an exit holds the point");
-    refused(Forward, [0.5, 0.5], [0.6, 0.9, 0.0], "no step of this length");
-    refused(Forward, [0.5, 0.5], [0.9, 1.1, 0.0], "no step of this length");
-    refused(Forward, [0.5, 0.5], [0.9, 1.0 + 1e-10, 0.0], "no step of this length");
-    refused(Backward, [0.5, 0.5], [0.1, -1e-10, 0.0], "no step of this length");
-    refused(Forward, [0.5, 0.5], [f64::NAN, 0.9, 0.0], "no step of this length");
-    refused(Forward, [0.8, 0.5], [0.9, 0.9, 0.0], "only the exit leads on");
-    refused(Forward, [0.5, 0.5], [0.9, 0.9, 0.5], "the last number is 0");
+    refused(Forward, [0.0, 0.0], [0.0, 0.0, 1.0], "the exit isn't possible at the source");
+    refused(Forward, [0.5, 0.5], [0.5, 0.6, 1.0], "must hold the point of the state");
+    refused(Forward, [0.5, 0.5], [0.6, 0.9, 0.0], "no step of the length `delta`");
+    refused(Forward, [0.5, 0.5], [0.9, 1.1, 0.0], "no step of the length `delta`");
+    refused(Forward, [0.5, 0.5], [0.9, 1.0 + 1e-10, 0.0], "no step of the length `delta`");
+    refused(Backward, [0.5, 0.5], [0.1, -1e-10, 0.0], "no step of the length `delta`");
+    refused(Forward, [0.5, 0.5], [f64::NAN, 0.9, 0.0], "no step of the length `delta`");
+    refused(Forward, [0.8, 0.5], [0.9, 0.9, 0.0], "only the exit is possible");
+    refused(Forward, [0.5, 0.5], [0.9, 0.9, 0.5], "the last number of an action must be 0");
     refused(Forward, [f64::NAN, 0.5], [0.9, 0.9, 0.0], "outside [0, 1]");
-    refused(Backward, [0.0, 0.0], [0.0, 0.0, 0.0], "the source has no way back");
-    refused(Backward, [0.2, 0.5], [0.0, 0.1, 0.0], "only the source leads here");
+    refused(Backward, [0.0, 0.0], [0.0, 0.0, 0.0], "no backward step is possible at the source");
+    refused(Backward, [0.2, 0.5], [0.0, 0.1, 0.0], "only the step from the source leads to this state");
     assert!(matches!(
         env.step(Forward, &mut Reals::from_rows([[0.5]]), &env.no_actions()),
         Err(Error::Shape { .. })

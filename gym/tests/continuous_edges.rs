@@ -81,7 +81,7 @@ fn a_point_of_an_axis_has_no_way_back() {
         let refused = env.step(Direction::Backward, &mut states.clone(), &source).unwrap_err();
         assert!(
             matches!(refused, Error::IllegalStep { .. })
-                && refused.to_string().contains("no step leads here")
+                && refused.to_string().contains("no step leads to this state")
         );
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));

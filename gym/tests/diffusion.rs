@@ -168,8 +168,8 @@ fn steps_that_make_no_sense_are_refused() {
         let message = error.to_string();
         assert!(message.contains(words) && message.contains("[0.5, 1.0]"), "{message}");
     };
-    refused(Direction::Forward, 2, [0.0, 0.0], "no step leads on");
-    refused(Direction::Backward, 0, [0.0, 0.0], "no step leads on");
+    refused(Direction::Forward, 2, [0.0, 0.0], "no step is possible");
+    refused(Direction::Backward, 0, [0.0, 0.0], "no step is possible");
     refused(Direction::Forward, 0, [0.0, f64::NAN], "finite");
     refused(Direction::Backward, 1, [0.0, 1e-9], "origin");
     assert!(env.step(Direction::Forward, &mut states(0), &Reals::from_rows([[1.0]])).is_err());

@@ -68,7 +68,7 @@ fn graphs_that_no_problem_supports_are_refused() {
         ("graph directed 2", "directed"),
         (
             "graph undirected 1\ngraph undirected 2\nnode 1 class 1",
-            "graph 1 is one with classes or attributes of nodes",
+            "graph 1 is a graph with classes or attributes of nodes",
         ),
         ("graph undirected 2\nedge 0 1 attributes 1", "of edges"),
     ] {
@@ -98,18 +98,18 @@ fn each_mistake_is_named_with_its_line() {
         ("e 1 2", 1, "isn't the line `p KIND NODES EDGES`"),
         ("c\n\ne 1 2", 3, "isn't the line `p KIND NODES EDGES`"),
         ("p", 1, "isn't the line `p KIND NODES EDGES`"),
-        ("p cnf 3 4", 1, "the line `p cnf 3 4`"),
+        ("p cnf 3 4", 1, "the line is `p cnf 3 4`"),
         ("p edge", 1, "isn't the line `p KIND NODES EDGES`"),
         ("p edge 3", 1, "isn't the line `p KIND NODES EDGES`"),
         ("p edge -3 1", 1, "isn't the line `p KIND NODES EDGES`"),
-        ("p edge 99999999999999999999999 1", 1, "the line `p edge 99999999999999999"),
-        ("p edge 16385 0", 1, "the line `p edge 16385 0`"),
-        ("p edge 3 1 2", 1, "the line `p edge 3 1 2`"),
+        ("p edge 99999999999999999999999 1", 1, "the line is `p edge 99999999999999999"),
+        ("p edge 16385 0", 1, "the line is `p edge 16385 0`"),
+        ("p edge 3 1 2", 1, "the line is `p edge 3 1 2`"),
         ("p edge 3 1\np edge 3 1", 2, "a node is `p`"),
         ("p edge 3 1\nc\ne 1", 3, "a node is missing"),
-        ("p edge 3 1\ne 0 1", 2, "edge (0, 1) in a graph of 3"),
-        ("p edge 3 1\ne 1 4", 2, "edge (1, 4) in a graph of 3"),
-        ("p edge 3 1\ne 2 2", 2, "self-loop (2, 2)"),
+        ("p edge 3 1\ne 0 1", 2, "edge (0, 1) is beyond the 3 nodes"),
+        ("p edge 3 1\ne 1 4", 2, "edge (1, 4) is beyond the 3 nodes"),
+        ("p edge 3 1\ne 2 2", 2, "edge (2, 2) is a self-loop"),
         ("p edge 3 1\nn 1 5", 2, "a node is `n`"),
         ("c nothing else", 1, "there is no line `p KIND NODES EDGES`"),
         ("cat", 1, "isn't the line `p KIND NODES EDGES`"),
@@ -124,7 +124,7 @@ fn each_mistake_is_named_with_its_line() {
         read_dimacs(b"p edge 2 1\n\xff")
             .unwrap_err()
             .to_string()
-            .starts_with("line 2: bytes that are not UTF-8")
+            .starts_with("line 2: the line has bytes that are not UTF-8")
     );
 }
 

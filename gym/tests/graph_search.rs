@@ -201,7 +201,7 @@ fn a_source_for_another_problem_is_refused() {
     let trainer = trainer(Problem::IndependentSet, DetailedBalance::default(), 5).unwrap();
     let drawn = source.draw(BatchRequest::exactly(8), trainer.context(), &mut Rng::seeded(0));
     let message = drawn.map(|_| ()).unwrap_err().to_string();
-    assert!(message.contains("the problem of the environment"), "{message}");
+    assert!(message.contains("the same problem as the environment"), "{message}");
 }
 
 /// Checks that every improved solution is a reachable state with a legal trajectory, forwards and backwards.

@@ -248,7 +248,7 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     let missing = |reward: &GridReward| reward.check_modes().unwrap_err().to_string();
     let message = missing(OriginalReward::standard(&grid(2, 4)).unwrap().grid_reward());
     assert!(
-        message.contains("none among 16 points of the original reward at height 4 in 2 dimensions"),
+        message.contains("not found among 16 points of the original reward at height 4 in 2 dimensions"),
         "{message}"
     );
     missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());

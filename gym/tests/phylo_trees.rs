@@ -77,16 +77,16 @@ fn invalid_trees_are_refused_with_a_reason() {
     let rules = PhyloTree::new(3).unwrap();
     let cases = [
         ("((0,1),2", "((0,1),2"),
-        ("(0,1,2);", "an inner node of 3 trees"),
+        ("(0,1,2);", "an inner node that joins 3 trees"),
         ("((0,1),1);", "species 1 twice"),
         ("((0,1),3);", "the species \"3\""),
-        ("(0,1);", "no species 2"),
+        ("(0,1);", "without species 2"),
         ("((0,1),2);((0,2),1);", "more than one tree"),
         ("((0,1),2),;", "((0,1),2),;"),
         ("((0 1),2);", "the species \"0 1\""),
         ("((0,1)(2,0));", "((0,1)(2,0));"),
         (")", ")"),
-        ("", "no species 0"),
+        ("", "without species 0"),
     ];
     for (text, says) in cases {
         let message = rules.read_newick(text).unwrap_err().to_string();

@@ -56,12 +56,15 @@ fn faulty_tables_are_refused_with_the_line() {
         ("ab,1\n", "line 1: the header is \"ab,1\""),
         ("sequence,reward\nab;1", "line 2: \"ab;1\" has no comma"),
         ("sequence,reward\n\nac,1", "line 3: a character of a sequence is 'c'"),
-        ("sequence,reward\nab,1\naba,1", "line 3: \"aba\" has 3 tokens, not 2..=2"),
+        (
+            "sequence,reward\nab,1\naba,1",
+            "line 3: \"aba\" has 3 tokens, but sequences of this environment have 2..=2",
+        ),
         ("sequence,reward\nab,0", "line 2: the reward \"0\""),
         ("sequence,reward\nab,NaN", "line 2: the reward \"NaN\""),
         ("sequence,reward\nab,inf", "line 2: the reward \"inf\""),
         ("sequence,reward\nab,1,2", "line 2: the reward \"1,2\""),
-        ("sequence,reward\nab,1\nab,2", "line 3: \"ab\" comes twice"),
+        ("sequence,reward\nab,1\nab,2", "line 3: \"ab\" is listed twice"),
         ("sequence,reward\nab,1", "the table is 1 of 4 sequences"),
     ] {
         let message = TableReward::parse(&sequence, &alphabet, table, None).unwrap_err().to_string();

@@ -240,6 +240,10 @@ impl fmt::Display for Certificate {
         self.findings.iter().try_for_each(|finding| writeln!(f, "! {finding}"))?;
         self.limits.iter().try_for_each(|limit| writeln!(f, "? {limit}"))?;
         let nothing = if self.is_clean() { "Nothing was found against the policy. " } else { "" };
-        write!(f, "{nothing}Objects that neither it, nor random walks, nor a search came to aren't judged.")
+        write!(
+            f,
+            "{nothing}Objects that neither the policy, nor random trajectories, nor a search found aren't \
+             judged."
+        )
     }
 }

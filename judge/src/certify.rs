@@ -40,7 +40,8 @@ impl Budget {
     fn check(self) -> Result<()> {
         let Self { samples, subsets, size, paths } = self;
         if samples.min(subsets) < 2 || size < 3 || paths < PARTS {
-            let expected = "at least 2 samples, 2 subsets, of 3 objects, and 8 paths";
+            let expected = "at least 2 samples, at least 2 subsets of at least 3 objects, and at least 8 \
+                paths";
             return Err(Error::config("budget", format!("{self:?}"), expected));
         }
         Ok(())
@@ -113,8 +114,8 @@ where
 {
     budget.check()?;
     if env.n_instances() > 1 {
-        let expected = "one, whose policy can be certified";
-        return Err(Error::config("instances of the environment", env.n_instances(), expected));
+        let expected = "one instance, because a certificate is for one distribution";
+        return Err(Error::config("the number of instances of the environment", env.n_instances(), expected));
     }
     let own = draw_samples(env, policy, reward, budget.samples, rng)?;
     let uniform = draw_samples(env, &UniformPolicy, reward, budget.samples, rng)?;

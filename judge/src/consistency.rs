@@ -33,7 +33,7 @@ impl FlowConsistency {
     /// [`Error::Config`] for fewer than two subsets.
     pub fn from_distances(distances: &[f64], floor: f64, error: f64) -> Result<Self> {
         if distances.len() < 2 {
-            return Err(Error::config("subsets", distances.len(), "at least two"));
+            return Err(Error::config("subsets", distances.len(), "at least two subsets"));
         }
         let Estimate { mean, standard_error } = Estimate::from_values(distances);
         let mut fcs = Interval::from_estimate(Estimate { mean, standard_error: standard_error.hypot(error) });
@@ -63,7 +63,7 @@ pub fn subset_distance(log_p: &[f64], log_rewards: &[f64]) -> Result<f64> {
             "log-probabilities of a subset",
             expected,
             got,
-            "give one for each log-reward",
+            "give one log-probability for each log-reward",
         ));
     }
     let (p, r) = (log_sum_exp(log_p.iter().copied()), log_sum_exp(log_rewards.iter().copied()));

@@ -92,7 +92,7 @@ impl Judgement {
     /// [`Error::OutOfRange`] for an index outside of the target.
     pub fn new(target: &[f64], samples: &[usize], rng: &mut Rng) -> Result<Self> {
         if samples.len() < 2 {
-            return Err(Error::config("samples", samples.len(), "at least two"));
+            return Err(Error::config("samples", samples.len(), "at least two samples"));
         }
         if let Some(&object) = samples.iter().find(|object| **object >= target.len()) {
             return Err(Error::out_of_range(object, target.len()));

@@ -245,11 +245,11 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()
     {
-        let got = format!("not valid (row {row} is the state that trajectories start from)");
+        let got = format!("not valid (row {row} is an initial state)");
         return Err(Error::config(
             "the list of objects",
             got,
-            "finished objects only: no trajectory ends before its first step",
+            "only finished objects, because no trajectory ends in an initial state; leave this row out",
         ));
     }
     let uniform = env.uniform();

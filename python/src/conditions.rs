@@ -207,7 +207,7 @@ pub(crate) fn check_takes_conditions(reward: &Value) -> Result<()> {
     match class_name(reward) {
         "ConditionalGridReward" => Ok(()),
         name => {
-            let expected = "a function of states and conditions, or a reward that takes them";
+            let expected = "a function of states and conditions, or ConditionalGridReward";
             Err(Error::config("the reward of a trainer with conditions", name, expected))
         }
     }

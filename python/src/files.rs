@@ -56,7 +56,8 @@ pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usiz
         let smiles = line.split_whitespace().next().unwrap_or_default();
         Molecule::from_smiles(smiles).map_err(Error::from)
     };
-    let molecules = rows_of(py, &lines, read, "molecules", "`read_molecules` leaves them out")?;
+    let molecules =
+        rows_of(py, &lines, read, "molecules", "read the file by `read_molecules`, which leaves them out")?;
     let lost: Vec<bool> = molecules.iter().map(|molecule| !molecule.marks().is_empty()).collect();
     warn_of_rows(py, &lost, &lines, "molecules")?;
     let library = || molecules.iter().collect::<Vocabulary>().library(n);

@@ -51,9 +51,11 @@ impl Reading {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
             ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) => Ok(reading),
-            _ => {
-                Err(PyValueError::new_err(format!("{settings}: expected an environment of molecules")).into())
-            }
+            _ => Err(PyValueError::new_err(format!(
+                "the environment is {settings}: expected an environment of molecules, such as Molecules \
+                     or Fragments"
+            ))
+            .into()),
         }
     }
 
@@ -138,7 +140,7 @@ impl Reading {
                 let number = isomers.map_or("too many".to_owned(), |n| n.to_string());
                 refuse(
                     format!("which is {number} stereoisomers"),
-                    "one of them: marks of its centres and double bonds",
+                    "a single stereoisomer: mark all stereocentres and double bonds in the SMILES",
                 )
             }
             MoleculeCodecs::Fragments(env) => {
@@ -148,11 +150,11 @@ impl Reading {
                     return Ok(trees);
                 }
                 let got = if env.library().trees(molecule, 1)?.is_empty() {
-                    "which is no tree of these fragments".to_owned()
+                    "which isn't a tree of fragments of the library".to_owned()
                 } else {
                     format!("of which no tree of at most {} fragments was found", env.max_fragments())
                 };
-                refuse(got, "one of at most `max_fragments` of the library")
+                refuse(got, "a molecule of at most `max_fragments` fragments of the library")
             }
         }
     }
@@ -204,8 +206,8 @@ pub(crate) fn rows_of<T: Send>(
         return Ok(out);
     }
     let (n, of, first) = (wrong.len(), lines.len(), wrong[..wrong.len().min(NAMED)].join("; "));
-    let more = if n > NAMED { format!("; and {} rows more", n - NAMED) } else { String::new() };
-    Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be taken ({remedy}): {first}{more}")))
+    let more = if n > NAMED { format!("; and {} more rows", n - NAMED) } else { String::new() };
+    Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be used ({remedy}): {first}{more}")))
 }
 
 /// Returns the states of each line, and warns about stereochemistry that they lose. A molecule of atoms has a
@@ -222,7 +224,9 @@ pub(crate) fn states_of(
         Ok((reading.states(&molecule, most)?, left_out.stereo > 0))
     };
     let (states, flat): (Vec<_>, Vec<bool>) =
-        rows_of(py, lines, read, who, "`accepts` of the environment says which")?.into_iter().unzip();
+        rows_of(py, lines, read, who, "find them by `accepts` of the environment, and leave them out")?
+            .into_iter()
+            .unzip();
     warn_of_rows(py, &flat, lines, who)?;
     Ok(states)
 }
@@ -246,7 +250,7 @@ fn warn_of_stereo<T>(
         0 => "it".to_owned(),
         n => format!("it and {n} others"),
     };
-    let marks = "lost marks of stereochemistry when read; stereoisomers are one molecule here";
+    let marks = "lost marks of stereochemistry, because this reading treats stereoisomers as one molecule";
     warn(py, &format!("{}: {what} {marks}", name(row, first)))
 }
 
@@ -263,8 +267,8 @@ pub(crate) fn graphs_of(
     who: &str,
 ) -> PyResult<Vec<GraphState>> {
     if let MoleculeCodecs::Fragments(_) = &reading.codec {
-        let expected =
-            "expected Graphs of fragments, which `trees` of the environment gives: a molecule may be several";
+        let expected = "expected Graphs of fragments, because a molecule may have several trees of \
+            fragments; convert each molecule by `trees` of the environment";
         return Err(PyValueError::new_err(format!("{who} are SMILES: {expected}")));
     }
     Ok(states_of(py, reading, lines, 1, who)?.into_iter().flatten().collect())

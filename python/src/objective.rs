@@ -80,7 +80,11 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
     Ok(match spec {
         Spec::OwnObjective { name, log_z, flow } => {
             let none = || {
-                Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`")
+                Error::missing(
+                    "a custom objective",
+                    "a function",
+                    "give a function to the objective, `OwnObjective(function)`",
+                )
             };
             Box::new(PyObjective { function: function.ok_or_else(none)?, name, log_z, flow })
         }
@@ -199,7 +203,7 @@ impl PyObjective {
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
             PyTypeError::new_err(format!(
-                "the objective gave a {kind}: expected its loss, a scalar torch.Tensor with gradient"
+                "the objective gave a {kind}: expected the loss, a scalar torch.Tensor with gradient"
             ))
         })
     }
@@ -227,7 +231,7 @@ impl Objective for PyObjective {
 
     fn loss(&self, scores: &CoreScores, regression: RegressionLoss) -> Result<Tensor> {
         if regression != RegressionLoss::default() {
-            let expected = "the default: an objective of your own makes its loss itself";
+            let expected = "the default, because a custom objective computes its loss without it";
             return Err(Error::config("regression", format!("{regression:?}"), expected));
         }
         call_python("the objective", |py| self.ask(py, scores))

@@ -37,7 +37,7 @@ impl AnyPaths {
         match paths {
             Some(paths) if paths.env.fingerprint()? == env.fingerprint()? => Ok(paths),
             _ => {
-                let expected = "those of an environment of the same class and settings";
+                let expected = "trajectories of an environment of the same class with the same settings";
                 Err(Error::config("trajectories", "trajectories of another environment", expected))
             }
         }
@@ -110,7 +110,7 @@ pub(crate) fn replay<E: PyEnv>(
     for PyTensor(tensor) in log_probs.iter().flat_map(|(log_pf, log_pb)| [log_pf, log_pb]) {
         if tensor.size() != expected {
             let what = "log-probabilities of trajectories";
-            return Err(Error::shape(what, expected, tensor.size(), "give one for each transition"));
+            return Err(Error::shape(what, expected, tensor.size(), "give one number for each transition"));
         }
     }
     let log_probs = log_probs.map(|(log_pf, log_pb)| Tensor::stack(&[log_pf.0, log_pb.0], 0));
@@ -137,9 +137,9 @@ impl Paths {
             }
         }
         Err(Error::contract(
-            "trajectories are used by one call at a time",
-            "these are at work, in another thread or in the call that asked its reward: wait until that \
-             returns",
+            "only one call at a time may use a batch of trajectories",
+            "this batch is in use, by another thread or by the call that computes its reward: wait until \
+             that call returns",
         ))
     }
 

@@ -21,7 +21,15 @@ pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<Factore
         return ScoreConfig::from_name(name).ok_or_else(unknown)?.build();
     }
     let config = serde_path_to_error::deserialize::<_, ScoreConfig>(settings);
-    config.map_err(|error| Error::config("factors of a score", error, "those of `MoleculeScore`"))?.build()
+    config
+        .map_err(|error| {
+            Error::config(
+                "factors of a score",
+                error,
+                "factors as the documentation of `MoleculeScore` describes them",
+            )
+        })?
+        .build()
 }
 
 /// Reads molecules from SMILES, or from molecules of RDKit.
@@ -141,9 +149,10 @@ impl Ranking {
         let left_out = self.0.write(folder, title, shown)?;
         match left_out {
             None => Ok(()),
-            Some((n, first)) => {
-                Ok(warn(py, &format!("{n} of {} molecules aren't in the SD file: {first}", self.__len__()))?)
-            }
+            Some((n, first)) => Ok(warn(
+                py,
+                &format!("{n} of {} molecules were left out of the SD file: {first}", self.__len__()),
+            )?),
         }
     }
 }

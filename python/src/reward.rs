@@ -44,7 +44,7 @@ impl RewardSettings {
         };
         let Some(capacity) = self.2 else { return Ok(reward) };
         let Some(discrete) = E::discrete() else {
-            let expected = "the reward as it is, as states are points: none comes twice";
+            let expected = "the reward without CachedReward, because states are points, which don't recur";
             return Err(Error::config("the reward of this environment", "CachedReward", expected).into());
         };
         Ok((discrete.cache_reward)(&space.env, reward, capacity)?)
@@ -78,13 +78,13 @@ pub(crate) fn build<E: PyEnv>(
             native = Some(settings);
         }
         (None, [RewardSettings(.., Some(_))]) if conditions.is_some() => {
-            let expected = "the reward as it is, as answers are kept by object; or a `Conditioning`, which \
-                weighs cached rewards";
+            let expected = "the reward without CachedReward, because a cached value doesn't depend on the \
+                condition; or a `Conditioning`, which weights cached rewards";
             return Err(Error::config("the reward under conditions", "CachedReward", expected).into());
         }
         (None, [_]) | (Some(_), _) => {}
         (None, _) => {
-            let expected = "one, or a `Conditioning` that says how several are weighed";
+            let expected = "one reward, or a `Conditioning` that weights several rewards";
             return Err(Error::config("the rewards of a trainer", all.len(), expected).into());
         }
     }
@@ -147,8 +147,8 @@ impl<S: Rows + 'static> PyReward<S> {
         if !object.is_callable() {
             let kind = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "the reward is a {kind}: expected one of the library's, or a function of a batch of states \
-                 that gives log R of each"
+                "the reward is a {kind}: expected a reward of the library, or a function of a batch of \
+                 states that returns log R of each state"
             )));
         }
         let has_partial = object.getattr_opt(PARTIAL)?.is_some();

@@ -38,7 +38,7 @@ where
                 for (part, value) in values {
                     let Some(place) = group.get_mut(part) else {
                         let got = format!("a setting named `{name}.{part}`");
-                        return Err(Error::config(what, got, "one of the settings that there are"));
+                        return Err(Error::config(what, got, "a setting that exists"));
                     };
                     *place = value.clone();
                 }

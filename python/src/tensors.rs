@@ -32,7 +32,10 @@ impl Clean {
         // `gfn_state_leave` on this thread: a pointer isn't `Send`.
         let state = unsafe { gfn_state_enter() };
         if state.is_null() {
-            return Err(PyRuntimeError::new_err("torch did not give a clean state of this thread"));
+            return Err(PyRuntimeError::new_err(
+                "torch can't reset the state of this thread: this is an error of torch or of the library; \
+                 please report it",
+            ));
         }
         Ok(Self(state))
     }
@@ -93,8 +96,8 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         Ok(tensor)
     } else {
         Err(PyValueError::new_err(format!(
-            "a torch.Tensor of shape {:?} has lost its memory, or never had any (its storage was resized, or \
-             it is a fake one): give one that is whole",
+            "a torch.Tensor of shape {:?} has no memory, because its storage was resized, or because it is a \
+             fake tensor: give a tensor with memory",
             tensor.size()
         )))
     }

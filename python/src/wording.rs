@@ -3,9 +3,10 @@
 /// The phrases of the library's messages, each with its replacement in `gfn_rs`. Longer phrases come first.
 const PHRASES: &[(&str, &str)] = &[
     (
-        "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
-         builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)",
-        "(let `is_reachable` be false of what no forward move builds)",
+        "(if the backward moves of graphs are derived, let `is_reachable` return false for graphs that no \
+         forward move builds; if they are masked by type, use action types that never lead to such graphs, \
+         such as `AddEdge::keeping_connected`)",
+        "(let `is_reachable` return false for graphs that no forward move builds)",
     ),
     (
         "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
@@ -29,12 +30,12 @@ const PHRASES: &[(&str, &str)] = &[
         "call `set_threads` once, before the first trainer",
     ),
     (" (`allow_few_observations` lets the prior decide instead)", ""),
-    ("write it with GraphFormat::EdgeList (any extension but g6 and d6)", "use `networkx()`, or pickle"),
+    ("write it with GraphFormat::EdgeList (any extension except g6 and d6)", "use `networkx()`, or pickle"),
     ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
-    ("`contract::check_env` (of graphs `contract::check_graph_env`)", "`check` of the environment"),
+    ("`contract::check_env` (for graphs `contract::check_graph_env`)", "`check` of the environment"),
     ("`contract::check_env`", "`check` of the environment"),
     (
         "give the trainer a companion that supplies them (`Intrinsic` of gfn-extras), or set them by hand \

@@ -142,12 +142,12 @@ GRAPHS = [
     (lambda: of()[1.0], TypeError, "can't be chosen"),
     (lambda: of()[[[0, 1]]], TypeError, "can't be chosen"),
     (lambda: of()[0:1:0], ValueError, "zero"),
-    (lambda: of().svg(captions=["a"]), ValueError, "1 captions for 2 graphs"),
+    (lambda: of().svg(captions=["a"]), ValueError, "captions has 1 texts for 2 graphs"),
     (lambda: of().svg(captions=3), TypeError, "Sequence"),
     (lambda: of().svg(captions=[1, 2]), TypeError, "str"),
     (lambda: of().svg(title=3), TypeError, "str"),
     (lambda: of().smiles, TypeError, "aren't molecules"),
-    (lambda: of(node_classes=ints(1, 0, 2, 0, 1)).graph6(), ValueError, "no room for classes"),
+    (lambda: of(node_classes=ints(1, 0, 2, 0, 1)).graph6(), ValueError, "has no classes"),
     (lambda: setattr(of(), "n_nodes", 3), AttributeError, "not writable"),
     (lambda: gfn.Graphs.from_graph6("C~"), TypeError, "str"),
     (lambda: gfn.Graphs.from_graph6([3]), TypeError, "str"),
@@ -222,12 +222,12 @@ MODULES = [
     (
         lambda: module_trainer(Network(), env=gfn.HyperGrid(2, 3)),
         TypeError,
-        "GraphModule isn't one for vectors",
+        "GraphModule isn't a policy for vectors",
     ),
     (
         lambda: module_trainer(Network(), env=gfn.BayesianStructure(3)),
         TypeError,
-        "GraphModule isn't one for acyclic graphs",
+        "GraphModule isn't a policy for acyclic graphs",
     ),
     (lambda: module_trainer(Network().double()), ValueError, r"torso.color.weight` \(Double"),
     (lambda: module_trainer(Network(), double=True), ValueError, "Double"),
@@ -262,7 +262,7 @@ MODULES = [
     (
         lambda: module_trainer(Network(lambda b, x, g: (x + b.node_labels[:, None], g))).fit(1),
         ValueError,
-        "node identity",
+        "neither the numbers nor the order of nodes",
     ),
     (lambda: module_trainer(Network(lambda b, x, g: b.nope)).fit(1), AttributeError, "nope"),
     (
@@ -417,7 +417,7 @@ def test_a_trainer_in_many_threads_is_refused_or_served(use):
         thread.join(60)
     errors = [answer for answer in answers if isinstance(answer, Exception)]
     assert len(answers) == 8 and len(errors) < 8
-    assert all(isinstance(error, RuntimeError) and "at work" in str(error) for error in errors)
+    assert all(isinstance(error, RuntimeError) and "trainer is in use" in str(error) for error in errors)
     assert it.fit(1).steps_done >= 1
 
 

@@ -12,9 +12,9 @@ from test_modules import Messages, module_trainer
 @pytest.mark.parametrize(
     "change, message",
     [
-        (torch.Tensor.double, "Float on Cpu, and is .*Double"),
-        (lambda tensor: torch.zeros([2 * size for size in tensor.shape] or [1]), "was .* and is"),
-        (lambda tensor: tensor.flatten()[:1].clone(), "was .* and is"),
+        (torch.Tensor.double, "Float on Cpu, and has shape .*Double"),
+        (lambda tensor: torch.zeros([2 * size for size in tensor.shape] or [1]), "had shape .* has shape"),
+        (lambda tensor: tensor.flatten()[:1].clone(), "had shape .* has shape"),
     ],
 )
 def test_parameters_of_another_form_are_named(change, message):
@@ -44,7 +44,7 @@ def test_a_module_of_another_kind_is_named(change):
 
 def test_data_of_another_number_of_variables_is_refused():
     for columns in (3, 5):
-        with pytest.raises(ValueError, match="a column for each node"):
+        with pytest.raises(ValueError, match="one column for each node"):
             gfn.Trainer(
                 gfn.BayesianStructure(4),
                 gfn.StructureReward(np.random.default_rng(0).normal(size=(10, columns))),

@@ -153,7 +153,7 @@ def test_what_undoes_each_other_is_refused(pair, turned, labelled):
     refused(
         lambda: gfn.GraphEnv([*pair, gfn.AddEdge()], labelled=labelled, **SIZES),
         ValueError,
-        "walks come round",
+        "each undoes the other",
     )
 
 
@@ -186,7 +186,7 @@ def test_several_graphs_are_instances():
         counts = np.bincount(graphs.n_edges[kinds == kind], minlength=4)
         weights = np.array([math.comb(3, k) * math.exp(k) for k in range(4)])
         assert np.abs(counts / counts.sum() - weights / weights.sum()).sum() < 0.1
-    refused(trainer.exact, ValueError, "one start, which has one log Z: make an environment")
+    refused(trainer.exact, ValueError, "one start, because each instance has its own log Z")
     refused(
         lambda: gfn.Trainer(env, count_edges, NET).fit(1),
         (ValueError, RuntimeError),
@@ -212,8 +212,8 @@ def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
 @pytest.mark.parametrize(
     "settings, kind, message",
     [
-        (dict(start=gfn.Graphs.from_graph6([])), ValueError, "no graph"),
-        (dict(start=gfn.Graphs.from_graph6(["B?", "C?"])), ValueError, "as many nodes"),
+        (dict(start=gfn.Graphs.from_graph6([])), ValueError, "start is empty"),
+        (dict(start=gfn.Graphs.from_graph6(["B?", "C?"])), ValueError, "the same number of nodes"),
         (dict(start=gfn.Graphs.from_graph6(["E???"])), ValueError, "at most 4"),
         (dict(start=[0, 1]), TypeError, "start"),
         (dict(start="B?"), TypeError, "start"),
@@ -415,8 +415,8 @@ def test_one_policy_learns_several_graphs():
 @pytest.mark.parametrize(
     "graphs, error, message",
     [
-        (gfn.Graphs.from_graph6([]), ValueError, "at least one graph"),
-        (gfn.Graphs.from_graph6(["Dhc", "Dhc"]), ValueError, "there twice"),
+        (gfn.Graphs.from_graph6([]), ValueError, "at least one input graph"),
+        (gfn.Graphs.from_graph6(["Dhc", "Dhc"]), ValueError, "occurs twice"),
         (gfn.Graphs.of([2], [[0, 1]], [0, 1], directed=True), ValueError, "undirected"),
         (coloured([0, 1]), ValueError, "without classes"),
         (["Dhc"], TypeError, "graphs"),

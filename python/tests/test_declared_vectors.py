@@ -195,7 +195,7 @@ RARE = (
 )
 def test_walks_that_come_round_are_refused(moves, values):
     with pytest.raises(
-        ValueError, match=r"no sequence of forward moves leads back.*(comes round to \[|on or behind a cycle)"
+        ValueError, match=r"no sequence of forward moves leads back.*(returns to \[|part of a cycle)"
     ):
         gfn.VectorEnv(1, values, moves)
 

@@ -344,7 +344,7 @@ def test_a_trainer_goes_on_with_a_network():
     with pytest.raises(ValueError, match="another trainer's"):
         gfn.Trainer(env, gfn.HyperGridReward(), network, gfn.DetailedBalance())
     assert trainer.fit(1).steps_done == 801
-    with pytest.raises(RuntimeError, match="stays where it is"):
+    with pytest.raises(RuntimeError, match="can't be moved or converted"):
         network.double()
 
 
@@ -584,14 +584,14 @@ def test_what_a_checkpoint_can_not_hold_is_asked_for(tmp_path):
 
     env = gfn.GraphEnv([gfn.AddEdge()], 3, start=3, rules=Even())
     gfn.Trainer(env, zero, gfn.GraphNet(embedding=8), batch=4).fit(1).save(tmp_path / "rules")
-    with pytest.raises(ValueError, match="env has a Even of your own.*env="):
+    with pytest.raises(ValueError, match="env has a custom Even.*env="):
         gfn.load(tmp_path / "rules")
     assert len(gfn.Sampler(env, gfn.load(tmp_path / "rules", env=env)).sample(3)) == 3
     with pytest.raises(FileNotFoundError):
         gfn.load(tmp_path / "nothing")
     network = gfn.Mlp((8,)).build(gfn.HyperGrid(2, 3))
     torch.save(network.state_dict(), tmp_path / "values.pt")
-    with pytest.raises(ValueError, match="expected env and policy"):
+    with pytest.raises(ValueError, match="expected the arguments env and policy"):
         gfn.load(tmp_path / "values.pt")
     torch.save([1], tmp_path / "list.pt")
     with pytest.raises(ValueError, match="state_dict"):
@@ -621,8 +621,8 @@ def advanced(change):
 
 
 REFUSED = [
-    (lambda: gfn.Mlp((8,)).build(ring), TypeError, "isn't one for graphs"),
-    (lambda: gfn.GraphNet().build(env), TypeError, "isn't one for vectors"),
+    (lambda: gfn.Mlp((8,)).build(ring), TypeError, "isn't a policy for graphs"),
+    (lambda: gfn.GraphNet().build(env), TypeError, "isn't a policy for vectors"),
     (lambda: gfn.GraphNet().build("ring"), TypeError, "env is str"),
     (lambda: gfn.GraphNet().build(gfn.Ring), TypeError, "env is Ring"),
     (lambda: gfn.GraphNet().build(None), TypeError, "env is NoneType"),
@@ -666,12 +666,12 @@ REFUSED = [
     (lambda: network.half(), TypeError, "expected torch.float32 or torch.float64"),
     (lambda: copy.deepcopy(network).bfloat16(), TypeError, "bfloat16"),
     (lambda: copy.deepcopy(network).load_state_dict({}), RuntimeError, "Missing key"),
-    (lambda: gfn.Sampler(env, graphs), ValueError, "one environment"),
-    (lambda: gfn.Sampler(gfn.HyperGrid(2, 5), network), ValueError, "one environment"),
+    (lambda: gfn.Sampler(env, graphs), ValueError, "the environment of the policy"),
+    (lambda: gfn.Sampler(gfn.HyperGrid(2, 5), network), ValueError, "the environment of the policy"),
     (lambda: gfn.Sampler(env, gfn.Mlp()), TypeError, "build"),
     (lambda: gfn.Sampler(env, gfn.Mlp), TypeError, "policy is Mlp"),
     (lambda: gfn.Sampler(env, None), TypeError, "build"),
-    (lambda: gfn.Sampler("env", network), ValueError, "one environment"),
+    (lambda: gfn.Sampler("env", network), ValueError, "the environment of the policy"),
     (lambda: gfn.Sampler(env, network, epsilon="a"), TypeError, "epsilon"),
     (lambda: gfn.Sampler(env, network, epsilon=True), TypeError, "epsilon"),
     (lambda: gfn.Sampler(env, network, epsilon=gfn.Linear(1, 0, 5)), TypeError, "epsilon"),
@@ -778,13 +778,13 @@ REFUSED = [
     (
         lambda: advanced(lambda it, batch, scores: it.advance(batch, it.score(batch))),
         ValueError,
-        "nobody knows the loss",
+        "wasn't called for these scores",
     ),
     (lambda: advanced(lambda it, batch, scores: it.advance(batch, scores, "a")), ValueError, ""),
     (lambda: gfn.Trainer(env, zero, network.state_dict()), TypeError, "policy"),
     (lambda: setattr(trainer(), "network", 3), AttributeError, ""),
     (lambda: setattr(trainer(), "batch", 3), AttributeError, ""),
-    (lambda: setattr(trainer(), "batch_size", 3), AttributeError, "settled"),
+    (lambda: setattr(trainer(), "batch_size", 3), AttributeError, "can't be set after"),
 ]
 
 
@@ -797,7 +797,7 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
         isinstance(caught.value, Exception)
         and "::" not in text
         and "`with_" not in text
-        and "broke off" not in text
+        and "internal error" not in text
     ), text
     # Refusals change nothing: the sampler and the network still work.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
@@ -814,7 +814,7 @@ def test_a_reward_that_reads_the_batch_it_is_asked_about_gets_an_error():
     it = gfn.Trainer(env, reward, gfn.Mlp((8,)), batch=4)
     walks = gfn.Sampler(env, it).sample(4)
     seen.append(gfn.Trajectories(env, walks._paths))
-    with pytest.raises(ValueError, match="at work"):
+    with pytest.raises(ValueError, match="in use"):
         it.score(walks)
     seen.clear()
     assert it.score(walks).log_pf.requires_grad and (walks.lengths > 0).all()
@@ -908,7 +908,7 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
     it = trainer(objective=gfn.ProximalPolicy())
     batch = it.batch()
     it.score(batch)
-    with pytest.raises(ValueError, match="compares later updates"):
+    with pytest.raises(ValueError, match="compare later updates"):
         it.score(batch[:2])
 
 
@@ -918,7 +918,7 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
 )
 def test_a_checkpoint_can_not_have_anything_called(name):
     """`_restore_settings` reads the classes that a file names; the file itself has a checksum."""
-    with pytest.raises(ValueError, match="no class of settings"):
+    with pytest.raises(ValueError, match="expected a class of this version"):
         loading._restore_settings({"class": name, "values": {}})
     assert (
         loading._restore_settings({"class": "HyperGrid", "values": {"ndim": 2, "height": 4}}) == env
@@ -952,12 +952,12 @@ def test_tensors_in_the_place_of_the_library_s_are_refused():
     changed.load_state_dict(
         {name: value.clone() for name, value in changed.state_dict().items()}, assign=True
     )
-    with pytest.raises(ValueError, match="another tensor now"):
+    with pytest.raises(ValueError, match="replaced by another tensor"):
         changed(env.initial(1))
-    with pytest.raises(ValueError, match="another tensor now"):
+    with pytest.raises(ValueError, match="replaced by another tensor"):
         torch.func.functional_call(network, {"log_z": torch.zeros(1)}, (env.initial(1),))
     assert len(network(env.initial(1)).log_pf) == 3
-    with pytest.raises(TypeError, match="library's own"):
+    with pytest.raises(TypeError, match="can't be shared between processes"):
         network.share_memory()
 
 
@@ -990,5 +990,5 @@ def test_values_alone_are_loaded_with_what_the_network_was_built_with(tmp_path):
     )
     with pytest.raises(RuntimeError, match="size mismatch|Missing|Unexpected"):
         gfn.load(tmp_path / "values.pt", env=env, policy=gfn.Mlp((8,)))
-    with pytest.raises(ValueError, match="no flow"):
+    with pytest.raises(ValueError, match="no state flows"):
         gfn.Uniform().build(env, flow=True)

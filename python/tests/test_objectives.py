@@ -247,14 +247,14 @@ WRONG = [
             conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1),
         ),
         ValueError,
-        "prior has 0 numbers of conditions: expected 1",
+        "prior has 0 numbers in a condition: expected 1",
     ),
     (
         lambda prior: trainer(
             gfn.Line(), policy=gfn.LineNet((8,)), objective=gfn.RelativeTrajectoryBalance(gfn.Uniform())
         ),
         TypeError,
-        "Uniform isn't one for the line",
+        "Uniform isn't a policy for the line",
     ),
     (
         lambda prior: trainer(
@@ -266,14 +266,14 @@ WRONG = [
     (
         lambda prior: trainer(objective=gfn.MaximumLikelihood()).fit(1),
         ValueError,
-        "with_data|aren't the policy's own",
+        "with_data|policy did not sample",
     ),
     (
         lambda prior: trainer(
             objective=gfn.MaximumLikelihood(), sources=[gfn.Data(np.zeros((1, 2), int))]
         ).fit(1),
         ValueError,
-        "policy's own",
+        "policy did not sample",
     ),
     (lambda prior: gfn.AugmentedTrajectoryBalance(), TypeError, "edges"),
     (lambda prior: gfn.AugmentedTrajectoryBalance("1"), TypeError, "edges is '1'"),
@@ -368,5 +368,5 @@ def test_priors_that_follow_a_target_are_refused():
     refused(
         lambda: gfn.Trainer(env, target, gfn.DiffusionNet(), gfn.RelativeTrajectoryBalance(led)),
         ValueError,
-        "led by the gradient",
+        "uses the gradient",
     )

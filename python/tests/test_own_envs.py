@@ -313,7 +313,7 @@ def round_back(self, states, moves):
                 step=round_step,
                 backward_step=round_back,
             ),
-            "comes round to|where it was",
+            "trajectory returns to|that it has left",
         ),
         # Mistake: moves depend on the other states of the batch.
         (
@@ -396,7 +396,7 @@ def test_a_method_that_is_missing_is_named(method):
     ],
 )
 def test_misspelt_methods_are_refused(wrong, right):
-    refused(made(changed(**{wrong: always(None)})), TypeError, f"`{wrong}`.*`{right}` is meant")
+    refused(made(changed(**{wrong: always(None)})), TypeError, f"`{wrong}`.*`{right}` if that is meant")
 
 
 def test_rules_need_no_class():
@@ -436,8 +436,8 @@ def test_sizes_that_make_no_sense_are_refused(settings, kind):
 @pytest.mark.parametrize(
     "methods, kind, message",
     [
-        (dict(reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both, or neither"),
-        (dict(backward_reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both, or neither"),
+        (dict(reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both methods, or neither"),
+        (dict(backward_reverse=of_batch(lambda n: np.zeros(n, int))), TypeError, "both methods, or neither"),
         (
             dict(reverse=of_batch(lambda n: np.full(n, 2)), backward_reverse=lambda self, s, m: m),
             ValueError,

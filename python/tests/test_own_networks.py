@@ -434,7 +434,7 @@ def test_a_module_that_learns_nothing_is_told_of(kind):
             answer = self.inner(*given)
             return tuple(each.detach() for each in answer) if isinstance(answer, tuple) else answer.detach()
 
-    with pytest.warns(gfn.TrainingWarning, match="the heads alone are trained"):
+    with pytest.warns(gfn.TrainingWarning, match="only the heads are trained"):
         kind.trainer(Detached()).fit(1)
     # The parameter is frozen on purpose.
     kind.trainer(kind.module().requires_grad_(False)).fit(1)
@@ -455,7 +455,7 @@ def test_not_a_number_is_said_to_be_none(kind):
                 tuple(each * self.bad for each in answer) if isinstance(answer, tuple) else answer * self.bad
             )
 
-    with pytest.raises(FloatingPointError, match="log-probability that the policy gives is NaN"):
+    with pytest.raises(FloatingPointError, match="log-probability that the policy returns is NaN"):
         kind.trainer(Broken())
     later = Broken()
     later.bad = 1.0
@@ -511,7 +511,7 @@ ANSWERS = {
     "batch mates": (
         each(lambda x: x + x.mean(0, keepdim=True) * 9),
         ValueError,
-        "judges each state by itself",
+        "probabilities that a policy gives a state",
     ),
     "KeyError": (raising(KeyError("mine")), KeyError, "mine"),
     "ZeroDivisionError": (raising(ZeroDivisionError("mine")), ZeroDivisionError, "mine"),
@@ -530,8 +530,8 @@ def test_answers_that_are_none(kind, answer):
 @pytest.mark.parametrize(
     "answer, error, message",
     [
-        (lambda pair: pair[0], TypeError, "gave one value"),
-        (list, TypeError, "gave one value"),
+        (lambda pair: pair[0], TypeError, "gave a value that isn't a tuple"),
+        (list, TypeError, "gave a value that isn't a tuple"),
         (lambda pair: (*pair, 0), ValueError, "3 values"),
         (lambda pair: (), ValueError, "0 values"),
         (lambda pair: pair[::-1], ValueError, "has shape"),
@@ -568,12 +568,12 @@ LAYERS = {
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 @NEW
 def test_layers_that_make_states_depend_on_others_or_chance(kind, layer):
-    with pytest.raises(ValueError, match="judges each state by itself"):
+    with pytest.raises(ValueError, match="probabilities that a policy gives a state"):
         kind.trainer(Layered(kind.module(), layer()))
     module = Layered(kind.module(), layer()).eval()
     trainer = kind.trainer(module).fit(1)
     module.train()
-    with pytest.raises(ValueError, match="judges each state by itself"):
+    with pytest.raises(ValueError, match="probabilities that a policy gives a state"):
         trainer.fit(1)
     module.eval()
     assert trainer.fit(1).steps_done == 2
@@ -632,45 +632,45 @@ WRONG = [
     (
         lambda: VECTOR.trainer(env=DAGS, reward=of_dags),
         TypeError,
-        "VectorModule isn't one for acyclic graphs",
+        "VectorModule isn't a policy for acyclic graphs",
     ),
     (
         lambda: VECTOR.trainer(env=gfn.Ring(3), reward=gfn.RingReward()),
         TypeError,
-        "VectorModule isn't one for graphs",
+        "VectorModule isn't a policy for graphs",
     ),
     (
         lambda: VECTOR.trainer(env=gfn.Box(), reward=gfn.BoxReward()),
         TypeError,
-        "VectorModule isn't one for the unit box",
+        "VectorModule isn't a policy for the unit box",
     ),
     (
         lambda: VECTOR.trainer(env=gfn.Line(3), reward=gfn.LineReward([(0.0, 1.0)])),
         TypeError,
-        "VectorModule isn't one for the line",
+        "VectorModule isn't a policy for the line",
     ),
     (
         lambda: SEQUENCE.trainer(env=GRID, reward=sum_of),
         ValueError,
-        "SequenceModule, expected an environment whose states are written",
+        "SequenceModule, expected Mlp, VectorModule or Uniform",
     ),
     (lambda: SEQUENCE.trainer(env=gfn.PrependAppendBitSequence(1, 3)), ValueError, "from left to right"),
     (lambda: SEQUENCE.trainer(env=gfn.NonAutoregressiveBitSequence(1, 3)), ValueError, "from left to right"),
     (
         lambda: SEQUENCE.trainer(env=DAGS, reward=of_dags),
         TypeError,
-        "SequenceModule isn't one for acyclic graphs",
+        "SequenceModule isn't a policy for acyclic graphs",
     ),
-    (lambda: DAG.trainer(env=GRID, reward=sum_of), TypeError, "DagModule isn't one for vectors"),
+    (lambda: DAG.trainer(env=GRID, reward=sum_of), TypeError, "DagModule isn't a policy for vectors"),
     (
         lambda: DAG.trainer(env=gfn.Ring(3), reward=gfn.RingReward()),
         TypeError,
-        "DagModule isn't one for graphs",
+        "DagModule isn't a policy for graphs",
     ),
     (
         lambda: KINDS["graphs"].trainer(env=DAGS, reward=of_dags),
         TypeError,
-        "GraphModule isn't one for acyclic graphs",
+        "GraphModule isn't a policy for acyclic graphs",
     ),
     (lambda: VECTOR.trainer(Dense(11)), RuntimeError, "shapes cannot be multiplied"),
     (lambda: VECTOR.trainer(Looked()), (RuntimeError, TypeError), "long|Long"),
@@ -901,5 +901,5 @@ def test_a_network_is_as_large_as_the_encoding_says(env):
 def test_other_environments_have_no_encoding():
     with pytest.raises(AttributeError):
         gfn.GraphBuilding(3).encoding
-    with pytest.raises(TypeError, match="builds no molecules"):
+    with pytest.raises(TypeError, match="doesn't build molecules"):
         gfn.Ring(3)._env.encoding()

@@ -59,7 +59,7 @@ def test_a_policy_holds_for_other_graphs():
     for policy in (trainer, trainer.network):
         found = gfn.solve(policy, gfn.IndependentSet, graph, seconds=0.5, seed=2)
         assert found.size == size(gfn.IndependentSet, graph, found.nodes) and found.samples > 0
-    with pytest.raises(ValueError, match="expected one for Cut"):
+    with pytest.raises(ValueError, match="expected a policy for Cut"):
         gfn.solve(trainer, gfn.Cut, graph)
     # Isolated nodes count as nodes.
     found = gfn.solve(None, gfn.IndependentSet, [[0], [1]], n_nodes=4, seconds=0.05)

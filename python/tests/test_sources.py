@@ -405,7 +405,11 @@ WRONG = [
     (lambda: gfn.Teacher(gfn.Mlp), TypeError, "policy is"),
     (lambda: gfn.Teacher(gfn.Policy()), TypeError, "policy is Policy"),
     (lambda: trainer(sources=[gfn.Mlp()]), TypeError, "sources has Mlp"),
-    (lambda: trainer(sources=[gfn.Teacher(gfn.GraphNet())]), TypeError, "GraphNet isn't one for vectors"),
+    (
+        lambda: trainer(sources=[gfn.Teacher(gfn.GraphNet())]),
+        TypeError,
+        "GraphNet isn't a policy for vectors",
+    ),
     (lambda: trainer(sources=[gfn.Teacher(gfn.Uniform())]), ValueError, "a policy with parameters"),
     (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), share=0.0)]), ValueError, "share is 0"),
     (lambda: trainer(sources=[gfn.Teacher(gfn.Mlp((8,)), epsilon=0.0)]), ValueError, "epsilon is 0"),
@@ -468,7 +472,7 @@ WRONG = [
         ValueError,
         "search's steps is",
     ),
-    (lambda: found(lambda s, rng: None), TypeError, "what the search found is a NoneType"),
+    (lambda: found(lambda s, rng: None), TypeError, "the result of the search is a NoneType"),
     (lambda: found(lambda s, rng: s + 7), ValueError, "expected 0 to 2"),
     (lambda: found(lambda s, rng: s[:, :1]), ValueError, "expected .n, 2."),
     (lambda: found(lambda s, rng: 1 / 0), ZeroDivisionError, "division"),
@@ -489,12 +493,12 @@ WRONG = [
     (
         lambda: trainer(sources=[gfn.Source(lambda n, rng: np.full((n, 2), 5))]).fit(1),
         ValueError,
-        "entry of what the source gave is 5",
+        "entry of the result of the source is 5",
     ),
     (
         lambda: trainer(sources=[gfn.Source(lambda n, rng: None)]).fit(1),
         TypeError,
-        "what the source gave is a NoneType",
+        "the result of the source is a NoneType",
     ),
     (lambda: trainer(sources=[gfn.Source(lambda n, rng: 1 / 0)]).fit(1), ZeroDivisionError, "division"),
     (lambda: trainer(sources=[gfn.Source(lambda n: 1)]).fit(1), TypeError, "positional"),
@@ -506,7 +510,7 @@ WRONG = [
     (
         lambda: trainer(reward=gfn.ConditionalGridReward(), sources=[gfn.Source(corners)]),
         ValueError,
-        "Source gives objects without conditions",
+        "no Source, because its objects have no conditions",
     ),
     (lambda: trainer(sources=[[[1, 1]]]), TypeError, "sources has"),
     (lambda: trainer(sources=[gfn.Data([[1, 9]])]), ValueError, "entry of Data.objects is 9"),
@@ -524,7 +528,7 @@ WRONG = [
         ValueError,
         "shares of a data source|share",
     ),
-    (lambda: trainer(sources=[GIVEN, gfn.Replay(path="stored")]), ValueError, "expected one for both"),
+    (lambda: trainer(sources=[GIVEN, gfn.Replay(path="stored")]), ValueError, "same value for both"),
     (lambda: gfn.Data([[1, 1]], path="stored"), ValueError, "path is 'stored'"),
     (
         lambda: trainer(sources=[gfn.Data([[1, 1]], conditions=[[0.0]])]),
@@ -539,7 +543,7 @@ WRONG = [
     (
         lambda: trainer(sources=[GIVEN], objective=gfn.TrajectoryBalance("trajectory_likelihood")).fit(1),
         ValueError,
-        "paths that a policy took",
+        "paths that a policy sampled",
     ),
     (lambda: graph_trainer(sources=[GIVEN]), TypeError, "expected Graphs"),
     (lambda: gfn.Replay(path="stored", objects_alone=True), ValueError, "'stored' with objects_alone"),
@@ -554,7 +558,7 @@ WRONG = [
         "draw is 'best': expected one of 'uniform'.* or a function",
     ),
     (lambda: gfn.Replay(draw=3), TypeError, "draw is 3: expected"),
-    (lambda: gfn.Replay(draw=dict), TypeError, "draw is a type"),
+    (lambda: gfn.Replay(draw=dict), TypeError, "draw is a class"),
     (lambda: drawn_by(lambda log_reward: 0.0), TypeError, "positional"),
     (lambda: drawn_by(lambda log_reward, loss: 1 / 0), ZeroDivisionError, "division"),
     (
@@ -562,11 +566,11 @@ WRONG = [
         TypeError,
         "Replay.draw gave a str: expected a number",
     ),
-    (lambda: drawn_by(lambda log_reward, loss: NAN), FloatingPointError, "log-weight that a priority gives"),
+    (lambda: drawn_by(lambda log_reward, loss: NAN), FloatingPointError, "that a priority returns"),
     (
         lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else NAN),
         FloatingPointError,
-        "log-weight that a priority gives",
+        "that a priority returns",
     ),
     (
         lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else 1 / 0),
@@ -577,7 +581,7 @@ WRONG = [
     (lambda: trainer(sources=[corners]), TypeError, "sources has"),
     (lambda: fresh(lambda wanted: 1), TypeError, "positional"),
     (lambda: fresh(lambda wanted, rng: 1 / 0), ZeroDivisionError, "division"),
-    (lambda: fresh(lambda wanted, rng: None), ValueError, "gave None, for none yet.*Replay"),
+    (lambda: fresh(lambda wanted, rng: None), ValueError, "returned None.*Replay"),
     (
         lambda: fresh(lambda wanted, rng: np.zeros((wanted.max + 1, 2), int)),
         ValueError,
@@ -591,9 +595,9 @@ WRONG = [
     (
         lambda: fresh(lambda wanted, rng: np.full((wanted.max, 2), 7)),
         ValueError,
-        "entry of what the fresh source gave is 7",
+        "entry of the result of the fresh source is 7",
     ),
-    (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is a str"),
+    (lambda: fresh(lambda wanted, rng: "far"), TypeError, "the result of the fresh source is a str"),
     (
         lambda: fresh(lambda wanted, rng: gfn.FreshObjects(np.zeros((4, 2), int), [0.0])),
         ValueError,
@@ -627,7 +631,7 @@ WRONG = [
     (
         lambda: trainer(sources=[gfn.Replay(100), gfn.FocusInHindsight()], **RELABELLED),
         ValueError,
-        "is for a `Conditioning`",
+        "needs the conditions of a `Conditioning`",
     ),
     (lambda: gfn.Hindsight("other"), TypeError, "function is 'other'"),
     (
@@ -648,14 +652,14 @@ WRONG = [
     (
         lambda: trainer(gfn.BitSequence(1, 4), gfn.ConditionalGridReward()),
         TypeError,
-        "ConditionalGridReward isn't one of the vectors",
+        "ConditionalGridReward isn't a reward for the vectors",
     ),
     (
         lambda: trainer(
             reward=gfn.HyperGridReward(), conditions=gfn.Conditions(lambda n, rng: np.zeros((n, 1)), 1)
         ),
         ValueError,
-        "takes them",
+        "or ConditionalGridReward",
     ),
     (
         lambda: trainer(
@@ -724,5 +728,5 @@ def test_a_teacher_has_a_module_of_its_own():
     refused(
         lambda: gfn.Trainer(gfn.ColoredGraphs(3), zero, policy, sources=[gfn.Teacher(policy)]),
         ValueError,
-        "module is the policy's own",
+        "same module as the policy",
     )

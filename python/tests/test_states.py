@@ -198,7 +198,7 @@ def test_pictures_are_svg():
     graphs = samples(n=30)
     assert graphs._repr_svg_().startswith("<svg") and "first 24 of 30" in graphs._repr_svg_()
     assert "hello" in graphs[:1].svg(captions=["hello"])
-    with pytest.raises(ValueError, match="2 captions for 1"):
+    with pytest.raises(ValueError, match="captions has 2 texts for 1"):
         graphs[:1].svg(captions=["a", "b"])
 
 
@@ -269,7 +269,7 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
     path = Data(edge_index=index((0, 1), (1, 0), (2, 1), (1, 2)), num_nodes=3)
     assert gfn.Graphs.from_pyg([path]).edges.tolist() == [[0, 1], [1, 2]]
     for wrong, kind, message in (
-        (Data(edge_index=index((0, 1), (1, 2)), num_nodes=3), ValueError, "both ways"),
+        (Data(edge_index=index((0, 1), (1, 2)), num_nodes=3), ValueError, "both directions"),
         (
             Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3),
             ValueError,
@@ -278,7 +278,7 @@ def test_graphs_of_pytorch_geometric_that_are_refused():
         (
             Data(edge_index=index((0, 1), (1, 0)), edge_attr=torch.tensor([1, 2]), num_nodes=2),
             ValueError,
-            "both ways",
+            "both directions",
         ),
         (Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))), TypeError, "x is an array of float32"),
         (

@@ -321,11 +321,11 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
         (
             lambda: gfn.StructureReward(MIXED, nu=[0.0, 0.0]),
             ValueError,
-            "nu is given, and the data are standardised: expected standardise=False",
+            "nu is given, and standardise is True: expected standardise=False",
         ),
         (lambda: exact(MIXED, standardise=False, nu=[0.0]), ValueError, "the prior mean nu"),
         (lambda: exact(MIXED, alpha_mu=0.0), ValueError, "alpha_mu is 0, expected a number above 0"),
-        (lambda: exact(MIXED, alpha_w=3.0), ValueError, "alpha_w is 3 of 2 variables"),
+        (lambda: exact(MIXED, alpha_w=3.0), ValueError, "alpha_w is 3 for 2 variables"),
         (
             lambda: gfn.StructureReward([["a", 1], [None, 2]], "bde"),
             TypeError,
@@ -361,7 +361,7 @@ MIXED = np.random.default_rng(4).normal(size=(9, 2))
         (
             lambda: gfn.StructureReward(np.array([[0.1], [0.2], [0.3]] + [[9.5]] * 30), "bde", bins=2),
             ValueError,
-            "falls into one of 2 intervals",
+            "has only one interval for bins=2",
         ),
         (
             lambda: gfn.StructureReward(pandas.DataFrame({"a": [1, 2]}).astype("category")),

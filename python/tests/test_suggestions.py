@@ -35,7 +35,7 @@ CALLS = [
     ),
     (
         lambda: gfn.MaximumLikelihood(regression="squared"),
-        "MaximumLikelihood has no setting `regression`: it has none",
+        "MaximumLikelihood has no setting `regression`: it has no settings",
     ),
     (lambda: gfn.Molecules(9, element=["C"]), "Molecules has no setting `element`: did you mean `elements`?"),
     (

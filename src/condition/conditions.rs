@@ -27,7 +27,7 @@ impl Conditions {
                 "conditions",
                 [n as i64, size.get(1).copied().unwrap_or(1)],
                 size,
-                "give one condition vector per element, `[n, C]`",
+                "give one condition vector per element, as a tensor `[n, C]`",
             )),
         }
     }
@@ -55,7 +55,7 @@ impl Conditions {
                         "conditions of appended elements",
                         [m as i64, width],
                         theirs.0.size(),
-                        "give conditions of one width",
+                        "give both batches conditions of the same width",
                     ));
                 }
                 let theirs = theirs.0.f_to_device(mine.0.device())?;
@@ -64,7 +64,7 @@ impl Conditions {
             _ => Err(Error::missing(
                 "appending",
                 "conditions on both batches or on neither",
-                "sample both with conditions",
+                "sample both batches with conditions, or both without",
             )),
         }
     }

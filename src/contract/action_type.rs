@@ -78,7 +78,10 @@ impl MoveCheck<'_> {
         let undo = reverse_move(self.action_type, direction, graph, action);
         let mut after = graph.clone();
         let applied = self.action_type.apply(direction, &mut after, action);
-        self.require(applied.is_ok(), "a legal move, its reverse and the reverse of that can be applied")?;
+        self.require(
+            applied.is_ok(),
+            "a legal move, the reverse of the move and the reverse of that reverse can be applied",
+        )?;
         Ok((after, undo))
     }
 
@@ -117,7 +120,8 @@ impl MoveCheck<'_> {
 
     fn check(&self, slot: usize) -> Result<()> {
         let (graph, action) = (self.graph, self.action);
-        let law = "a legal slot's move has that slot (undirected pairs: only rows with a < b)";
+        let law = "the move that is decoded from a legal slot encodes to the same slot (undirected pairs: \
+            only rows with a < b are legal)";
         self.require(self.forward.encode(graph, action) == slot, law)?;
         let (child, undo) = self.apply(Direction::Forward, graph, action)?;
         self.require(!self.is_same(&child, graph), "a move changes the graph")?;
@@ -127,11 +131,17 @@ impl MoveCheck<'_> {
         self.require(self.is_same(&back, graph), "the reverse of a move restores the graph")?;
         self.check_removed(Direction::Forward, [graph, &child, &back], action, undo)?;
         let is_action = self.semantics != Semantics::Labelled || redo == action;
-        self.require(is_action, "where nodes are labelled, the reverse of the reverse is the move")?;
+        self.require(
+            is_action,
+            "if nodes are labelled, the reverse of the reverse of a move is the move itself",
+        )?;
         let is_legal = self.is_legal(Direction::Forward, &back, redo);
-        self.require(is_legal, "the reverse of the reverse is a legal move")?;
+        self.require(is_legal, "the reverse of the reverse of a move is a legal move")?;
         let (again, _) = self.apply(Direction::Forward, &back, redo)?;
-        self.require(self.is_same(&again, &child), "redoing an undone move leads to the child")?;
+        self.require(
+            self.is_same(&again, &child),
+            "redoing an undone move leads to the same child as the move itself",
+        )?;
         self.check_removed(Direction::Backward, [&child, &back, &again], undo, redo)
     }
 }

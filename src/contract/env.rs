@@ -70,9 +70,9 @@ pub(super) fn visited_states<E: EnumerableEnv>(
                 new.push(row);
             }
             if !passed.insert((walks[row], place)) {
-                let detail = format!("a walk comes round to {}", describe_state(env, &states, row));
+                let detail = format!("a trajectory returns to {}", describe_state(env, &states, row));
                 return Err(Error::contract(
-                    "no sequence of forward moves leads back to where it was",
+                    "no sequence of forward moves leads back to a state that it has left",
                     detail,
                 ));
             }
@@ -165,9 +165,10 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
         let is_first = is_initial[row];
         require(
             is_first == (initial_keys[row] == keys[row]),
-            "`is_initial` says which states are the initial one",
+            "`is_initial` is true of the initial state and of no other",
         )?;
-        let law = "every state but the initial one has a legal backward move, and that one has none";
+        let law = "every state but the initial state has a legal backward move, and the initial state has \
+            none";
         require(is_first == (backward.masks.n_legal(row) == 0), law)?;
         if exits.is_some() && forward.masks.n_legal(row) == 0 {
             return Err(dead_end(env, states, row));
@@ -176,7 +177,11 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
     for (k, &row) in forward.rows.iter().enumerate() {
         let is_named =
             !forward.exit[k] || exits.as_ref().is_some_and(|slots| slots.0[row] == forward.slots.0[k]);
-        forward.require(is_named, k, "`exit_actions` names the exit, the last forward slot")?;
+        forward.require(
+            is_named,
+            k,
+            "`exit_actions` returns the slot of the exit, which is the last forward slot",
+        )?;
     }
     let n = states.len();
     let reversed: Vec<usize> = (0..n).rev().collect();
@@ -187,7 +192,10 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
             let again = env.masks(direction, &states.select(&rows));
             check_shape(&again, rows.len(), direction)?;
             if let Some(k) = (0..rows.len()).find(|&k| again.row(k) != expansion.masks.row(rows[k])) {
-                let detail = format!("{direction} masks of {}", describe_state(env, states, rows[k]));
+                let detail = format!(
+                    "the {direction} mask differs in another batch for {}",
+                    describe_state(env, states, rows[k])
+                );
                 let law = "the masks of a state don't depend on the other states of its batch";
                 return Err(Error::contract(law, detail));
             }
@@ -219,11 +227,14 @@ fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
         let log_n = (range.len() as f64).ln();
         let mut counts = form_logs[range.clone()].iter().chain([&logs[row]]);
         if counts.any(|log| (log - log_n).abs() > 1e-9) {
-            return fail(row, "has another number of forms than are counted for it or for one of these");
+            return fail(
+                row,
+                "has a number of `forms` that differs from its `log_multiplicity` or from the one of a form",
+            );
         }
         let distinct: HashSet<&E::Key> = form_keys[range.clone()].iter().collect();
         if distinct.len() != range.len() || !distinct.contains(&state_keys[row]) {
-            return fail(row, "isn't among its forms, or one of them is listed twice");
+            return fail(row, "isn't among its `forms`, or `forms` lists a state twice");
         }
     }
     Ok(())

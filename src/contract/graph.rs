@@ -67,11 +67,12 @@ fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
         let words = env.describe(Direction::Backward, states, row, slot as u32);
         let (by_type, derived) = if derived[slot] { ("illegal", "legal") } else { ("legal", "illegal") };
         return Err(Error::contract(
-            "backward masks by type are those that undoing each move finds",
+            "the backward mask of an action type allows the moves that undo a legal forward move, and no \
+             others",
             format!(
-                "backward slot {slot} ({words}) of {graph} is {by_type} by type, {derived} by undoing it; \
-                 correct the backward mask of the action type, or let the masks be derived \
-                 (`BackwardRule::Derived`)"
+                "backward slot {slot} ({words}) of {graph} is {by_type} by the mask of the type, but \
+                 {derived} by undoing the move; correct the backward mask of the action type, or let the \
+                 masks be derived (`BackwardRule::Derived`)"
             ),
         ));
     }
@@ -104,13 +105,14 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
                     continue;
                 };
                 let detail = format!(
-                    "{} is legal; in the same under other labels it isn't: {}",
+                    "{} is legal, but the same move isn't legal if the nodes of the graph have other labels: \
+                     {}",
                     describe_move(env, direction, &both, from, legal[k]),
                     describe_move(env, direction, &both, to, renamed.0[k])
                 );
                 return Err(Error::contract(
-                    "up to isomorphism what is legal doesn't depend on labels: leave them out of the rules \
-                     (`GraphRules`), and out of the masks of action types",
+                    "up to isomorphism the labels of nodes don't decide which moves are legal (don't use the \
+                     numbers of nodes in the rules, `GraphRules`, or in the masks of action types)",
                     detail,
                 ));
             }
@@ -132,11 +134,11 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
     let graph = &after.graphs()[k];
     Err(Error::contract(
-        "a part of the initial graph that a move takes away doesn't come back: the way back from a graph \
-         that has all of it leads to such graphs alone (start from less, and let rules say what is built \
-         first)",
+        "a part of the initial graph that a move removes is never added again, because backward moves from a \
+         graph that contains the initial graph must keep it (start from a smaller graph, and let the rules \
+         decide what is built first)",
         format!(
-            "{} leads to {graph}, which has all of the initial graph, {}",
+            "{} leads to {graph}, which contains the initial graph, {}, again",
             describe_move(env, Direction::Forward, &states, inner.rows[k], inner.slots.0[k]),
             env.initial_of(graph)
         ),
@@ -179,7 +181,9 @@ fn check_starts_apart(env: &GraphEnv, budget: &Budget<'_>) -> Result<()> {
 
 fn not_apart(one: u32, other: u32, graph: &GraphState) -> Error {
     Error::contract(
-        "no two instances lead to the same graph, because a network sees the graph alone",
-        format!("instances {one} and {other} lead to {graph}; give their nodes other classes"),
+        "no two instances lead to the same graph, because the graph is all that a network reads",
+        format!(
+            "instances {one} and {other} lead to {graph}; give the nodes of each instance different classes"
+        ),
     )
 }

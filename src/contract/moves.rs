@@ -63,8 +63,19 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         let step = env.step(direction, &mut after, &slots)?;
         let n = rows.len();
         if [after.len(), step.reverse.len(), step.exit.len(), step.done.len()] != [n; 4] {
-            let detail = format!("a {direction} step of {n} rows");
-            return Err(Error::contract("a step answers for each row of its batch", detail));
+            let detail = format!(
+                "a {direction} step of {n} rows returned {} rows, {} reverses, {} marks of the exit and {} \
+                 marks of the end",
+                after.len(),
+                step.reverse.len(),
+                step.exit.len(),
+                step.done.len()
+            );
+            return Err(Error::contract(
+                "`step` returns one state, one reverse and one mark of the exit and of the end for each row \
+                 of its batch",
+                detail,
+            ));
         }
         let masks_after = env.masks(direction.opposite(), &after);
         check_shape(&masks_after, n, direction.opposite())?;
@@ -106,17 +117,22 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         for (k, &row) in self.rows.iter().enumerate() {
             let (exit, is_done) = (self.exit[k], self.step.done[k]);
             let is_changed = self.keys_after[k] != self.keys[row];
-            let law = "`step` reports as an exit what the masks have as the exit slot";
+            let law = "`step` reports an exit for the exit slot of the masks, and for no other slot";
             self.require(self.step.exit[k] == exit, k, law)?;
             if exit {
-                self.require(!is_changed && is_done, k, "the exit leaves the state as it is, and is done")?;
+                self.require(
+                    !is_changed && is_done,
+                    k,
+                    "the exit leaves the state unchanged, and ends the trajectory (`done`)",
+                )?;
                 continue;
             }
             self.require(is_changed, k, "a move other than the exit changes the state")?;
             if !is_done && masks.n_legal(k) == 0 {
                 return Err(dead_end(self.env, &self.after, k));
             }
-            let law = "a forward step is done at the exit, and where no forward move is legal";
+            let law = "a forward step is `done` at the exit and in a state without a legal forward move, and \
+                nowhere else";
             self.require(!is_done || masks.n_legal(k) == 0, k, law)?;
         }
         let inner = self.check_reverses()?;
@@ -137,7 +153,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
     pub(super) fn check_backward(&self) -> Result<()> {
         self.check_reverses()?;
         for (k, is_initial) in self.env.is_initial(&self.after).into_iter().enumerate() {
-            let law = "a backward step is done at the initial state and nowhere else";
+            let law = "a backward step is `done` at the initial state and nowhere else";
             self.require(self.step.done[k] == is_initial, k, law)?;
         }
         Ok(())
@@ -182,7 +198,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             self.require(
                 is_same,
                 k,
-                "where nodes are labelled, the reverse of a move's reverse is the move",
+                "if nodes are labelled, the reverse of a move's reverse is the move itself",
             )?;
         }
         env.step(direction, &mut again, &undone.reverse)?;
@@ -210,7 +226,7 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
     }
     let (n_offsets, n_slots, found) = (slot_ptr.len(), legal.len(), masks.direction);
     Err(Error::contract(
-        "masks hold one entry per slot of each block of each state, in the direction asked for",
+        "masks hold one entry per slot of each block of each state, in the requested direction",
         format!(
             "{direction} masks of {n} states: {n_offsets} offsets, {n_slots} slots, direction {found}, exit \
              {has_exit}"
@@ -261,8 +277,9 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
             return Err(Error::contract(
                 "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states",
                 format!(
-                    "{n_forward} moves forward from {parent} to {child}, {n_backward} back; log |Aut| less \
-                     that of the initial state {before} and {after}{remedy}"
+                    "{n_forward} moves lead forward from {parent} to {child}, and {n_backward} lead back; \
+                     log |Aut|, minus log |Aut| of the initial state, is {before} of the parent and {after} \
+                     of the child{remedy}"
                 ),
             ));
         }
@@ -287,9 +304,9 @@ fn remedy(short: f64) -> String {
         return String::new();
     }
     format!(
-        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at \
-         once (a ring) needs so many columns in its backward block, each of which undoes the same; else \
-         `GraphRules::log_automorphisms` isn't ln |Aut|",
+        "; {} times as many moves {way} are expected. An action that adds several interchangeable nodes at \
+         once (a ring) needs as many columns in its backward block, each of which undoes the same action; \
+         otherwise `GraphRules::log_automorphisms` doesn't return ln |Aut|",
         times.round()
     )
 }

@@ -97,9 +97,9 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let actions = symmetry.translate(self.direction(), &both, &classes, &twins, &sample.actions, true)?;
         let renamed = StateActions { states: both.select(&twins), actions };
         let law = "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
-                   (leave node identity, the order of nodes and chance out of the network)";
+            (the network must use neither the numbers nor the order of nodes, nor random numbers)";
         let words = |k| {
-            let twin = format!("in the same under other labels, {}", renamed.describe(k));
+            let twin = format!("in the same state under other labels, {}", renamed.describe(k));
             (format!("in {}", sample.describe(k)), twin)
         };
         self.compare(law, values, &self.log_probs(&renamed, 0)?, words)
@@ -113,9 +113,10 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         }
         let Some(on_host) = self.policy.on_host(self.direction()) else { return Ok(()) };
         let dist = on_host.distribution(self.env, &sample.states)?;
-        let law = "a policy draws by what it is trained by: its form on the host (`Policy::on_host`, \
-            `Torso::on_host`) gives what it gives itself, up to rounding";
-        let words = |k| ("itself".to_owned(), format!("on the host, in {}", sample.describe(k)));
+        let law = "a policy samples from the distribution that is trained: its form on the host \
+            (`Policy::on_host`, `Torso::on_host`) returns the same log-probabilities as `evaluate`, up to \
+            rounding";
+        let words = |k| ("by `evaluate`".to_owned(), format!("by `on_host`, in {}", sample.describe(k)));
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
@@ -133,7 +134,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         let (value, other, part) = (values[k], others[k], self.describe());
         let (here, there) = words(k);
         let detail =
-            format!("the log-probability ({part}) of one action is {value} {here}, and {other} {there}");
+            format!("the log-probability ({part}) of one action is {value} {here}, but {other} {there}");
         Err(Error::contract(law, detail))
     }
 }
@@ -154,8 +155,13 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
         }
         let all: Vec<usize> = (0..states.len()).collect();
         let dist = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
-        let missing =
-            || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
+        let missing = || {
+            Error::missing(
+                "a random walk",
+                "a forward policy",
+                "let the uniform policy of the environment (`uniform`) return P_F",
+            )
+        };
         let actions = dist.ok_or_else(missing)?.sample(&all, &Exploration::on_policy(), rng)?;
         forward.states.append(states.clone());
         forward.actions.append(actions.clone());
@@ -171,8 +177,9 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
     }
     Err(Error::missing(
         "a trainer",
-        "an environment with something to build, and no move leads on from its initial state",
-        "start from a graph with more nodes, say, or give it a type of action that fits the initial state",
+        "a move that is legal in the initial state, and the environment has none",
+        "start from another state, such as a graph with more nodes, or add an action type that can be used \
+         in the initial state",
     ))
 }
 
@@ -185,9 +192,9 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     let all: Vec<usize> = (0..sample.len()).collect();
     let values = to_host(&dist.log_prob(&all, &sample.actions)?);
     let Some(row) = values.iter().position(|value| value.is_nan()) else { return Ok(values) };
-    let remedy = "let the network give finite numbers for every state: look for a division by 0, the mean of \
-        no nodes or the logarithm of 0 say";
-    Err(Error::non_finite("log-probability that the policy gives", row, values[row], remedy))
+    let remedy = "let the network return finite numbers for every state: look for a division by 0, a mean \
+        over no nodes or a logarithm of 0";
+    Err(Error::non_finite("log-probability that the policy returns", row, values[row], remedy))
 }
 
 /// Checks the laws of a policy and its prior on states of random walks: its probabilities for a state don't

@@ -84,12 +84,12 @@ pub fn check_reward<E: ReplayEnv>(
     }
     let words = |states: &E::States| states.describe(k).unwrap_or_default();
     Err(Error::contract(
-        "up to isomorphism a reward doesn't depend on labels (leave the numbers and the order of nodes out \
-         of it)",
+        "up to isomorphism a reward doesn't depend on labels (the reward must not use the numbers or the \
+         order of nodes)",
         format!(
-            "log R is {} of {}, and {value} of the same under other labels, {}",
-            known[rows[k]],
+            "log R of {} is {}, but log R of the same object under other labels, {}, is {value}",
             words(&originals),
+            known[rows[k]],
             words(&twins)
         ),
     ))

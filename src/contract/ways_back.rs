@@ -128,7 +128,7 @@ impl<E: EnumerableEnv> Search<E> {
                 }
             }
         }
-        let why = if stuck.is_some() { NO_MOVE } else { "from which backward moves lead round and round" };
+        let why = if stuck.is_some() { NO_MOVE } else { "from which backward moves lead in a circle" };
         let mut found_first = (self.n_examined..n).chain(0..self.n_examined);
         let Some(state) = stuck.or_else(|| found_first.find(|&state| !leads_back[state])) else {
             let mut move_ptr = vec![0];
@@ -201,7 +201,7 @@ fn no_way_back<E: EnumerableEnv>(
         None => format!("forward moves lead to {parent}"),
     };
     Error::contract(
-        "every state that a legal backward move leads to has itself a way back to the initial state",
+        "from every state that a legal backward move leads to, backward moves lead on to the initial state",
         format!("{to}, {why}; {KEEP_BACK}"),
     )
 }

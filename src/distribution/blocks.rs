@@ -20,7 +20,8 @@ pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
 }
 
 fn check_count(masks: &Masks, n: usize) -> Result<()> {
-    let remedy = "a network gives one block per action type of the direction, in the action set's order";
+    let remedy = "let the network return one block per action type of the direction, in the order of the \
+        action set";
     check_len("the list of logit blocks", masks.blocks.len(), n, remedy)
 }
 
@@ -28,7 +29,8 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
     if expected == got {
         return Ok(());
     }
-    let remedy = "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch";
+    let remedy = "let the network return one row per anchor (graph, node, edge or node pair) of the whole \
+        batch";
     Err(Error::shape(
         format!("the logit block of {} ({})", block.name, masks.direction),
         expected,

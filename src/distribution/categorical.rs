@@ -217,7 +217,7 @@ impl GraphActionCategorical {
             "logit",
             self.legal_ptr.partition_point(|&start| start <= bad) - 1,
             host[bad],
-            "the network gives NaN or infinity: lower the learning rate, clip gradients, or check its inputs",
+            "lower the learning rate, clip gradients (`max_norm`), or check the inputs of the network",
         ))
     }
 
@@ -302,7 +302,7 @@ impl GraphActionCategorical {
                 slot: slot as usize,
                 n_slots: self.masks.row(row).len(),
                 n_legal: range.len(),
-                detail: "its log-probability was asked for".into(),
+                detail: "its log-probability was requested; choose a slot that the mask allows".into(),
             }),
         }
     }
@@ -316,7 +316,7 @@ impl Distribution for GraphActionCategorical {
             return Err(Error::config(
                 "noise",
                 exploration.noise(),
-                "0: discrete actions explore by epsilon and temperature",
+                "0, because discrete actions explore by epsilon and temperature",
             ));
         }
         // Random numbers are drawn before threads start, so that the result doesn't depend on the number of

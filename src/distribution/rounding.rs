@@ -41,20 +41,23 @@ pub(crate) fn check_alone(
     words: impl Fn(usize) -> String,
 ) -> Result<()> {
     let n = offsets.len() - 1;
-    let rule = "a policy judges each state by itself: what it gives for one depends neither on the others of \
-        its batch nor on chance (leave batch normalisation in training mode and dropout out of the network)";
+    let rule = "the probabilities that a policy gives a state depend neither on the other states of the \
+        batch nor on chance (leave batch normalisation in training mode and dropout out of the network)";
     for row in (0..n).step_by(n.div_ceil(N_STATES_ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
         // Batch normalisation in training mode fails on a batch of one state, so this failure counts as a
         // dependence on the batch.
         let fails = |error: Error| {
-            Error::contract(rule, format!("it evaluates {n} states, but fails on one alone: {error}"))
+            Error::contract(
+                rule,
+                format!("the policy evaluates a batch of {n} states, but fails on one state alone: {error}"),
+            )
         };
         let alone = alone(row).map_err(fails)?;
         let differing = |pair: &(&f64, &f64)| !equal_up_to_rounding(*pair.0, *pair.1, size);
         if let Some((together, alone)) = together.iter().zip(&alone).find(differing) {
             let detail = format!(
-                "a log-probability is {together} in a batch of {n} states, and {alone} alone, {}",
+                "a log-probability is {together} in a batch of {n} states, but {alone} alone, {}",
                 words(row)
             );
             return Err(Error::contract(rule, detail));

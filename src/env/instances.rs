@@ -31,6 +31,6 @@ pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> 
 pub(crate) fn check_one_instance<E: Env>(env: &E, expected: &'static str) -> Result<()> {
     match env.n_instances() {
         0 | 1 => Ok(()),
-        several => Err(Error::config("instances of the environment", several, expected)),
+        several => Err(Error::config("the number of instances of the environment", several, expected)),
     }
 }

@@ -106,17 +106,21 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         });
         let listed = indices.collect::<std::result::Result<Vec<_>, _>>().map_err(|row| {
             Error::contract(
-                "states of one key have as many moves, to states of the same keys (up to isomorphism, rules \
-                 don't look at labels)",
-                format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
+                "states with the same key have the same number of moves, which lead to states with the same \
+                 keys (up to isomorphism, rules must not use the labels of nodes)",
+                format!(
+                    "a random trajectory leads to {}, which is missing from the list of states or is listed \
+                     with another number of moves",
+                    describe_state(env, &states, row)
+                ),
             )
         })?;
         let listed = graph.states().select(&listed);
         if let Some(row) = first_other(env, &listed, &states) {
             let (one, other) = (describe_state(env, &listed, row), describe_state(env, &states, row));
             return Err(Error::contract(
-                "states that differ have keys that differ (see `EnumerableEnv::keys`)",
-                format!("{one} and {other} have one key"),
+                "different states have different keys (see `EnumerableEnv::keys`)",
+                format!("{one} and {other} have the same key"),
             ));
         }
     }

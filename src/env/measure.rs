@@ -54,9 +54,12 @@ fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usiz
     match graph.indices(env, &forms).iter().position(Option::is_none) {
         None => Ok(()),
         Some(row) => Err(Error::contract(
-            "all forms of a state are states, that trajectories come to (`Symmetry::forms`): each has a \
-             share of the reward",
-            format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
+            "trajectories lead to each form of a state (`Symmetry::forms`), because each form has a share of \
+             the reward",
+            format!(
+                "{} is listed as a form, but no trajectory leads to it",
+                describe_state(env, &forms, row)
+            ),
         )),
     }
 }

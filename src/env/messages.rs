@@ -4,10 +4,10 @@ use crate::Error;
 use crate::env::{Direction, EnumerableEnv, Rows};
 
 /// The remedy for a backward move to a state from which no forward move leads back.
-pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is \
-    wrong by it: leave the move out of the backward masks (graphs whose backward moves are derived: let \
-    `is_reachable` be false of what no forward move builds; by type: use action types that keep to it, such \
-    as `AddEdge::keeping_connected`)";
+pub(crate) const KEEP_BACK: &str = "the probability that P_B gives to such a move is lost, so the trained \
+    distribution is wrong: leave the move out of the backward masks (if the backward moves of graphs are \
+    derived, let `is_reachable` return false for graphs that no forward move builds; if they are masked by \
+    type, use action types that never lead to such graphs, such as `AddEdge::keeping_connected`)";
 
 /// Describes a state in words if its batch can do that, otherwise by its key.
 pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> String {
@@ -16,14 +16,16 @@ pub(crate) fn describe_state<E: EnumerableEnv>(env: &E, states: &E::States, row:
 
 /// Returns the error for an unfinished state that has neither a legal move nor the exit.
 pub(crate) fn dead_end<E: EnumerableEnv>(env: &E, states: &E::States, row: usize) -> Error {
-    let rule = "an unfinished state has a legal move, or the exit (allow one of both, or forbid the moves \
-        that lead there)";
+    let rule = "an unfinished state has a legal move, or the exit (allow one of them, or forbid the moves \
+        that lead to the state)";
     let state = describe_state(env, states, row);
     if env.masks(Direction::Forward, &states.select(&[row])).n_legal(0) > 0 {
         let rule = "the masks of a state don't depend on the other states of its batch";
         return Error::contract(
             rule,
-            format!("{state} has a legal move or the exit if it is asked about alone, and none in a batch"),
+            format!(
+                "{state} has a legal move or the exit if it is alone in a batch, but none in a larger batch"
+            ),
         );
     }
     Error::contract(

@@ -145,8 +145,8 @@ pub trait HostPolicy<E: Env> {
 /// logits of its state.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an environment whose actions can be listed",
-    note = "rules become one by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous environments have \
-        no list of actions"
+    note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`; continuous \
+        environments have no list of actions"
 )]
 pub trait DiscreteEnv: Env<Actions = Slots, Dist = GraphActionCategorical> {
     /// Returns masks, which contain the slots of each state and tell which of them are legal.

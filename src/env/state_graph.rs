@@ -80,7 +80,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// states share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an
     /// environment of several instances, each of which has its own states.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
-        check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;
+        check_one_instance(env, "one instance; `StateGraph::build_of` lists the states of each instance")?;
         Self::build_of(env, 0, limit)
     }
 
@@ -206,10 +206,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
             return Ok(());
         }
         Err(Error::contract(
-            "states are evaluated with the environment that they were listed of",
+            "states are evaluated with the environment whose states were listed",
             format!(
-                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; \
-                 list its states by `StateGraph::build`",
+                "the listed states start at {} with {} moves, but this environment starts at another state, \
+                 or has {n_legal} moves there; list its states by `StateGraph::build`",
                 describe_state(env, &first, 0),
                 self.raw_children(0).len()
             ),

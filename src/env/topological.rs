@@ -32,8 +32,8 @@ pub(crate) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<us
     }
     if order.len() < n {
         return Err(Error::contract(
-            "no sequence of forward moves leads back to where it started",
-            format!("{} of {n} states lie on or behind a cycle", n - order.len()),
+            "no sequence of forward moves leads back to the state where it started",
+            format!("{} of {n} states are part of a cycle or follow one", n - order.len()),
         ));
     }
     Ok(order)

@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// A step of a continuous environment that can't be taken in its state, or that has no density under the
     /// policy.
-    #[error("no such step ({direction}) can be taken in state {row}: {detail}")]
+    #[error("the {direction} step is not possible in state {row}: {detail}")]
     IllegalStep {
         /// The row of the state in its batch.
         row: usize,
@@ -88,7 +88,7 @@ pub enum Error {
     /// A gradient with a NaN or an infinity. The optimiser hasn't changed any parameter.
     #[error(
         "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN \
-         or an infinity in the loss or in what the network is given, lower the learning rate, or clip with \
+         or an infinity in the loss or in the inputs of the network, lower the learning rate, or clip with \
          `max_norm`"
     )]
     NonFiniteGradient {
@@ -160,8 +160,9 @@ pub enum Error {
     /// A graph whose automorphisms or canonical form couldn't be found within the work limit of the search.
     #[error(
         "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit \
-         of the search: keep graphs smaller or nodes more different; in training, give the environment a \
-         count of its own (`log_automorphisms`) or no correction (`corrects_symmetry`)"
+         of the search: keep graphs smaller, or give their nodes more different classes; in training, let \
+         the rules compute the number (`log_automorphisms`), or switch the correction off \
+         (`corrects_symmetry`)"
     )]
     SymmetryLimit {
         /// The number of nodes of the graph.
@@ -292,13 +293,14 @@ fn io_remedy(path: &Path, source: &io::Error) -> String {
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
-            "the rules leave an unfinished state without any move and without the exit: allow one of both \
-             there, or forbid the moves that lead there (`contract::check_env` names the state)"
+            "the rules leave an unfinished state without any move and without the exit: allow one of them, \
+             or forbid the moves that lead to the state (`contract::check_env` names the state)"
         }
         Direction::Backward => {
-            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what \
-             it gives to it; `contract::check_env` (of graphs `contract::check_graph_env`) follows every way \
-             back and names the move to be left out"
+            "from every state that backward moves lead to, backward moves must lead on to the initial state; \
+             otherwise the probability that P_B gives to the state is lost; `contract::check_env` (for \
+             graphs `contract::check_graph_env`) follows all backward moves and names the move that must be \
+             left out"
         }
     }
 }

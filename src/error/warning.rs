@@ -12,7 +12,8 @@ pub enum Warning {
     /// far don't justify that.
     #[error(
         "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: \
-         unless the target is that peaked, the policy has collapsed, whatever the loss says. {REMEDY}",
+         unless the target has such a sharp peak, the policy has collapsed, even if the loss is small. \
+         {REMEDY}",
         100.0 * share, describe_other(*other)
     )]
     OneObject {
@@ -30,9 +31,9 @@ pub enum Warning {
     /// The loss is nearly 0 and log Z doesn't change any more, but it is below the log-reward of an object
     /// that was sampled. Z is at least each reward, so log Z is wrong.
     #[error(
-        "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of \
-         log-reward {best:.3} was seen, and Z is at least each reward: the loss only says that the few \
-         objects sampled now agree. {REMEDY}"
+        "step {step}: the loss is {loss:.1e} and log Z doesn't change from {log_z:.3}, but an object of \
+         log-reward {best:.3} was sampled earlier, and log Z must be at least as large: the loss is small \
+         only because the few objects that are sampled now agree with each other. {REMEDY}"
     )]
     Stalled {
         /// The training step, counted from 1.
@@ -47,10 +48,11 @@ pub enum Warning {
     /// The learned log Z stays far below the log-reward of an object that was sampled. Z is at least each
     /// reward, so log Z is wrong.
     #[error(
-        "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, \
-         and Z is at least each reward: until it is there, the policy learns to make up for the difference, \
-         and not the target. Subtract a constant near {best:.0} from the log-reward, which changes no \
-         probability, start nearer (`EstimatorsConfig::initial_log_z`), or raise `AdamConfig::log_z_lr`."
+        "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was sampled, \
+         but log Z must be at least as large: until log Z is that large, the policy learns to compensate the \
+         difference instead of learning the target. Subtract a constant near {best:.0} from the log-reward, \
+         which changes no probability, start with a larger log Z (`EstimatorsConfig::initial_log_z`), or \
+         raise `AdamConfig::log_z_lr`."
     )]
     LogZFarBelow {
         /// The training step, counted from 1.
@@ -62,9 +64,9 @@ pub enum Warning {
     },
     /// The learning rates are 0 from this step on.
     #[error(
-        "step {step}: learning rates are 0 from here on, so nothing is learned any more: \
-         `TrainerConfig::lr_scale` is at its end. Train no longer than it lasts, or give a schedule for all \
-         steps together, or one that never ends, such as `Schedule::InverseRoot`."
+        "step {step}: learning rates are 0 from this step on, so nothing is learned any more: the schedule \
+         `TrainerConfig::lr_scale` has ended. Train for at most as many steps as the schedule has, give a \
+         schedule with more steps, or give one that never ends, such as `Schedule::InverseRoot`."
     )]
     LearnsNothing {
         /// The training step, counted from 1.
@@ -73,8 +75,8 @@ pub enum Warning {
     /// The policy doesn't explore, and nearly every sampled object has the least log-reward of this run.
     #[error(
         "step {step}: the policy doesn't explore, and {:.0} % of the trajectories end at the least \
-         log-reward seen, {floor:.3}: if rewards are rare, objects that the policy doesn't find by itself \
-         are never learned. {REMEDY}",
+         log-reward found so far, {floor:.3}: if rewards are rare, objects that the policy doesn't find by \
+         itself are never learned. {REMEDY}",
         100.0 * share
     )]
     NoExploration {
@@ -87,10 +89,10 @@ pub enum Warning {
     },
     /// The reward of a replayed object differs from the log-reward stored in the replay buffer.
     #[error(
-        "step {step}: the reward has changed: log R of {object} is {now} now, and {before} in the replay \
+        "step {step}: the reward has changed: log R of {object} is {now} now, but {before} in the replay \
          buffer. Replayed objects keep their old log-rewards, so batches mix two targets. Let the reward \
-         depend on the object and its condition alone: anneal it by `reward_exponent`, give what varies as a \
-         condition, or begin with an empty buffer after each change."
+         depend only on the object and its condition: anneal the reward by `reward_exponent`, turn the part \
+         that varies into a condition, or begin with an empty buffer after each change."
     )]
     RewardChanged {
         /// The training step, counted from 1.
@@ -104,8 +106,9 @@ pub enum Warning {
     },
     /// The log-rewards of the first batch look like rewards of which no logarithm was taken.
     #[error(
-        "step {step}: log-rewards of the first batch go up to {most:.0}, and none is negative. Is it R \
-         itself? A reward gives the logarithm of R, of which a difference of 10 is a factor of 22,026."
+        "step {step}: log-rewards of the first batch go up to {most:.0}, and none of them is negative. Does \
+         the reward return R itself? It must return the logarithm of R: a difference of 10 between \
+         log-rewards is a factor of 22,026 between rewards."
     )]
     NotLogarithms {
         /// The training step, counted from 1.
@@ -116,8 +119,9 @@ pub enum Warning {
     /// The last 1,000 objects have few different log-rewards, although the log-rewards of nearly all of the
     /// first objects differed.
     #[error(
-        "step {step}: {:.0} % of the last 1,000 log-rewards differ, where {:.0} % of the first did: unless \
-         the target is that peaked, the policy has collapsed onto what it found first. {REMEDY}",
+        "step {step}: only {:.0} % of the last 1,000 log-rewards are different from each other, but {:.0} % \
+         of the first ones were: unless the target has such sharp peaks, the policy has collapsed onto the \
+         objects that it found first. {REMEDY}",
         100.0 * share, 100.0 * first
     )]
     FewObjects {
@@ -130,9 +134,9 @@ pub enum Warning {
     },
     /// The last trajectories of a run have a small effective number of samples of the target.
     #[error(
-        "step {step}: by their importance weights the last {n} trajectories are worth {effective:.1} samples \
-         of the target: don't trust averages over the policy's samples. Train longer, or by another learning \
-         rate."
+        "step {step}: according to their importance weights, the last {n} trajectories are worth only \
+         {effective:.1} samples of the target: don't trust averages over the policy's samples. Train longer, \
+         or with another learning rate."
     )]
     FewEffective {
         /// The training step, counted from 1.
@@ -144,8 +148,8 @@ pub enum Warning {
     },
     /// The settings of a resumed run differ from those stored in the checkpoint, perhaps on purpose.
     #[error(
-        "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the \
-         checkpoint was made with."
+        "resumed at step {step} with other settings than those of the checkpoint: {changes}. If that isn't \
+         intended, resume with the settings of the run that saved the checkpoint."
     )]
     Resumed {
         /// The training step of the checkpoint.
@@ -157,13 +161,13 @@ pub enum Warning {
 
 /// The advice at the end of most warnings.
 const REMEDY: &str = "Explore (`TrainerConfig::epsilon`, a replay buffer that is prefilled, local search), \
-    or lower the learning rate; `metrics::StateGraph` tells the exact distance where the states can be \
+    or lower the learning rate; `metrics::StateGraph` computes the exact distance if the states can be \
     listed.";
 
 /// Describes the best other object of a run in which nearly all trajectories end in one object.
 fn describe_other(other: Option<f64>) -> String {
     match other {
-        Some(other) => format!("though another of log-reward {other:.3} was seen"),
-        None => "and nothing as good was ever seen".into(),
+        Some(other) => format!("although another object of log-reward {other:.3} was found"),
+        None => "and no other object with such a log-reward was ever found".into(),
     }
 }

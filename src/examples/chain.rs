@@ -80,7 +80,7 @@ impl Env for Chain {
                 slot: slot as usize,
                 n_slots: 3,
                 n_legal: 1,
-                detail: format!("it leads from {x} off the chain of {}", self.n),
+                detail: format!("it leads from position {x} beyond the chain of {} positions", self.n),
             })?;
             // A move of `slot + 1` positions ahead is undone by the backward move with the same slot. An exit
             // has no backward action, so its entry is 0.

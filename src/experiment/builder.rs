@@ -151,8 +151,8 @@ impl Experiment {
         }
         let n_conditions = network.estimators.n_conditions;
         if n_conditions > 0 {
-            let expected =
-                "0: an experiment draws no conditions; build a `Trainer` and give it `with_conditions`";
+            let expected = "0, because an experiment draws no conditions: build a `Trainer`, and give it \
+                conditions by `with_conditions`";
             return Err(Error::config("n_conditions", n_conditions, expected));
         }
         network.estimators.flow |= objective.needs().has(Quantity::LogFlow);

@@ -47,8 +47,8 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     pub fn of(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {
-            let expected = "one whose target is R / Z; relative to a prior it is another, to which \
-                            `StateGraph::terminating_distribution` can be compared";
+            let expected = "an objective whose target is R / Z; an objective relative to a prior has another \
+                target, which you can compare with `StateGraph::terminating_distribution`";
             return Err(Error::config("the objective of an exact evaluation", objective.name(), expected));
         }
         let space = StateGraph::build(trainer.env(), limit)?;

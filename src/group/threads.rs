@@ -60,7 +60,7 @@ impl Meeting {
 
 /// Returns the error for the case that a replica that others wait for has ended.
 fn left(rank: usize) -> Error {
-    Error::peer(format!("replica {rank}"), "it has ended", "look for the error that it ended with")
+    Error::peer(format!("replica {rank}"), "it has ended", "look for the error with which it ended")
 }
 
 /// A replica of a run on a thread of this process; [`replicate`] creates the replicas.
@@ -100,8 +100,9 @@ impl Replica {
         let brought = &table.brought[bank];
         if let Some((other, (theirs, _))) = brought.iter().find(|(_, (theirs, _))| *theirs != operation) {
             let mine = self.rank;
-            let detail =
-                format!("member {other} is at operation {number}, {theirs}, member {mine} at {operation}");
+            let detail = format!(
+                "at operation {number}, member {other} calls {theirs}, but member {mine} calls {operation}"
+            );
             return Err(Error::contract(
                 "members of a group call the same operations in the same order",
                 detail,
@@ -126,9 +127,10 @@ impl Group for Replica {
         if let Some(other) =
             all.iter().find(|other| other.kind() != tensor.kind() || other.size() != tensor.size())
         {
-            let form =
-                |tensor: &Tensor| format!("one of kind {:?} and shape {:?}", tensor.kind(), tensor.size());
-            let detail = format!("{} beside {}", form(other), form(tensor));
+            let form = |tensor: &Tensor| {
+                format!("a tensor of kind {:?} and shape {:?}", tensor.kind(), tensor.size())
+            };
+            let detail = format!("one replica has {}, another has {}", form(other), form(tensor));
             return Err(Error::contract("replicas sum tensors of one kind and shape", detail));
         }
         no_grad(|| {

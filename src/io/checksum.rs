@@ -17,7 +17,7 @@ pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Res
         file_error(
             path,
             format!("the manifest can't be written as JSON ({e})"),
-            "keep to keys that are strings and numbers of at most 64 bits in `state`",
+            "use only strings as keys and numbers of at most 64 bits in `state`",
         )
     })?;
     Ok(format!("{:016x}", fnv1a(fnv1a(FNV_START, &head), data)))
@@ -33,14 +33,14 @@ pub(crate) fn parse<M: DeserializeOwned>(
 ) -> Result<M> {
     let noun = layout.noun;
     let damaged = |e: serde_json::Error| {
-        file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged)
+        file_error(path, format!("this isn't the manifest of a {noun} ({e})"), layout.damaged)
     };
     let value: serde_json::Value = serde_json::from_slice(text).map_err(damaged)?;
     let found = value.get("format").and_then(serde_json::Value::as_u64);
     if let Some(found) = found.filter(|&found| found != u64::from(format)) {
         return Err(file_error(
             path,
-            format!("{noun} format {found}, this version reads format {format}"),
+            format!("the {noun} has format {found}, but this version of gfn reads format {format}"),
             "load it with the version of gfn that wrote it",
         ));
     }

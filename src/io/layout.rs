@@ -63,17 +63,17 @@ impl FolderKind {
     pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
         let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
         if path.file_name().is_none() {
-            return refuse("doesn't end in a name".to_owned());
+            return refuse("the path doesn't end in a name".to_owned());
         }
         let entries = match fs::read_dir(path) {
             Ok(entries) => entries,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(e) => return refuse(format!("is in the way and not a folder ({e})")),
+            Err(e) => return refuse(format!("the path exists and is not a folder ({e})")),
         };
         for entry in entries {
             let entry = entry.map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
             if entry.file_name() != self.tensors && entry.file_name() != MANIFEST {
-                return refuse(format!("holds `{}` too", entry.file_name().to_string_lossy()));
+                return refuse(format!("the folder holds `{}` too", entry.file_name().to_string_lossy()));
             }
         }
         Ok(())
@@ -111,7 +111,7 @@ impl FolderKind {
         if length != bytes {
             return Err(file_error(
                 &file,
-                format!("{length} bytes, the manifest says {bytes}"),
+                format!("the file has {length} bytes, but the manifest says {bytes}"),
                 self.damaged,
             ));
         }
@@ -120,11 +120,11 @@ impl FolderKind {
     }
 
     fn cannot_write(&self, path: &Path, e: &std::io::Error) -> Error {
-        file_error(path, format!("can't be written ({e})"), self.unwritable)
+        file_error(path, format!("the path can't be written ({e})"), self.unwritable)
     }
 
     fn cannot_read(&self, file: &Path, e: &std::io::Error) -> Error {
-        file_error(file, format!("can't be read ({e})"), self.unreadable)
+        file_error(file, format!("the file can't be read ({e})"), self.unreadable)
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         file_error(
             path,
             problem,
-            "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8",
+            "give each tensor of a section a different name and one of the kinds f32, f64, i64 and u8",
         )
     };
     let mut names = HashSet::new();
@@ -98,8 +98,8 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
 /// only in error messages.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
-    let file =
-        SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
+    let file = SafeTensors::deserialize(data)
+        .map_err(|e| refuse(format!("this isn't a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
         let Some(&(kind, ..)) = KINDS.iter().find(|(_, dtype, _)| *dtype == view.dtype()) else {
@@ -142,7 +142,7 @@ impl NamedTensors<'_> {
 /// Returns the error for a tensor that is missing or malformed.
 pub(crate) fn malformed(name: &str) -> Error {
     Error::contract(
-        "the tensors of a container are those that it was saved as",
+        "the tensors of a container must be those with which it was saved",
         format!("`{name}` is missing or malformed"),
     )
 }

@@ -62,7 +62,7 @@ impl Distances {
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
     let refuse = |got| Err(Error::config(what, got, "probabilities of 0 or more that sum to 1"));
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
-        return refuse(format!("a list with {} for state {state}", probs[state]));
+        return refuse(format!("a list that has {} for state {state}", probs[state]));
     }
     let sum: f64 = probs.iter().sum();
     if (sum - 1.0).abs() <= SUM_TOLERANCE {

@@ -77,7 +77,9 @@ impl EstimatorsConfig {
     pub fn check(&self) -> Result<()> {
         let expected = match self.n_conditions {
             ..0 => "0 for none, or the width of the condition vectors",
-            0 if self.logit_scale.is_some() => "the width of the condition vectors that `logit_scale` takes",
+            0 if self.logit_scale.is_some() => {
+                "the width of the condition vectors, because `logit_scale` is computed from them"
+            }
             _ => return Ok(()),
         };
         Err(Error::config("n_conditions", self.n_conditions, expected))
@@ -135,7 +137,9 @@ impl Estimators {
         let log_z = match (config.n_conditions, conditional_log_z) {
             (0, _) => LogZ::Scalar(scope.log_z(config.initial_log_z)),
             (_, Some(mlp)) => LogZ::Conditional(perceptron(&mut scope.group(Group::LogZ).sub("log_z"), mlp)),
-            (n, None) => return Err(Error::config("n_conditions", n, "0: this policy takes no conditions")),
+            (n, None) => {
+                return Err(Error::config("n_conditions", n, "0, because this policy takes no conditions"));
+            }
         };
         let scale = config.logit_scale.as_ref().map(|mlp| {
             let scale = perceptron(&mut scope.sub("logit_scale"), mlp);

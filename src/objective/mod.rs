@@ -78,8 +78,8 @@ impl Residuals {
                 what,
                 expected,
                 got,
-                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one \
-                 by `squeeze_dim(-1)`",
+                "give residuals and weights as flat lists `[k]` of one length; `squeeze_dim(-1)` turns a \
+                 column `[k, 1]` into a flat list",
             ))
         };
         if values.len() != 1 {
@@ -190,8 +190,8 @@ pub trait Objective: Send + std::fmt::Debug {
     fn residuals(&self, _scores: &Scores) -> Result<Residuals> {
         Err(Error::missing(
             self.name(),
-            "residuals or a loss of its own",
-            "define `Objective::residuals` or `Objective::loss`",
+            "residuals or a loss",
+            "implement `Objective::residuals` or `Objective::loss`",
         ))
     }
 

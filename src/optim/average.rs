@@ -145,8 +145,8 @@ fn trained(parameters: &Parameters) -> impl Iterator<Item = (&str, &Tensor)> {
 fn other_model(name: &str) -> Error {
     Error::config(
         "the model of an average",
-        format!("one that differs at parameter `{name}`"),
-        "the model that the average was made for",
+        format!("a model that differs at parameter `{name}`"),
+        "the model that the average was created for",
     )
 }
 

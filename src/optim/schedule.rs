@@ -149,21 +149,23 @@ impl Schedule {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
-                "an exponential between two values of one sign, neither of them 0 (a cosine or a line \
-                 reaches 0)",
+                "an exponential schedule between two values of the same sign, neither of them 0 (a cosine or \
+                 linear schedule can reach 0)",
             ),
             Self::Linear { steps: 0, .. }
             | Self::Exponential { steps: 0, .. }
-            | Self::Cosine { steps: 0, .. } => {
-                refuse("a change over at least one step (one value for all steps is `Schedule::Constant`)")
-            }
-            Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
+            | Self::Cosine { steps: 0, .. } => refuse(
+                "a change over at least one step (for one value in all steps use `Schedule::Constant`)",
+            ),
+            Self::InverseRoot { steps: 0, .. } => refuse("an inverse root with at least one step"),
             Self::WarmUp { steps: 0, .. } => refuse("a warm-up of at least one step"),
             Self::WarmUp { then, .. } => then.check(),
             Self::Milestones { then, .. } if !then.is_sorted_by(|a, b| a.0 < b.0) => {
                 refuse("milestones in ascending order, each step at most once")
             }
-            _ if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) => refuse("finite values"),
+            _ if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) => {
+                refuse("a schedule with finite values")
+            }
             _ => Ok(()),
         }
     }
@@ -237,7 +239,7 @@ mod tests {
             (Schedule::Cosine { from: 1.0, to: f64::NAN, steps: 5 }, "finite"),
             (Schedule::Exponential { from: 1.0, to: 0.0, steps: 5 }, "neither of them 0"),
             (Schedule::Exponential { from: 0.0, to: 1.0, steps: 5 }, "neither of them 0"),
-            (Schedule::Exponential { from: -1.0, to: 1.0, steps: 5 }, "one sign"),
+            (Schedule::Exponential { from: -1.0, to: 1.0, steps: 5 }, "the same sign"),
             (Schedule::InverseRoot { from: 1.0, steps: 0 }, "at least one step"),
             (Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, "at least one step"),
             (Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }, "at least one step"),

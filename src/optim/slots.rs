@@ -164,12 +164,12 @@ impl<const N: usize> Slots<N> {
             Error::config(
                 "the optimiser's state",
                 got,
-                "the result of `state` for the same kind of optimizer and parameters",
+                "the state that the same kind of optimizer returned for the same parameters",
             )
         };
         let get = |name: &str, size: &[i64], kind: Kind| -> Result<&Tensor> {
             let Some((_, tensor)) = state.iter().find(|(n, _)| n == name) else {
-                return Err(wrong(format!("without `{name}`")));
+                return Err(wrong(format!("a state without `{name}`")));
             };
             if tensor.size() != size {
                 return Err(Error::shape(
@@ -180,16 +180,16 @@ impl<const N: usize> Slots<N> {
                 ));
             }
             if tensor.kind() != kind {
-                return Err(wrong(format!("`{name}` of kind {:?}", tensor.kind())));
+                return Err(wrong(format!("a state whose `{name}` has kind {:?}", tensor.kind())));
             }
             if kind != Kind::Int64 && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
-                return Err(wrong(format!("not finite in `{name}`")));
+                return Err(wrong(format!("a state whose `{name}` isn't finite")));
             }
             Ok(tensor)
         };
         let steps = Vec::<i64>::try_from(get("steps", &[self.slots.len() as i64], Kind::Int64)?)?;
         if let Some(step) = steps.iter().find(|&&step| step < 0) {
-            return Err(wrong(format!("with a step count of {step}")));
+            return Err(wrong(format!("a state with a step count of {step}")));
         }
         let mut loaded = Vec::with_capacity(N * self.slots.len());
         for Slot { parameter: Parameter { name, tensor, .. }, .. } in &self.slots {
@@ -199,7 +199,11 @@ impl<const N: usize> Slots<N> {
             }
         }
         if state.len() != loaded.len() + 1 {
-            return Err(wrong(format!("{} tensors for {} parameters", state.len(), self.slots.len())));
+            return Err(wrong(format!(
+                "a state of {} tensors for {} parameters",
+                state.len(),
+                self.slots.len()
+            )));
         }
         let mut loaded = loaded.into_iter();
         for (slot, steps) in self.slots.iter_mut().zip(steps) {

@@ -149,7 +149,7 @@ impl<F> MlpPolicy<F> {
             return Err(Error::config(
                 "n_conditions",
                 config.estimators.n_conditions,
-                "0 for a tabular policy: use `MlpPolicy::new` with conditions",
+                "0, because a tabular policy takes no conditions: use `MlpPolicy::new`",
             ));
         }
         let inputs = features.width() as i64;
@@ -272,8 +272,9 @@ pub(super) fn count_actions(masks: &Masks) -> Result<i64> {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
         blocks => Err(Error::config(
             "the environment of a policy on vectors",
-            format!("one with {} blocks of actions", blocks.len()),
-            "as many actions in every state; for graphs of different sizes use a `GraphPolicy`",
+            format!("an environment with {} blocks of actions", blocks.len()),
+            "an environment with the same number of actions in every state; use a `GraphPolicy` for graphs \
+             of different sizes",
         )),
     }
 }

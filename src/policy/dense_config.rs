@@ -56,9 +56,10 @@ impl MlpPolicyConfig {
         let refuse = |setting, expected| Err(Error::config(setting, 0, expected));
         match self.heads {
             0 => refuse("heads", "at least 1 head of P_F"),
-            _ if self.condition_mlp.is_some() && self.estimators.n_conditions == 0 => {
-                refuse("n_conditions", "the width of the condition vectors that `condition_mlp` takes")
-            }
+            _ if self.condition_mlp.is_some() && self.estimators.n_conditions == 0 => refuse(
+                "n_conditions",
+                "the width of the condition vectors, because `condition_mlp` encodes them",
+            ),
             _ => self.estimators.check(),
         }
     }

@@ -99,7 +99,7 @@ fn evaluate(
 fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
     if output.size().first() != Some(&(n_rows as i64)) {
         let remedy =
-            "a network gives one row per graph, or per node where moves are of nodes, of the whole batch";
+            "let the network return one row per graph, or per node for moves of nodes, of the whole batch";
         return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
     if output.size().first() == Some(&0) {

@@ -40,7 +40,7 @@ impl<F> MultiHead for MlpPolicy<F> {
         if head >= self.config().heads {
             return Err(Error::config(
                 "the head of P_F",
-                format!("{head} of {}", self.config().heads),
+                format!("{head}, but the policy has {} heads", self.config().heads),
                 "a head from 0 to below `MlpPolicyConfig::heads`",
             ));
         }

@@ -168,7 +168,7 @@ pub(crate) fn evaluate_direction<E: Env>(
         Direction::Forward => (evaluate(Quantities::PF)?.pf, "a forward policy"),
         Direction::Backward => (evaluate(Quantities::PB)?.pb, "a backward policy"),
     };
-    dist.ok_or(Error::missing(needed_by, missing, "use a policy that has one, such as UniformPolicy"))
+    dist.ok_or(Error::missing(needed_by, missing, "use a policy that has it, such as `UniformPolicy`"))
 }
 
 /// A policy owned by a trainer. [`Any`] allows a downcast to its concrete type.

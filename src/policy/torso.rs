@@ -86,7 +86,8 @@ impl Torso {
         if embedded.size() == expected {
             Ok(heads.forward(&embedded))
         } else {
-            let remedy = "give a row per state, as wide as `VectorTorso::width` says";
+            let remedy = "let the torso return one row per state, of the width that `VectorTorso::width` \
+                returns";
             Err(Error::shape("the embeddings of a torso", expected, embedded.size(), remedy))
         }
     }

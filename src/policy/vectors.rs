@@ -65,22 +65,22 @@ impl Features {
             Self::Dense(values) => Err(wrong(
                 width,
                 values.len(),
-                "`Features::Dense` holds `width()` numbers for each state, row by row",
+                "let `Features::Dense` hold `width()` numbers for each state, row by row",
             )),
             Self::Active(columns) => {
                 let k = columns.len().checked_div(n).unwrap_or(0);
                 if k * n != columns.len() {
                     let remedy =
-                        "`Features::Active` holds the same number of columns for each state, row by row";
+                        "let `Features::Active` hold the same number of columns for each state, row by row";
                     return Err(wrong(k, columns.len(), remedy));
                 }
                 if let Some(column) = columns.iter().find(|column| !(0..width as i64).contains(*column)) {
                     return Err(Error::config(
                         "an active column of the states' features",
                         format!("{column} of {width} columns"),
-                        "columns from 0 to below `StateFeatures::width()`; -1 is what `KHot` gives for a \
-                         state that doesn't fit it: `KHot::new(entries, values)` takes as many entries as a \
-                         state has, and as many values as one can have",
+                        "columns from 0 to below `StateFeatures::width()`; `KHot` returns -1 for a state \
+                         that is outside of its limits: give `KHot::new(entries, values)` the number of \
+                         entries of a state and the number of values of an entry",
                     ));
                 }
                 Ok(k)

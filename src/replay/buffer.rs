@@ -92,7 +92,7 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::missing(
                 "a buffer that draws by a custom rule",
                 "the rule",
-                "use `by_priority`",
+                "create the buffer by `ReplayBuffer::by_priority`",
             ));
         }
         Self::with_rule(config, None)
@@ -309,7 +309,8 @@ impl<E: Env> ReplayBuffer<E> {
         entries: impl Iterator<Item = &'a Entry<E>>,
         with_paths: bool,
     ) -> Result<Walks<E>> {
-        let any = self.entries.values().next().ok_or(no_object("taking walks from a replay buffer"))?;
+        let any =
+            self.entries.values().next().ok_or(no_object("taking trajectories from a replay buffer"))?;
         let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
         let (mut offsets, mut values) = (vec![0], Vec::new());
         for entry in entries {
@@ -341,8 +342,9 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         if self.keeps_paths && !walks.has_paths() {
             return Err(Error::missing(
                 "a replay buffer that keeps paths",
-                "walks with actions",
-                "add whole walks, or let the buffer give terminal states only (`terminal_only`)",
+                "trajectories with their actions",
+                "add trajectories with actions, or let the buffer return only terminal states \
+                 (`terminal_only`)",
             ));
         }
         self.check_priorities(log_rewards.iter().map(|&log_reward| StoredObject { log_reward, loss: None }))?;

@@ -118,7 +118,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// isn't finite; errors of a custom priority. Nothing is recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         check_len("losses of drawn entries", serials.len(), losses.len(), "give one loss per serial")?;
-        let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
+        let remedy = "give finite losses: stop training if a loss isn't finite, because nothing can be \
+            learned from it";
         check_finite("loss of a drawn entry", losses, remedy)?;
         self.check_priorities(serials.iter().zip(losses).filter_map(|(serial, loss)| {
             Some(StoredObject { loss: Some(loss.abs()), ..self.entries.get(serial)?.object })

@@ -55,7 +55,7 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::config(
                 "draw",
                 format!("{:?}", config.draw),
-                "`Draw::Custom` beside a priority",
+                "`Draw::Custom`, because a priority is given",
             ));
         }
         Self::with_rule(config, Some(Arc::new(priority)))
@@ -73,7 +73,8 @@ impl<E: Env> ReplayBuffer<E> {
     pub(super) fn check_priorities(&self, objects: impl Iterator<Item = StoredObject>) -> Result<()> {
         let Some(priority) = &self.priority else { return Ok(()) };
         let log_weights: Vec<f64> = objects.map(|stored| priority.log_weight(stored)).collect();
-        let remedy = "give finite log-weights; a very negative one for an object that is hardly to be drawn";
-        check_finite("the log-weight that a priority gives an object", &log_weights, remedy)
+        let remedy = "give finite log-weights, and a very negative log-weight to an object that should \
+            hardly ever be drawn";
+        check_finite("the log-weight that a priority returns for an object", &log_weights, remedy)
     }
 }

@@ -79,7 +79,10 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         check_log_rewards(&log_rewards, n)?;
         let mut out = self.emptied()?;
         if n > out.config.capacity {
-            return Err(no_room(format!("{n} objects, and room for {}", out.config.capacity)));
+            return Err(no_room(format!(
+                "{n} objects were saved, but the capacity is {}",
+                out.config.capacity
+            )));
         }
         if n > 0 {
             let mut held = Trajectories::replay_of(env, &instances, &actions, &offsets)?.walks(env)?;
@@ -89,7 +92,9 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             for (i, condition) in conditions.into_iter().enumerate() {
                 out.added = serials[i] as u64;
                 if !out.admit(env, held.select([i])?, condition, log_rewards[i]) {
-                    return Err(no_room(format!("object {i} would not be kept")));
+                    return Err(no_room(format!(
+                        "this buffer would not keep object {i}, because its settings differ"
+                    )));
                 }
                 if losses[i] >= 0.0 {
                     out.update_losses(&[serials[i] as u64], &[losses[i]])?;
@@ -103,5 +108,5 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
 }
 
 fn no_room(detail: String) -> Error {
-    Error::contract("the buffer holds all that was saved", detail)
+    Error::contract("a buffer can hold all objects that were saved", detail)
 }

@@ -64,7 +64,7 @@ pub trait Container: parts::Parts {
             return Err(Error::config(
                 "the number of elements drawn without replacement",
                 format!("{n} of {len}"),
-                "at most as many as there are; draw with replacement for more",
+                "at most the number of elements; draw with replacement to get more",
             ));
         }
         // The indices are shuffled by the first n steps of the Fisher-Yates shuffle.

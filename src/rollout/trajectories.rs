@@ -218,7 +218,10 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// continues after a terminal state or stops before it, and for offsets that don't divide the actions
     /// into trajectories; [`Error::Config`] for an environment of several instances.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
-        check_one_instance(env, "one; `Trajectories::replay_of` takes the instance of each walk")?;
+        check_one_instance(
+            env,
+            "one instance; `Trajectories::replay_of` takes the instance of each trajectory",
+        )?;
         Self::replay_of(env, &vec![0; offsets.len().saturating_sub(1)], actions, offsets)
     }
 
@@ -230,13 +233,13 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// doesn't have; [`Error::Shape`] unless there is one instance for each trajectory.
     pub fn replay_of(env: &E, instances: &[u32], actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
-        check_len("instances", n, instances.len(), "give the instance of each walk")?;
+        check_len("instances", n, instances.len(), "give one instance for each trajectory")?;
         check_instances(env, instances)?;
         let first = offsets.first().copied().unwrap_or(0);
         let last = offsets.last().copied().unwrap_or(0);
         if first != 0 || last != actions.len() || !offsets.is_sorted() {
             return Err(Error::contract(
-                "the offsets of walks ascend from 0 to the number of actions",
+                "the offsets of trajectories ascend from 0 to the number of actions",
                 format!("offsets {offsets:?} for {} actions", actions.len()),
             ));
         }
@@ -247,7 +250,11 @@ impl<E: ReplayEnv> Trajectories<E> {
             for &i in live {
                 let row = offsets[i] + lengths[i];
                 if row >= offsets[i + 1] {
-                    return Err(walk_end("a walk ends in a terminal state", i, lengths[i]));
+                    return Err(walk_end(
+                        "the actions of a trajectory go on until a terminal state",
+                        i,
+                        lengths[i],
+                    ));
                 }
                 rows.push(row);
             }
@@ -258,7 +265,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         if let Some(i) = (0..n).find(|&i| out.offsets[i + 1] - out.offsets[i] != offsets[i + 1] - offsets[i])
         {
             let steps = out.offsets[i + 1] - out.offsets[i];
-            return Err(walk_end("a walk stops at its terminal state", i, steps));
+            return Err(walk_end("the actions of a trajectory stop at its terminal state", i, steps));
         }
         Ok(out)
     }
@@ -290,7 +297,7 @@ const MAX_STEPS_BACK: usize = 1_000_000;
 
 /// Returns the error for recorded actions that end before a terminal state or continue after it.
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
-    Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))
+    Error::contract(check, format!("this isn't so for trajectory {trajectory} after {steps} steps"))
 }
 
 /// Replaces the row in an error, which is an index into `live`, by the index of the trajectory.

@@ -107,9 +107,9 @@ impl<E: ReplayEnv> Walks<E> {
     pub fn replay(&self, env: &E) -> Result<Trajectories<E>> {
         if !self.has_paths() {
             return Err(Error::missing(
-                "replaying walks as they were",
-                "their actions",
-                "draw new ways back from the objects, or store paths in the buffer",
+                "replaying trajectories by their own paths",
+                "the actions of the trajectories",
+                "sample backward trajectories from the objects, or store paths in the buffer",
             ));
         }
         let (conditions, instances) = (self.conditions.clone(), env.instances(&self.terminal));

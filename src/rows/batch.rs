@@ -70,8 +70,8 @@ impl Slots {
             Error::config(
                 "the number of slots of a state",
                 format!("at least {index}"),
-                "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or \
-                 classes",
+                "fewer than 4294967295, because a slot has 32 bits: use fewer nodes (the number of pairs \
+                 grows with their square) or fewer classes",
             )
         })
     }

@@ -136,7 +136,7 @@ impl Reals {
                 "a batch of points",
                 [-1, -1],
                 tensor.size(),
-                "give a row for each point, of at least one coordinate",
+                "give one row for each point, with at least one coordinate",
             )),
         }
     }

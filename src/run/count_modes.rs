@@ -90,7 +90,7 @@ where
     /// has no room for a million keys.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         let keys = serde_json::to_vec(self.tracker.set())
-            .map_err(|error| Error::contract("keys of modes can be written as JSON", error))?;
+            .map_err(|error| Error::contract("keys of modes must be values that JSON can hold", error))?;
         let column = |value: fn(&ModeCount) -> i64| {
             Tensor::from_slice(&self.tracker.curve().iter().map(value).collect::<Vec<_>>())
         };

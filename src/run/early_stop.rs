@@ -119,7 +119,10 @@ impl<E: Env> Observer<E> for EarlyStop {
     fn start(&mut self, _trainer: &Trainer<E>, state: Option<&Value>) -> Result<()> {
         if let Some(state) = state {
             self.state = StopState::deserialize(state).map_err(|error| {
-                Error::contract("a checkpoint keeps an early stop's best value and count", error)
+                Error::contract(
+                    "a checkpoint must be able to store an early stop's best value and count",
+                    error,
+                )
             })?;
         }
         Ok(())

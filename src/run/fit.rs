@@ -262,8 +262,9 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             if has_state && !names.insert(name.clone()) {
                 return Err(Error::config(
                     "the observers of a run",
-                    format!("two of the name `{name}` that keep something"),
-                    "a different name for each (`with_name`), by which a checkpoint tells them apart",
+                    format!("two observers with a state and the same name `{name}`"),
+                    "a different name for each observer (`with_name`), because a checkpoint stores states by \
+                     name",
                 ));
             }
         }
@@ -338,7 +339,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
                 return Err(Error::config(
                     "the folder that an observer saves to",
                     format!("`{}`, which is the folder of the run's own checkpoint", path.display()),
-                    "a folder of its own: one would replace the other",
+                    "a separate folder, because one checkpoint would replace the other",
                 ));
             }
             trainer.checkpoint()?.save(path)?;

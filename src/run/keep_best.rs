@@ -88,7 +88,10 @@ impl<E: TrainEnv> Observer<E> for KeepBest {
         LAYOUT.check_target(&self.path)?;
         if let Some(state) = state {
             self.best = Option::deserialize(state).map_err(|error| {
-                Error::contract("a checkpoint keeps the best value of a figure and its step", error)
+                Error::contract(
+                    "a checkpoint must be able to store the best value of a metric and its step",
+                    error,
+                )
             })?;
         }
         if !LAYOUT.resolve(&self.path).exists() {

@@ -51,7 +51,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
         Error::file(
             path,
             format!("line {line} isn't a line of metrics"),
-            "give a new file, or one that a run wrote its metrics to",
+            "give the path of a new file, or of a file that a run wrote its metrics to",
         )
     };
     // A terminal, a pipe or a device can't be read back or truncated, so it is only written to.

@@ -81,7 +81,7 @@ impl Record {
         if figure.is_none() && self.validated && !self.partial {
             return Err(Error::config(
                 "the metric that an observer waits for",
-                format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
+                format!("`{name}`, but only {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
                 "a metric that an observer before it measures",
             ));
         }
@@ -129,7 +129,7 @@ impl Record {
             Some(name) => Err(Error::config(
                 "the name of a metric",
                 format!("`{name}`"),
-                "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of \
+                "a name that no value of the step itself has (`step`, `reward_calls`, the fields of \
                  `StepStats`)",
             )),
         }

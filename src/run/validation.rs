@@ -51,7 +51,7 @@ impl<E: Env, F: FnMut(&Trainer<E>) -> Result<Metrics>> Observer<E> for Validatio
         if let Some(name) = measured.keys().find(|name| record.metrics.contains_key(*name)) {
             return Err(Error::config(
                 "the metrics of a validation",
-                format!("`{name}`, which an observer before it has measured"),
+                format!("`{name}`, which an earlier observer measures, too"),
                 "metrics of different names",
             ));
         }

@@ -46,9 +46,9 @@ fn load_cuda() -> Result<(), Refusal> {
     let built_with = option_env!("GFN_LIBTORCH_LIB").map(PathBuf::from);
     let Some(folder) = mapped("libtorch_cpu.so").or_else(|| built_with.filter(|lib| lib.is_dir())) else {
         return Err((
-            "no libtorch is loaded, and there is none where it was at build time".into(),
+            "no libtorch is loaded, and the libtorch of the build is no longer in its folder".into(),
             "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
-             exported, it must name a PyTorch 2.13",
+             exported, it must refer to a PyTorch 2.13",
         ));
     };
     let path = folder.join("libtorch_cuda.so");

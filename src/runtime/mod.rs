@@ -59,7 +59,7 @@ impl DeviceKind {
         match libtorch::n_gpus() {
             Ok(n) if index < *n => Ok(tch::Device::Cuda(index)),
             Ok(n) => {
-                let reason = format!("there are {n} of them, counted from 0");
+                let reason = format!("this machine has {n} such devices, counted from 0");
                 Err(Error::device(self, reason, "choose a lower index, or check CUDA_VISIBLE_DEVICES"))
             }
             Err((reason, remedy)) => Err(Error::device(self, reason, remedy)),

@@ -116,7 +116,7 @@ impl Threads {
 
 impl std::fmt::Display for Threads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of rayon's, {} of libtorch's", self.rayon, self.libtorch)
+        write!(f, "{} threads of rayon and {} threads of libtorch", self.rayon, self.libtorch)
     }
 }
 
@@ -124,8 +124,8 @@ fn other_threads(threads: Threads) -> Error {
     Error::config(
         "threads",
         threads,
-        "the numbers that this process already runs with: thread pools are built once, so call \
-                   `Runtime::new` once, before anything uses rayon or libtorch",
+        "the numbers of threads that this process already has, because thread pools are built once: call \
+         `Runtime::new` once, before anything uses rayon or libtorch",
     )
 }
 

@@ -67,13 +67,14 @@ impl<E: TrainEnv> Trainer<E> {
         }
         let has_conditions = self.context.conditions.is_some();
         let Some(replay) = self.sources.replay_mut().filter(|_| has_conditions) else {
-            let remedy = "give the trainer both before (`with_replay`, `with_conditions`)";
+            let remedy = "give the trainer both first (`with_replay`, `with_conditions`)";
             return Err(Error::missing("hindsight", "a replay buffer and conditions", remedy));
         };
         if replay.draws_by_loss() {
             return Err(Error::missing(
                 "hindsight",
-                "a buffer that doesn't draw by loss: a loss under another condition isn't that of the entry",
+                "a buffer that doesn't draw by loss, because an entry has another loss under another \
+                 condition",
                 "draw uniformly or by reward, or train without hindsight",
             ));
         }
@@ -88,7 +89,8 @@ impl<E: TrainEnv> Trainer<E> {
     pub fn with_refill(mut self, refill: impl Refill<E> + 'static) -> Result<Self> {
         self.sources.replay_for("a search among objects")?.refill = Some(Box::new(refill));
         if self.context.config.source.replay() == 0.0 {
-            let expected = "a share above 0 (`TrainerConfig::source`), because entries are added to be drawn";
+            let expected = "a share above 0 (`TrainerConfig::source`), because entries that the search adds \
+                must be drawn";
             return Err(Error::config("the replay share of a batch", "0", expected));
         }
         Ok(self)
@@ -108,10 +110,11 @@ impl<E: TrainEnv> Trainer<E> {
     pub fn with_fresh(mut self, source: impl Source<E>) -> Result<Self> {
         self.check_name(source.name())?;
         if self.sources.has_replacement() {
-            let expected = "one source of fresh trajectories (`with_fresh`; Thompson sampling is one)";
+            let expected = "only one source of fresh trajectories (`with_fresh`; Thompson sampling is such a \
+                source)";
             return Err(Error::config(
                 "the source of fresh trajectories",
-                format!("`{}`, the second one", source.name()),
+                format!("`{}`, which is the second source of fresh trajectories", source.name()),
                 expected,
             ));
         }
@@ -146,8 +149,8 @@ impl<E: TrainEnv> Trainer<E> {
         let supplied = companion.supplies();
         let objective = self.context.objective.as_ref();
         if !supplied.is_empty() && !objective.needs().has_any(supplied) {
-            let expected = "an objective that needs a quantity which the companion supplies; this one would \
-                ignore the companion";
+            let expected = "an objective that needs a quantity which the companion supplies, because another \
+                objective ignores the companion";
             return Err(Error::config(
                 "the objective of a trainer with a companion",
                 objective.name(),
@@ -300,8 +303,13 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Returns the policy's parameters, or an error that names `needed_by`, which can't work without them.
     fn parameters(&self, needed_by: &'static str) -> Result<&Parameters> {
-        let none =
-            || Error::missing(needed_by, "a policy with parameters", "leave it out: this policy has none");
+        let none = || {
+            Error::missing(
+                needed_by,
+                "a policy with parameters",
+                "leave this setting out, because this policy has no parameters",
+            )
+        };
         self.context.policy.parameters().ok_or_else(none)
     }
 
@@ -310,8 +318,8 @@ impl<E: TrainEnv> Trainer<E> {
     fn check_name(&self, name: &str) -> Result<()> {
         let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
         if name.is_empty() || name.contains('/') || is_taken() {
-            let expected = "a name without `/` that no other part of the trainer has: a checkpoint tells \
-                them apart by it";
+            let expected = "a name without `/` that no other part of the trainer has, because a checkpoint \
+                stores parts by name";
             return Err(Error::config("the name of a source or companion", format!("`{name}`"), expected));
         }
         Ok(())

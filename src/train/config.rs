@@ -129,7 +129,7 @@ impl TrainerConfig {
             return Err(Error::missing(
                 objective.name(),
                 "at least two trajectories per batch, which it compares with their mean",
-                "raise `TrainerConfig::batch`, or choose an objective that learns from one",
+                "raise `TrainerConfig::batch`, or choose an objective that learns from a single trajectory",
             ));
         }
         if self.chunk == Some(0) {
@@ -150,7 +150,7 @@ impl TrainerConfig {
         // The final value of a custom function is unknown, so it isn't checked.
         let known = !matches!(self.reward_exponent, Schedule::Custom(_));
         if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
-            let expected = "a schedule that ends at 1: the last sharpness is the reward's own";
+            let expected = "a schedule that ends at 1, so that training ends with the reward itself";
             return Err(Error::config("reward_exponent", format!("{:?}", self.reward_exponent), expected));
         }
         for step in explored().flat_map(Schedule::landmarks) {
@@ -172,17 +172,17 @@ impl TrainerConfig {
             return Err(Error::config(
                 "transitions",
                 got,
-                "at least one transition an update, and one update a step",
+                "at least one transition per update, and at least one update per step",
             ));
         }
         if !objective.learns_from_transitions() {
-            let remedy = "leave `TrainerConfig::transitions` out, or choose detailed balance, modified or \
-                forward-looking";
+            let remedy = "leave `TrainerConfig::transitions` out, or choose detailed balance, modified \
+                detailed balance or forward-looking detailed balance";
             return Err(Error::missing(objective.name(), "whole trajectories", remedy));
         }
         if self.chunk.is_some() {
-            let remedy = "leave `TrainerConfig::chunk` out: an update on single transitions is a small batch \
-                by itself";
+            let remedy = "leave `TrainerConfig::chunk` out, because an update on single transitions already \
+                uses a small batch";
             return Err(Error::missing(objective.name(), "a batch that is scored at once", remedy));
         }
         Ok(())

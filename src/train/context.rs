@@ -150,10 +150,10 @@ impl<E: Env> Context<E> {
             (None, None) => Ok(()),
             (Some(source), Some(conditions)) => source.check(conditions),
             _ => Err(Error::missing(
-                "trajectories from outside of the trainer",
-                "conditions if the trainer has some, and none if it hasn't",
-                "draw them under conditions of `Context::draw_conditions`; `Trainer::with_conditions` sets \
-                 their source",
+                "a batch from outside of the trainer",
+                "conditions if the trainer draws conditions, and no conditions otherwise",
+                "sample the trajectories under conditions from `Context::draw_conditions`; \
+                 `Trainer::with_conditions` sets the source of conditions",
             )),
         }
     }
@@ -161,10 +161,10 @@ impl<E: Env> Context<E> {
     /// Returns an error for an update outside of [`Trainer::apply`] if only `apply` computes the gradients.
     pub(super) fn check_custom_update(&self) -> Result<()> {
         let (setting, remedy) = if self.replicas().is_some() {
-            ("several replicas", "update by `Trainer::apply`, which sums their gradients")
+            ("a run with several replicas", "update by `Trainer::apply`, which sums their gradients")
         } else if self.config.chunk.is_some() {
             (
-                "batches that are scored in chunks",
+                "a trainer that scores batches in chunks",
                 "update by `Trainer::apply`, or leave `TrainerConfig::chunk` out",
             )
         } else {
@@ -199,7 +199,7 @@ impl<E: Env> Context<E> {
 /// TrainEnv for MyEnv {}`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` isn't an environment to train on yet",
-    note = "if it implements `Env`, write `impl gfn::train::TrainEnv for MyEnv {{}}`",
+    note = "if the type implements `Env`, write `impl gfn::train::TrainEnv for MyEnv {{}}`",
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
 )]
 pub trait TrainEnv: ReplayEnv + 'static {

@@ -101,7 +101,8 @@ impl BatchScores {
         if !self.is_partial || !needs_losses {
             return Ok(());
         }
-        let remedy = "train without it, or from whole trajectories that are scored together";
+        let remedy = "train without this source, or score whole batches of trajectories (no `chunk` and no \
+            `transitions`)";
         Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
     }
 
@@ -120,7 +121,7 @@ impl BatchScores {
         let size =
             |offsets: &[usize]| vec![offsets.len() as i64 - 1, offsets.last().map_or(0, |&n| n as i64)];
         Err(Error::shape(
-            "scores, as trajectories and transitions,",
+            "the list of scores (trajectories, transitions)",
             size(expected),
             size(got),
             "advance a batch with its own scores, which `score` returned",
@@ -194,7 +195,8 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
         let loss = objective.loss(&part.whole, context.config.regression)?;
         if loss.numel() != 1 {
             let what = format!("the loss of {}", objective.name());
-            let remedy = "an objective gives one number for the whole batch: take the mean of its losses";
+            let remedy = "let the objective return one number for the whole batch, such as the mean of its \
+                losses";
             return Err(Error::shape(what, vec![], loss.size(), remedy));
         }
         losses.push(loss);
@@ -233,8 +235,12 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
         let mut offsets = part.offsets.clone();
         reaches_parameters |= match (&part.chunks, &part.replica) {
             (Some(chunks), _) => {
-                let other =
-                    || Error::contract("scores are of this trainer's environment", "they are of another one");
+                let other = || {
+                    Error::contract(
+                        "scores must come from this trainer, because they belong to its environment",
+                        "these scores belong to another environment",
+                    )
+                };
                 let chunks = chunks.downcast_ref::<Vec<Trajectories<E>>>().ok_or_else(other)?;
                 backward_chunks(context, chunks, &part.whole, &mut offsets)?
             }
@@ -248,8 +254,8 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
         return Err(Error::missing(
             context.objective.name(),
             "a loss with a gradient",
-            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they \
-             compute",
+            "train outside of `tch::no_grad`, and let neither the policy nor the objective detach or copy \
+             the tensors that they compute",
         ));
     }
     Ok(())

@@ -142,7 +142,7 @@ impl<E: Env> Trainer<E> {
     pub fn attach(&mut self, name: &str, state: Value, tensors: Vec<(String, Tensor)>) -> Result<()> {
         if !tensors.is_empty() && name.contains('/') {
             let setting = "the name of an observer that keeps tensors";
-            let expected = "a name without `/`, which divides the names of a checkpoint's sections";
+            let expected = "a name without `/`, because `/` separates the names of sections in a checkpoint";
             return Err(Error::config(setting, format!("`{name}`"), expected));
         }
         if state.is_null() && tensors.is_empty() {
@@ -160,7 +160,7 @@ impl<E: Env> Trainer<E> {
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
     pub fn take_average(&mut self) -> Result<()> {
         let Some((averaged, parameters)) = self.context.averaged() else {
-            let remedy = "keep one while training (`with_average`)";
+            let remedy = "keep an average while training (`with_average`)";
             return Err(Error::missing("taking the average", "an average of the parameters", remedy));
         };
         averaged.average.give(parameters)
@@ -212,12 +212,12 @@ impl<E: TrainEnv> Trainer<E> {
     pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
         let (missing, remedy) = if self.is_sampled_outside() && self.sources.replay().is_some() {
             (
-                "all fresh trajectories: some go into the replay buffer alone",
+                "all fresh trajectories, but some of them go only into the replay buffer",
                 "train without a replay buffer, or evaluate samples of the trained policy",
             )
         } else if self.context.replicas().is_some() {
             (
-                "all trajectories of a batch, of which each replica sees its share",
+                "all trajectories of a batch, but each replica has only its share of them",
                 "train with one replica, or evaluate samples of the trained policy",
             )
         } else {

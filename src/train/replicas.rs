@@ -23,8 +23,8 @@ use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
-const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, by the same \
-    objective and settings: build them alike, from one seed";
+const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, with the same \
+    objective and settings: build all replicas in the same way and from the same seed";
 /// The number of objects whose reward each replica computes before the first step, to compare the rewards.
 const N_PROBES: usize = 8;
 /// The allowed difference of two replicas' log-rewards, multiplied by 1 + |log R|. Machines may round
@@ -44,8 +44,8 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
         ("objective", hash_text(&format!("{} {}", objective.name(), objective.settings()))),
         ("set of settings", hash_text(&serde_json::to_string(config).unwrap_or_default())),
         ("source of conditions", u64::from(conditions.is_some())),
-        ("number of steps made", *step as u64),
-        ("seed, or place of its random stream,", trainer.rng.clone().next_u64()),
+        ("number of completed steps", *step as u64),
+        ("seed, or another position in its random stream,", trainer.rng.clone().next_u64()),
         ("set of parameters", hash(sums)),
         ("description", hash_text(&trainer.description.to_string())),
     ];
@@ -96,11 +96,11 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
             let (theirs, mine) = (theirs[k], mine[k]);
             format!(
-                "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at \
-                 replica {rank}"
+                "replica {other} has another reward: log R of {object} is {theirs} at replica {other} and \
+                 {mine} at replica {rank}"
             )
         } else {
-            format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}")
+            format!("replica {other} draws other conditions than replica {rank} from the same random stream")
         };
         return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
     }
@@ -117,7 +117,7 @@ fn compare<E: Env>(context: &Context<E>, mine: &[(&'static str, u64)]) -> Result
         // count.
         let theirs = Vec::<i64>::try_from(theirs).unwrap_or_default();
         if let Some(k) = (0..mine.len()).find(|&k| theirs.get(k) != Some(&hashes[k])) {
-            let detail = format!("member {other} has another {} than member {}", mine[k].0, group.rank());
+            let detail = format!("replica {other} has another {} than replica {}", mine[k].0, group.rank());
             return Err(Error::contract(REPLICAS_MUST_MATCH, detail));
         }
     }
@@ -134,7 +134,12 @@ pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, Q
     let mut parts = Vec::new();
     for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
         let scores = unpack(&to_host(packed), mine);
-        parts.push(scores.ok_or_else(|| Error::contract(REPLICAS_MUST_MATCH, "they have other scores"))?);
+        parts.push(scores.ok_or_else(|| {
+            Error::contract(
+                REPLICAS_MUST_MATCH,
+                "the scores of one replica have other shapes than those of another",
+            )
+        })?);
     }
     let mut offsets = QuantityOffsets::default();
     for part in &parts[..group.rank()] {

@@ -276,14 +276,14 @@ impl<E: TrainEnv> Trainer<E> {
             context.check_conditions(&batch.trajectories)?;
         }
         if batch.is_drawn() && sources.fresh_traits(context).is_scored_in_parts {
-            let missing = "a step that scores each part of a batch by itself";
-            let remedy = "make steps by its own function (`thompson_step`)";
+            let missing = "a step that scores each part of a batch separately";
+            let remedy = "make steps by the function of that source (`thompson_step`)";
             return Err(Error::missing("a source of the trainer", missing, remedy));
         }
         let compares_updates = context.objective.epochs() > 1 && context.config.transitions.is_none();
         if compares_updates && !batch.is_drawn() {
-            let remedy = "score the whole batch that `draw` returned, for each update";
-            let missing = "a batch whose first update it compares later updates with";
+            let remedy = "for each update, score the whole batch that `draw` returned";
+            let missing = "a batch that the trainer drew, to compare later updates with the first one";
             return Err(Error::missing(context.objective.name(), missing, remedy));
         }
         let rng = progress.replica_rng.as_mut().unwrap_or(rng);

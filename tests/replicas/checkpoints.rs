@@ -128,7 +128,10 @@ fn another_number_of_replicas_is_refused() {
     for (n, from, there) in [(1, &two, 2), (3, &two, 2), (2, &one, 1)] {
         let error = resumes(n, from);
         assert!(matches!(error, Error::File { .. }), "{error:?}");
-        says(&error, &[&format!("the checkpoint of one of {there} trainers"), &format!("here they are {n}")]);
+        says(
+            &error,
+            &[&format!("the checkpoint of a run with {there} replicas"), &format!("this run has {n}")],
+        );
     }
 }
 

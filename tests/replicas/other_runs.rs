@@ -139,7 +139,7 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
     let error = resume_replicas(&path).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error:?}");
-    says(&error, &["of another run than replica", "step 8", "4", "start in a new folder"]);
+    says(&error, &["of another run than that of replica", "step 8", "4", "start in a new folder"]);
     assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
 }
 

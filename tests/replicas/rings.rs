@@ -65,7 +65,7 @@ fn replicas_of_other_environments_are_refused() {
         trainer.with_group(replica)?.step().map(drop)
     });
     let error = run.unwrap_err().to_string();
-    assert!(error.contains("member 1 has another environment than member 0"), "{error}");
+    assert!(error.contains("replica 1 has another environment than replica 0"), "{error}");
 }
 
 /// Returns the divergences of three seeds, sorted.

@@ -252,13 +252,13 @@ fn different_operations_are_an_error_for_all_replicas() {
         messages.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
         done
     });
-    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, sum"]);
+    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 calls sum"]);
     assert!(
         messages
             .lock()
             .unwrap()
             .iter()
-            .any(|message| message.contains("member 0 is at operation 0, join, member 1"))
+            .any(|message| message.contains("at operation 0, member 0 calls join, but member 1"))
     );
 }
 
@@ -275,14 +275,23 @@ fn settings_that_differ_between_replicas_are_refused() {
         Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed))
     };
     says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
-    says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another seed", "than member"]);
-    says(&refused(&|rank| with(8 + 2 * rank, 0)), &["build them alike", "another set of settings"]);
+    says(
+        &refused(&|rank| with(8, rank as u64)),
+        &["build all replicas in the same way", "another seed", "than replica"],
+    );
+    says(
+        &refused(&|rank| with(8 + 2 * rank, 0)),
+        &["build all replicas in the same way", "another set of settings"],
+    );
     let learning = |lr| {
         let adam = AdamConfig { lr, ..AdamConfig::default() };
         let config = TrainerConfig { adam, ..fresh(8) };
         Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(0))
     };
-    says(&refused(&|rank| learning(0.1 + rank as f64)), &["build them alike", "another set of settings"]);
+    says(
+        &refused(&|rank| learning(0.1 + rank as f64)),
+        &["build all replicas in the same way", "another set of settings"],
+    );
     let observed = replicate(2, |replica| {
         let mut trainer = trainer(replica)?;
         let mut modes = CountModes::new(|states: &VectorStates| vec![false; states.len()]);
@@ -345,12 +354,12 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     })
     .unwrap();
     let described = |rank: usize| with(count)?.with_description(&serde_json::json!({ "data": rank / 2 }));
-    says(&refused(&described), &["member 2 has another description"]);
+    says(&refused(&described), &["replica 2 has another description"]);
     let conditioned = |rank: usize| {
         let source = move |n: usize, _: &mut Rng| {
             Ok(Tensor::full([n as i64, 1], rank as f64, (tch::Kind::Float, tch::Device::Cpu)))
         };
         Ok(with(count)?.with_conditions(source))
     };
-    says(&refused(&conditioned), &["replica 1 has other conditions"]);
+    says(&refused(&conditioned), &["replica 1 draws other conditions"]);
 }

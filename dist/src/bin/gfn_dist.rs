@@ -69,7 +69,7 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
             Arc::clone(&stop_signal),
             signal.unsigned_abs() as usize,
         );
-        set.map_err(|error| format!("signals can't be handled: {error}"))?;
+        set.map_err(|error| format!("this system doesn't let the program handle signals: {error}"))?;
     }
     // A random id, so that a process of another run can't join this one.
     let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
@@ -99,7 +99,9 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
             }
             Err(error) => {
                 processes.send_signal(Signal::KILL);
-                return Err(format!("{name} can't be run: {error}"));
+                return Err(format!(
+                    "{name} can't be run ({error}): check the name and the permissions of the program"
+                ));
             }
         }
     }
@@ -153,7 +155,7 @@ impl Processes {
                     (0, Some(rank)) => {
                         let status = ended[rank].unwrap_or_default();
                         eprintln!(
-                            "process {rank} of {} failed ({status}); all are asked to end",
+                            "process {rank} of {} failed ({status}); all processes are asked to end",
                             ended.len()
                         );
                         Some(status_exit_code(status))

@@ -131,7 +131,10 @@ const PARTS: usize = 20;
 impl Task for Lines {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        refuse(&["--exit-bias"], "no such flag: all trajectories of the line are equally long")?;
+        refuse(
+            &["--exit-bias"],
+            "a command without this flag, because all trajectories of the line are equally long",
+        )?;
         let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
         run.config.adam.max_norm = Some(MAX_NORM);

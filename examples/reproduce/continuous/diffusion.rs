@@ -82,11 +82,21 @@ const BACKWARD_RANGE: f64 = 0.5;
 impl Task for Diffusion {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        refuse(&["--backward"], "no such flag: P_B is the process's, unless the objective trains it")?;
-        refuse(&["--epsilon", "--exit-bias"], "no such flag: Gaussian steps are widened by --exploration")?;
+        refuse(
+            &["--backward"],
+            "a command without this flag, because the process gives P_B, unless the objective trains P_B",
+        )?;
+        refuse(
+            &["--epsilon", "--exit-bias"],
+            "a command without this flag; use --exploration, which makes Gaussian steps wider",
+        )?;
         let capacity = common.replay.unwrap_or(if self.local_search { SEARCHED } else { 0 });
         if capacity == 0 {
-            refuse(&["--local-search"], "a --replay buffer that the search can start from")?;
+            refuse(
+                &["--local-search"],
+                "a command without this flag, or with a --replay buffer, from whose objects the search \
+                 starts",
+            )?;
         }
         let (make_target, sigma) = self.target.value;
         let target = make_target()?;
@@ -178,9 +188,12 @@ impl Task for PosteriorDiffusion {
         refuse_validation()?;
         refuse(
             &["--epsilon", "--exit-bias"],
-            "no such flag: Gaussian steps have no uniform actions and no exit",
+            "a command without this flag, because Gaussian steps have no uniform actions and no exit",
         )?;
-        refuse(&["--backward"], "no such flag: relative to a prior P_B cancels")?;
+        refuse(
+            &["--backward"],
+            "a command without this flag, because P_B cancels in objectives relative to a prior",
+        )?;
         let objective: Build = match common.objective.name {
             "tb" => || Ok(Box::new(RelativeTrajectoryBalance::new(1.0)?)),
             "vargrad" => || Ok(Box::new(RelativeLogPartitionVariance::new(1.0)?)),
@@ -188,7 +201,7 @@ impl Task for PosteriorDiffusion {
                 return Err(Error::config(
                     "--objective",
                     other,
-                    "tb or vargrad: both are relative to the prior",
+                    "tb or vargrad, which exist relative to the prior",
                 ));
             }
         };

@@ -69,8 +69,9 @@ fn signed(program: &Command) -> Command {
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::raw(ErrorKind::Io, format!("{} can't be read: {error}; check the path\n", path.display()))
+    })?;
     from_toml(&text)
         .map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }

@@ -47,7 +47,9 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
         table.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help)).collect();
     PossibleValuesParser::new(names).try_map(move |given| {
         let known = table.iter().find(|(name, ..)| *name == given);
-        known.map(|(name, value, _)| Selection { name, value: value.clone() }).ok_or("an unknown name")
+        known
+            .map(|(name, value, _)| Selection { name, value: value.clone() })
+            .ok_or("the name isn't one of the possible values; `--help` lists them")
     })
 }
 
@@ -191,7 +193,7 @@ const BACKWARD: &[Choice<BackwardPolicy>] = &[
 /// Parses a count that can't be 0.
 pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     match text.parse::<usize>() {
-        Ok(0) => Err("at least 1 is needed".into()),
+        Ok(0) => Err("expected at least 1".into()),
         other => other.map_err(|error| error.to_string()),
     }
 }
@@ -319,10 +321,13 @@ impl Common {
 
 /// Returns an error if `--replay` is given, for tasks without a replay buffer.
 pub(crate) fn refuse_replay() -> Result<()> {
-    refuse(&["--replay"], "no such flag: this task has no replay buffer")
+    refuse(&["--replay"], "a command without this flag, because this task has no replay buffer")
 }
 
 /// Returns an error if `--validate-every` is given, for tasks that measure no distance during training.
 pub(crate) fn refuse_validation() -> Result<()> {
-    refuse(&["--validate-every"], "no such flag: no distance is measured during training")
+    refuse(
+        &["--validate-every"],
+        "a command without this flag, because this task measures no distance during training",
+    )
 }

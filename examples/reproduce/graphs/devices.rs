@@ -89,10 +89,11 @@ impl Task for Devices {
         }
         let worst = worst.max(there).max(back);
         if worst > ALLOWED {
-            let remedy = format!("at most {ALLOWED:e}: look at the objective above that differs most");
+            let remedy =
+                format!("at most {ALLOWED:e}: check the objective above whose gradients differ most");
             return Err(Error::contract(
-                "gradients are the CPU's",
-                format!("they differ by {worst:.1e}; {remedy}"),
+                "gradients on the device must equal those on the CPU",
+                format!("the gradients differ by {worst:.1e}, expected {remedy}"),
             ));
         }
         Ok(())
@@ -174,8 +175,11 @@ fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) 
 fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Result<Vec<Tensor>> {
     let scores = trainer.score(&mut batch)?;
     trainer.loss(&scores)?.backward();
-    let parameters =
-        trainer.policy().parameters().ok_or(Error::missing("a gradient", "parameters", "use a network"))?;
+    let parameters = trainer.policy().parameters().ok_or(Error::missing(
+        "a gradient",
+        "parameters",
+        "use a policy with parameters",
+    ))?;
     let trained = parameters.iter().filter(|parameter| parameter.tensor.requires_grad());
     let of = |tensor: &Tensor| {
         let gradient = tensor.grad();

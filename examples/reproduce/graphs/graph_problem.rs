@@ -155,20 +155,25 @@ impl GraphProblems {
     /// Returns an error for a flag that has no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.held_out == Some(0) || self.best_of == 0 {
-            let expected = "at least one graph to measure on, and one sample of it";
+            let expected = "at least 1 for both flags";
             return Err(Error::config("--held-out and --best-of", 0, expected));
         }
         if !matches!(self.graphs.value, Graphs::Rb(_)) {
-            refuse(&["--larger"], "--graphs rb, which larger graphs of the same kind belong to")?;
+            refuse(
+                &["--larger"],
+                "a command with --graphs rb, because only RB graphs have larger graphs of the same kind",
+            )?;
         }
         if self.graphs.name != "small" {
             refuse(
                 &["--validate-every"],
-                "no such flag with --graphs rb: no distance is measured during training",
+                "a command without this flag, or with --graphs small, because no distance is measured during \
+                 training on other graphs",
             )?;
             refuse(
                 &["--any-beta"],
-                "no such flag with RB graphs: what it is measured by is exact distances",
+                "a command without this flag, or with --graphs small, because its results are measured by \
+                 exact distances",
             )?;
         }
         Ok(())

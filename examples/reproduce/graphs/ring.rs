@@ -144,8 +144,7 @@ impl Task for Rings {
                         .extend(json!({ "jsd": jsd, "jsd_is_upper_bound": true, "dropped_mass": dropped })),
                     None => {
                         let n = ring.n_states();
-                        let why =
-                            format!("of {n:.1e} states the policy spreads over more than can be followed");
+                        let why = format!("the policy reaches more of the {n:.1e} states than can be listed");
                         report.set("why_not_exact", why);
                         report.extend(sampled(trainer, 2_000)?);
                     }

@@ -79,9 +79,14 @@ impl Solve {
 
 /// Returns an error for a cut of a graph whose edges have weights, because the problem doesn't count weights.
 fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
-    let remedy = "a cut here counts edges: give a graph whose weights are all 1, or leave the weights out";
+    let remedy =
+        "give a graph whose weights are all 1, or leave the weights out, because a cut here counts edges";
     let is_refused = problem == Problem::Cut && graph.has_weights;
-    if is_refused { Err(Error::file(path, "its edges have weights other than 1", remedy)) } else { Ok(()) }
+    if is_refused {
+        Err(Error::file(path, "the graph has edges of weights other than 1", remedy))
+    } else {
+        Ok(())
+    }
 }
 
 impl Task for Solve {

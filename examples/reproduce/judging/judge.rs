@@ -31,7 +31,7 @@ impl Task for Truth {
 impl Visit for &Truth {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
         let (listed, out) = (known.list()?, &self.out);
-        let wrong = |error: csv::Error| Error::file(out, error, "give another file");
+        let wrong = |error: csv::Error| Error::file(out, error, "give a path of a file that can be written");
         let mut table = csv::Writer::from_path(out).map_err(wrong)?;
         table.write_record(["object", "probability", "log_reward"]).map_err(wrong)?;
         let probs = listed.of_objects(&listed.target.probs);
@@ -83,7 +83,11 @@ impl Visit for &Judge {
         let listed = known.list()?;
         let (states, n_unreadable) = (known.read)(&self.file)?;
         if states.is_empty() && n_unreadable == 0 {
-            return Err(Error::file(&self.file, "it has no samples", "give a file of samples"));
+            return Err(Error::file(
+                &self.file,
+                "the file has no samples",
+                "give a file with one sample per line",
+            ));
         }
         let mut target = listed.of_objects(&listed.target.probs);
         // Samples that are no object of the task count as one additional object with target probability 0.
@@ -96,8 +100,8 @@ impl Visit for &Judge {
         let samples: Vec<usize> = readable.chain(std::iter::repeat_n(foreign, n_unreadable)).collect();
         let invalid = samples.iter().filter(|&&object| object == foreign).count();
         if invalid == samples.len() {
-            let remedy = "give objects of the task, as `reproduce truth` writes them";
-            return Err(Error::file(&self.file, "none of its samples is an object of the task", remedy));
+            let remedy = "give objects of the task in the format in which `reproduce truth` writes them";
+            return Err(Error::file(&self.file, "no sample of the file is an object of the task", remedy));
         }
         let judged = Judgement::new(&target, &samples, &mut Rng::seeded(self.seed))?;
         let text = |object: &Missing| (known.write)(listed.graph.states(), listed.first[object.object]);

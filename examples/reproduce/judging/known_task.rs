@@ -118,10 +118,18 @@ impl TaskArgs {
     /// Builds the task that the flags choose, and calls `visit` with it.
     pub(super) fn visit(&self, visit: impl Visit) -> Result<()> {
         if self.size.is_some() && [TaskName::Qm9str, TaskName::Tfbind8].contains(&self.task) {
-            return Err(Error::config("--size", self.name(), "no such flag: this task has one size"));
+            return Err(Error::config(
+                "--size",
+                self.name(),
+                "a command without this flag, because this task has only one size",
+            ));
         }
         if self.alignment.is_some() && self.task != TaskName::Trees {
-            return Err(Error::config("--alignment", self.name(), "trees, the task that it belongs to"));
+            return Err(Error::config(
+                "--alignment",
+                self.name(),
+                "the task trees, because no other task has an alignment",
+            ));
         }
         let size = |default: usize| self.size.unwrap_or(default);
         match self.task {
@@ -147,7 +155,11 @@ impl TaskArgs {
             TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), 1)),
             TaskName::Tfbind8 => {
                 let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
-                let path = self.table.as_ref().ok_or(Error::missing("tfbind8", "a table", "give --table"))?;
+                let path = self.table.as_ref().ok_or(Error::missing(
+                    "tfbind8",
+                    "a table",
+                    "give its path by --table",
+                ))?;
                 let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
                 let reader = dna.clone();
                 let row = move |line: &str| Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec());
@@ -168,7 +180,13 @@ impl TaskArgs {
         let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
         // Rewards are divided by the best tree's reward, because rewards of long sequences are tiny.
         let reward = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
-        let too_many = || Error::config("--size", rules.n(), "at most 8 species, whose trees can be listed");
+        let too_many = || {
+            Error::config(
+                "--size",
+                rules.n(),
+                "at most 8 species, because the trees of more species can't be listed",
+            )
+        };
         let trees = rules.all_trees().ok_or_else(too_many)?;
         let fewest = reward(0.0)?.parsimony(&trees)?.into_iter().min().unwrap_or_default();
         let reward = reward(fewest as f64)?;
@@ -183,7 +201,7 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     let score = ScoreConfig::from_name("heteroatoms").ok_or(Error::missing(
         "the task",
         "its score",
-        "name another",
+        "choose another task",
     ))?;
     let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
@@ -213,7 +231,11 @@ fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: 
         let row: Option<Vec<u16>> = words.map(|word| word.parse::<u16>().ok()?.checked_add(offset)).collect();
         let row = row.filter(|row| row.len() == width);
         row.ok_or_else(|| {
-            Error::config("a row of numbers", line, "as many whole numbers of 0 or more as the task has")
+            Error::config(
+                "a row of numbers",
+                line,
+                "one whole number of at least 0 for each entry of an object of the task",
+            )
         })
     };
     let write = move |row: &[u16]| {

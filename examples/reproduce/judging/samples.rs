@@ -32,7 +32,7 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
             Ok(row) => {
                 if k == 0 && numbers && are_columns {
                     notes.push(format!(
-                        "line {number}, {line:?}, counts as a sample: remove it if it is a header"
+                        "line {number}, {line:?}, counts as a sample: remove this line if it is a header"
                     ));
                 }
                 rows.push(row);
@@ -83,7 +83,8 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
             _ if first.starts_with(|c: char| c.is_ascii_digit()) => "PHYLIP",
             _ => "not FASTA",
         };
-        let remedy = "write FASTA: for each species a line `>NAME`, then its sequence";
+        let remedy =
+            "give a file in the FASTA format: for each species a line `>NAME`, and then its sequence";
         return Err(Error::file(path, format!("the alignment is {format}"), remedy));
     }
     let mut species: Vec<(String, String)> = Vec::new();
@@ -93,7 +94,7 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
                 return Err(Error::file(
                     path,
                     format!("the title {title:?} is empty or not unique"),
-                    "change it",
+                    "give each species a different title",
                 ));
             }
             species.push((title.to_owned(), String::new()));

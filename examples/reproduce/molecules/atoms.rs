@@ -47,7 +47,7 @@ const CONVS: &[Choice<ConvKind>] = &[
 
 fn element(symbol: &str) -> std::result::Result<Element, String> {
     let known = Element::from_symbol(symbol).filter(|(_, aromatic)| !aromatic);
-    known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements such as C,N,Cl".into())
+    known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements, such as C,N,Cl".into())
 }
 
 impl AtomArgs {
@@ -256,7 +256,7 @@ impl RewardArgs {
             let name = name_of(self.reward).replace('-', "_");
             let config = ScoreConfig::from_name(&name);
             return config
-                .ok_or(Error::config("--reward", name, "a score that the library has by name"))?
+                .ok_or(Error::config("--reward", name, "the name of a score of the library"))?
                 .build();
         };
         outputs::read_score(path)

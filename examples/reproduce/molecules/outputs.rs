@@ -14,7 +14,7 @@ const KEPT: usize = 1_000;
 /// Reads a score from a TOML file.
 pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
-    let remedy = "give factors as the documentation of `ScoreConfig` has them";
+    let remedy = "give factors as the documentation of `ScoreConfig` describes them";
     let config: ScoreConfig = from_toml(&text).map_err(|error| Error::file(path, error, remedy))?;
     config.build()
 }
@@ -41,7 +41,7 @@ pub(super) fn write(
         }
         if let Some((n, first)) = ranking.write(folder, title, SHOWN)? {
             tell(format_args!(
-                "{n} of {} molecules aren't in {}: {first}",
+                "{n} of {} molecules couldn't be written to {}: {first}",
                 ranking.entries().len(),
                 path.display()
             ));

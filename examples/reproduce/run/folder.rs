@@ -17,7 +17,7 @@ pub(crate) struct RunFolder(PathBuf);
 /// The name of the file that a process locks while it writes to the folder.
 const LOCK: &str = ".lock";
 /// The remedy that errors name for a folder that isn't a run folder.
-const OF_A_RUN: &str = "give a folder that --run wrote, or a new one to be written";
+const OF_A_RUN: &str = "give a folder that --run wrote, or a new folder";
 
 impl RunFolder {
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
@@ -84,20 +84,23 @@ impl RunFolder {
         let differences = if stored.task == flags.task {
             words(&flags.differences(stored))
         } else {
-            format!("of the task `{}`", stored.task)
+            format!("a run of the task `{}`", stored.task)
         };
         if !differences.is_empty() {
-            let remedy = "give a new folder; to resume that run under other settings, give its checkpoint by \
-                --resume, too";
+            let remedy = "give a new folder; to resume that run with other settings, keep the folder, and \
+                give --resume FOLDER/checkpoint, too";
             return refuse(format!("it holds another run: {differences}"), remedy);
         }
         if self.result().exists() {
-            let remedy = "give a new folder; to make more --steps, give its checkpoint by --resume, too";
-            return refuse("it holds this run already, finished: see its result.json".to_owned(), remedy);
+            let remedy = "give a new folder; to train for more --steps, keep the folder, and give --resume \
+                 FOLDER/checkpoint, too";
+            return refuse(
+                "it already holds this run, which is finished: see result.json in the folder".to_owned(),
+                remedy,
+            );
         }
         if resume.is_some() && stored.flags.get("resume") != flags.flags.get("resume") {
-            let problem =
-                "it holds a run that began elsewhere, or from another checkpoint than --resume names";
+            let problem = "it holds a run that was started without --resume, or from another checkpoint";
             let remedy = "leave out --resume to resume the run in the folder, or give a new folder";
             return refuse(problem.to_owned(), remedy);
         }
@@ -147,11 +150,15 @@ impl RunFolder {
     pub(crate) fn flags(&self) -> Result<TaskFlags> {
         let path = self.settings();
         if !path.is_file() {
-            return Err(Error::file(&self.0, "it is no run folder: it has no settings.json", OF_A_RUN));
+            return Err(Error::file(
+                &self.0,
+                "it isn't the folder of a run: it has no settings.json",
+                OF_A_RUN,
+            ));
         }
         let text = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
         serde_json::from_str(&text).map_err(|error| {
-            Error::file(&path, format!("it isn't the settings of a run ({error})"), OF_A_RUN)
+            Error::file(&path, format!("the file doesn't have the settings of a run ({error})"), OF_A_RUN)
         })
     }
 
@@ -195,9 +202,9 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let all = differences
-        .iter()
-        .map(|(name, here, there)| format!("`{name}` is {} there, {} here", shown(there), shown(here)));
+    let all = differences.iter().map(|(name, here, there)| {
+        format!("`{name}` is {} in the folder, {} in this command", shown(there), shown(here))
+    });
     all.collect::<Vec<_>>().join("; ")
 }
 

@@ -56,7 +56,9 @@ pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> R
     if threads < 2 || *threads_for != ThreadUse::Replicas {
         return work();
     }
-    tell(format_args!("{threads} threads: as {threads} replicas, each with its share of the batch"));
+    tell(format_args!(
+        "{threads} threads train as {threads} replicas, each of which samples a part of the batch"
+    ));
     replicate(threads, |replica| as_member(Box::new(replica), &work))
 }
 
@@ -78,8 +80,9 @@ fn in_processes(timeout: Duration, work: impl Fn() -> Result<()>) -> Result<()> 
 
 #[cfg(not(feature = "dist"))]
 fn in_processes(_: Duration, _: impl Fn() -> Result<()>) -> Result<()> {
-    let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
-    Err(Error::missing("--dist", "the feature of that name", remedy))
+    let remedy =
+        "build with this feature: cargo run --release --features gfn-reproduce/dist --example reproduce";
+    Err(Error::missing("--dist", "the feature `dist` of gfn-reproduce", remedy))
 }
 
 /// Connects a trainer to the other members of the run, if there are any.

@@ -86,7 +86,7 @@ impl StepRecord {
     /// [`Error::Contract`] if the record can't be written as JSON.
     pub(crate) fn from_record(record: &Record) -> Result<Self> {
         let parsed = serde_json::to_value(record).and_then(serde_json::from_value);
-        parsed.map_err(|error| Error::contract("a record is JSON", error.to_string()))
+        parsed.map_err(|error| Error::contract("a record of a step must be valid as JSON", error.to_string()))
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
     for (k, line) in whole.lines().enumerate() {
         let refuse = |error: serde_json::Error| {
             let problem = format!("line {} isn't a line of metrics ({error})", k + 1);
-            Error::file(path, problem, "give a folder that --run wrote, as it was written")
+            Error::file(path, problem, "give a folder that --run wrote, without changes to its files")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
         // The resumed run will repeat all later steps.

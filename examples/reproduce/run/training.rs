@@ -106,8 +106,12 @@ impl Run<'_> {
     /// Runs a search without a policy, and returns its report.
     pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
         if members::count() > 1 {
-            let one = "one: leave out what makes several";
-            return Err(Error::config("the members of a search without a policy", members::count(), one));
+            let one = "1: leave out --dist and --threads-for replicas";
+            return Err(Error::config(
+                "the number of processes or replicas of a search without a policy",
+                members::count(),
+                one,
+            ));
         }
         let started = Instant::now();
         search()?;
@@ -127,7 +131,8 @@ impl Run<'_> {
             let (path, done) = (path.display(), trainer.steps_done());
             if done >= steps {
                 tell(format_args!(
-                    "{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated"
+                    "{path} has {done} steps, and --steps is {steps}: nothing is trained, the policy is only \
+                     evaluated; give more --steps to train further"
                 ));
             }
         } else if self.recipe.prefill > 0 && trainer.replay().is_some() {

@@ -59,16 +59,17 @@ impl Structures {
     /// Returns an error for a flag that has no effect in combination with the others.
     fn check(&self) -> Result<()> {
         if self.common.objective.name != "modified-db" {
-            refuse(&["--lag"], "0, or --objective modified-db")?;
+            refuse(&["--lag"], "a command without this flag, or with --objective modified-db")?;
         }
         let is_uniform = self.common.backward.is_none_or(|backward| backward.name == "uniform");
         if !is_uniform && self.policy.name == "transformer" {
-            refuse(&["--backward"], "uniform, or --policy mlp, gnn or graph-transformer")?;
+            refuse(&["--backward"], "--backward uniform, or --policy mlp, gnn or graph-transformer")?;
         }
         if self.problem.score == Score::Bde {
             refuse(
                 &["--log"],
-                "--score bge or bic beside it (bde cuts numbers by their order, which logarithms keep)",
+                "a command without this flag, or with --score bge or bic, because bde uses only the order of \
+                 numbers, which logarithms don't change",
             )?;
         }
         Ok(())

@@ -44,10 +44,8 @@ pub(crate) struct Args {
 
 /// Returns an error for `--run`, which names the task to use instead.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
-    Err(
-        "this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same \
-         file",
-    )
+    Err("this task stores no run; use `bayesian-structure --data FILE --run FOLDER`, which reads the same \
+         file")
 }
 
 /// The learned and exact probabilities of edges.

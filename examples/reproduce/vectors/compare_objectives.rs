@@ -37,7 +37,7 @@ pub(crate) struct Comparison {
 
 /// Returns an error for `--run`, which names the alternative.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
-    Err("this task makes a run for each pair, and keeps none; --json has its figures")
+    Err("this task trains once for each pair and stores no run; use --json, which prints its figures")
 }
 
 /// An environment on which objectives are compared.
@@ -149,7 +149,7 @@ impl Comparison {
             let (env, reward) = (env.clone(), reward.clone());
             let trainer = if objective.needs(Quantity::LogPrior) {
                 let (what, remedy) =
-                    ("the prior's probability of each object", "take an environment of fewer states");
+                    ("the prior's probability of each object", "choose an environment with fewer states");
                 let space =
                     &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
                 // The reward R' becomes R(x) / prior(x). A relative objective has the target prior(x) R'(x),

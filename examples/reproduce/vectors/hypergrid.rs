@@ -53,7 +53,7 @@ impl Task for Grid {
             Some(_) => {
                 return Err(Error::config(
                     "--r0",
-                    format!("with --reward {}", self.reward),
+                    format!("given with --reward {}", self.reward),
                     "--reward original",
                 ));
             }
@@ -81,7 +81,11 @@ impl Task for Grid {
             )?);
             trainer = trainer.with_replay(buffer);
         } else if trainer.replay().is_none() {
-            refuse(&["--diverse"], "no such flag without a replay buffer: give --replay, too")?;
+            refuse(
+                &["--diverse"],
+                "a command without this flag, or with --replay, because it selects objects of the replay \
+                 buffer",
+            )?;
         }
         learn_counting_modes(&run, trainer, "objects", &reward, |report, trainer, exact| {
             if let Some(exact) = exact {

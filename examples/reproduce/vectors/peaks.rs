@@ -66,14 +66,14 @@ impl Task for PeakSearch {
         // A run has one member: it must draw all points, and checkpoints don't hold the peaks found so far.
         if members::count() > 1 {
             return Err(Error::config(
-                "the members of `peaks`",
+                "the number of processes or replicas of `peaks`",
                 members::count(),
-                "one: leave out what makes several",
+                "1: leave out --dist and --threads-for replicas",
             ));
         }
         if self.common.resume().is_some() {
-            let expected = "a run from its beginning, as the peaks found before aren't in checkpoints";
-            return Err(Error::config("a checkpoint to resume from", "given", expected));
+            let expected = "a new run, because checkpoints don't have the peaks that were found before";
+            return Err(Error::config("--resume", "given", expected));
         }
         let found = ModeTracker::new();
         if let Method::Chains(n_powers) = self.by.value {
@@ -209,7 +209,8 @@ impl Peaks {
             tops.push(point.ok_or(Error::config(
                 "--peaks",
                 n,
-                "fewer or narrower peaks, or a larger grid",
+                "a number of peaks that fit on the grid at a distance from each other; give fewer or \
+                 narrower peaks, or a larger grid",
             ))?);
         }
         Ok(Self { grid, tops, width, floor })

@@ -45,7 +45,11 @@ impl Task for BitSequences {
                 run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
             }
             Some(kind) => {
-                refuse(&["--backward"], "no such flag: a sequence has one parent, without its end")?;
+                refuse(
+                    &["--backward"],
+                    "a command without this flag, because each sequence has a single parent, the sequence \
+                     without its last token",
+                )?;
                 let layout = SequenceLayout { values: words.values(), length: words.n_words(), unset: 0 };
                 let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
                 let net = SequenceNetConfig { kind, width, layers };

@@ -73,7 +73,10 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
 /// Returns the state in which no node of the graph is decided yet.
 fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
-        return Err(Error::contract("a greedy solution needs a graph without marks", graph.to_string()));
+        return Err(Error::contract(
+            "a greedy solution needs a graph whose nodes are all undecided",
+            graph.to_string(),
+        ));
     }
     let n = graph.n_nodes() as u32;
     let nodes: Vec<u32> = if problem == Problem::DominatingSet { (0..n).collect() } else { Vec::new() };

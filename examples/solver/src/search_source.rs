@@ -52,7 +52,11 @@ impl SearchSource {
     /// [`Error::Config`] if `rounds` is 0.
     pub fn new(problem: Problem, rounds: usize) -> Result<Self> {
         if rounds == 0 {
-            return Err(Error::config("rounds of local search", rounds, "at least one for each sample"));
+            return Err(Error::config(
+                "rounds of local search",
+                rounds,
+                "at least one round for each sample",
+            ));
         }
         Ok(Self { problem, rounds, backward_by_policy: false })
     }
@@ -78,8 +82,8 @@ impl SearchSource {
             if env.rules().is_reachable(&end) {
                 return Ok(end);
             }
-            let rule = "a source of improved solutions is for the problem of the environment";
-            Err(Error::contract(rule, format!("a solution of {problem} isn't a state of it")))
+            let rule = "a SearchSource must have the same problem as the environment";
+            Err(Error::contract(rule, format!("a solution of {problem} isn't a state of the environment")))
         });
         Ok(solutions.collect::<Result<Vec<_>>>()?.into())
     }

@@ -173,8 +173,8 @@ impl<'a> Solver<'a> {
         progress: impl FnMut(&Progress),
     ) -> Result<SolverResult> {
         if self.policy.is_some() {
-            let expected = "one from `Solver::search_alone`, because `draw` replaces the policy";
-            return Err(Error::config("the solver of `solve_from`", "one with a policy", expected));
+            let expected = "a solver from `Solver::search_alone`, because `draw` replaces the policy";
+            return Err(Error::config("the solver of `solve_from`", "a solver with a policy", expected));
         }
         Instances::new(vec![graph.clone()])?;
         self.run(Instant::now(), graph, rng, Some(&mut draw), progress)
@@ -199,7 +199,7 @@ impl<'a> Solver<'a> {
             return Err(Error::config(
                 "the budget of a solver",
                 got,
-                "more than no time, batch, sample or round",
+                "a time above 0 or at least one batch, and at least one sample and one round",
             ));
         };
         let mut run = Run {

@@ -67,7 +67,7 @@ impl Focus {
             () if !self.outside.is_finite() => refuse(
                 "the log-reward outside of a focus",
                 self.outside,
-                "a finite number, because residuals must be finite",
+                "a finite log-reward, because residuals must be finite",
             ),
             () => Ok(()),
         }
@@ -202,7 +202,7 @@ impl Conditioning {
             let [beta, preferences, focus] = self.widths().map(|width| width > 0);
             if beta {
                 if !(least..=most).contains(&condition.beta) {
-                    return refuse("a beta within the range of its distribution");
+                    return refuse("a condition whose beta is within the range of its distribution");
                 }
                 self.temperature.1.push(condition.beta, &mut values);
             }
@@ -214,7 +214,7 @@ impl Conditioning {
             }
             if let (Some((_, codec)), true) = (&self.focus, focus) {
                 let Some(direction) = &condition.focus else {
-                    return refuse("one with a direction of focus");
+                    return refuse("a condition with a direction of focus");
                 };
                 Directions::Constant(direction.clone()).check(self.n_rewards)?;
                 normalize(direction).into_iter().for_each(|x| codec.push(x, &mut values));
@@ -238,7 +238,7 @@ impl Conditioning {
                     "condition vectors",
                     [size.first().copied().unwrap_or(0), width as i64],
                     size,
-                    "give one row per object, of the width of the conditioning",
+                    "give one row per object, of the width of this conditioning",
                 ));
             }
         };
@@ -281,8 +281,13 @@ impl ConditionSource for Conditioning {
         let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING_TOLERANCE * meant.abs().max(1.0);
         let odd = to_host(conditions).into_iter().zip(to_host(&again)).find(|&pair| off(pair));
         odd.map_or(Ok(()), |(got, meant)| {
-            let expected = "one that the conditioning can encode: its nearest has another number there";
-            Err(Error::config("a condition vector", format!("one with {got} instead of {meant}"), expected))
+            let expected =
+                "a vector that this conditioning encodes: the nearest one has another number there";
+            Err(Error::config(
+                "a condition vector",
+                format!("a vector with {got} instead of {meant}"),
+                expected,
+            ))
         })
     }
 }

@@ -50,7 +50,8 @@ impl Temperature {
             Err(Error::config(
                 "the distribution of the temperature",
                 format!("{self:?}"),
-                "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
+                "finite numbers of at least 0, with `least` below `most`; for `LogUniform` and `Gamma`, \
+                 numbers above 0",
             ))
         }
     }
@@ -105,7 +106,8 @@ impl Directions {
             Err(Error::config(
                 "the distribution of preferences or directions",
                 format!("{self:?} for {n} rewards"),
-                "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
+                "vectors with one finite number of at least 0 for each reward, not all of them 0, and a \
+                 concentration above 0",
             ))
         }
     }

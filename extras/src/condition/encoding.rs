@@ -30,7 +30,7 @@ impl Thermometer {
     /// [`Error::Config`] for fewer than 2 marks, and unless `least` is below `most` and both are finite.
     pub fn new(bins: usize, least: f64, most: f64) -> Result<Self> {
         if bins < 2 {
-            return Err(Error::config("a thermometer's marks", bins, "at least 2"));
+            return Err(Error::config("a thermometer's marks", bins, "at least 2 marks"));
         }
         if least < most && (most - least).is_finite() {
             Ok(Self { bins, least, most })

@@ -47,7 +47,7 @@ impl<S: Rows> ConditionedReward<S> {
             return Err(Error::config(
                 "rewards to be conditioned",
                 rewards.len(),
-                "as many as the conditioning was made for",
+                "the number of rewards that the conditioning was built for",
             ));
         }
         Ok(Self { conditioning, rewards })
@@ -156,7 +156,7 @@ fn check_length(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
             "the log-rewards of a reward under conditions",
             [n as i64],
             [logs.len() as i64],
-            "a reward gives one log-reward per state",
+            "let the reward return one log-reward per state",
         ))
     }
 }

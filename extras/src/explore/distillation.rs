@@ -121,7 +121,7 @@ impl<F> RandomDistillation<F> {
                 let per_state = columns.len().checked_div(n).unwrap_or(0);
                 if per_state * n != columns.len() {
                     let remedy =
-                        "`Features::Active` holds the same number of columns for each state, row by row";
+                        "let `Features::Active` hold the same number of columns for each state, row by row";
                     let expected = [n as i64, per_state as i64];
                     return Err(Error::shape(
                         "the states' features",
@@ -142,7 +142,7 @@ impl<F> RandomDistillation<F> {
             }
         };
         if values.len() != n * width {
-            let remedy = "`StateFeatures::encode` returns `width()` numbers for each state, row by row";
+            let remedy = "let `StateFeatures::encode` return `width()` numbers for each state, row by row";
             return Err(Error::shape(
                 "the states' features",
                 [n as i64, width as i64],
@@ -204,10 +204,10 @@ pub(super) fn load_network_state(
             other.strip_prefix("network/") == Some(name)
                 && (value.size(), value.kind()) == (tensor.size(), tensor.kind())
         };
-        let lacking = || format!("without a tensor that fits `{name}`");
+        let lacking = || format!("a state without a tensor that fits `{name}`");
         let value = state.iter().find(fits);
         let value = value.ok_or_else(|| {
-            Error::config("the saved state of a network", lacking(), "the state of the same network")
+            Error::config("the saved state of a network", lacking(), "the saved state of the same network")
         })?;
         found.push((tensor.shallow_clone(), &value.1));
     }

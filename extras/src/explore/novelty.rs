@@ -210,11 +210,11 @@ impl<N> Intrinsic<N> {
                 "intrinsic rewards",
                 [grouping.first.len() as i64],
                 [values.len() as i64],
-                "give one number per state",
+                "let the novelty return one number per state",
             ));
         }
         if let Some((row, &value)) = values.iter().enumerate().find(|(_, r)| !(r.is_finite() && **r >= 0.0)) {
-            let remedy = "give finite rewards for novelty, none of them negative";
+            let remedy = "let the novelty return finite rewards of at least 0";
             return Err(Error::non_finite("intrinsic reward", row, value, remedy));
         }
         Ok(grouping.of.iter().map(|&group| values[group]).collect())

@@ -67,7 +67,9 @@ impl<S> Search<S> {
     /// # Errors
     /// [`Error::Config`] if `every` or `objects` is 0.
     pub fn new(search: S, every: usize, objects: usize) -> Result<Self> {
-        for (setting, value) in [("the steps between searches", every), ("objects to search from", objects)] {
+        for (setting, value) in
+            [("the steps between searches", every), ("the number of objects to search from", objects)]
+        {
             if value == 0 {
                 return Err(Error::config(setting, "0", "at least 1"));
             }

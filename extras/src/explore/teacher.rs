@@ -127,7 +127,7 @@ impl<T> Teacher<T> {
     {
         config.check()?;
         let none = || {
-            let remedy = "give it a network, because a teacher has to learn";
+            let remedy = "use a policy with a network, because a teacher must learn";
             Error::missing("an adaptive teacher", "a policy with parameters", remedy)
         };
         let adam = Adam::new(policy.parameters().ok_or_else(none)?, config.adam)?;
@@ -206,8 +206,8 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         if context.objective.needs().has(Quantity::LogPrior) {
             return Err(Error::missing(
                 "an adaptive teacher",
-                "an objective whose balance is one with P_B, not with a prior",
-                "train the student without a teacher, or by an objective that isn't relative to a prior",
+                "an objective that balances P_F with P_B, not with a prior",
+                "train without a teacher, or choose an objective that isn't relative to a prior",
             ));
         }
         if !self.is_checked {

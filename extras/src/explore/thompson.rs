@@ -73,8 +73,8 @@ impl Thompson {
         let missing = || {
             Error::missing(
                 "a step of Thompson sampling",
-                "a batch drawn by heads",
-                "draw it by `Trainer::draw`",
+                "a batch that heads have sampled",
+                "get the batch from `Trainer::draw`",
             )
         };
         let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
@@ -105,7 +105,7 @@ fn with_heads<E: Env, T>(
 ) -> Result<Vec<T>> {
     let Some(policy) = policy.heads() else {
         let rule = "`Policy::heads` returns the heads in every step";
-        return Err(Error::contract(rule, "it returned heads to `Thompson::new`, and `None` in this step"));
+        return Err(Error::contract(rule, "it returned heads in `Thompson::new`, but `None` in this step"));
     };
     let home = policy.head();
     let results = heads.map(|head| policy.use_head(head).and_then(|()| work(head))).collect();

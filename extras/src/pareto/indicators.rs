@@ -117,10 +117,10 @@ pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Res
     check_finite("an objective", objectives)?;
     check_vector("the direction of focus", objectives, direction)?;
     if !(-1.0..=1.0).contains(&cosine) {
-        return Err(Error::config("the cosine of a focus", cosine, "-1 to 1"));
+        return Err(Error::config("the cosine of a focus", cosine, "a number from -1 to 1"));
     }
     if direction.iter().all(|x| *x == 0.0) {
-        return Err(Error::config("the direction of focus", "zeros", "a vector that isn't zero"));
+        return Err(Error::config("the direction of focus", "only zeros", "a vector that isn't zero"));
     }
     let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));
     Ok(inside.count() as f64 / objectives.len() as f64)
@@ -139,6 +139,6 @@ fn check_sets(what: &'static str, objectives: &Reals, other: &Reals) -> Result<(
 fn check_not_negative(setting: &'static str, values: &[f64]) -> Result<()> {
     match values.iter().find(|value| **value < 0.0) {
         None => Ok(()),
-        Some(bad) => Err(Error::config(setting, bad, "0 or more each")),
+        Some(bad) => Err(Error::config(setting, bad, "numbers of at least 0")),
     }
 }

@@ -41,7 +41,7 @@ fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()
 }
 
 fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
-    Error::shape(what, [expected as i64], [got as i64], "give as many numbers as the objects have objectives")
+    Error::shape(what, [expected as i64], [got as i64], "give one number for each objective")
 }
 
 /// Refuses an empty set, which has no mean.

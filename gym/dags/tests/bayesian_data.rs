@@ -15,12 +15,12 @@ fn bad_tables_are_refused_with_their_line() {
     refused("a,b", &["line 2", "no observation"]);
     refused("a,b\n1,2\n", &["line 2", "only one observation"]);
     refused("1,2\n3,4\n5,6\n", &["line 1", "header is missing"]);
-    refused("a;b;c\n1;2;3\n4;5;6\n", &["line 1", "the separator is `;`, and must be a comma"]);
+    refused("a;b;c\n1;2;3\n4;5;6\n", &["line 1", "the separator is `;`, but must be a comma"]);
     refused("a\tb\n1\t2\n4\t5\n", &["line 1", "the separator is `tab`"]);
     refused("a,\n1,2\n2,3\n", &["line 1", "column 2 has no name"]);
-    refused("a,a\n1,2\n2,3\n", &["line 1", "`a` comes twice"]);
-    refused("a,b\n1,2\n3\n", &["line 3", "1 values for 2 variables"]);
-    refused("a,b\n1,2,9\n3,4\n", &["line 2", "3 values for 2 variables"]);
+    refused("a,a\n1,2\n2,3\n", &["line 1", "`a` occurs twice"]);
+    refused("a,b\n1,2\n3\n", &["line 3", "1 values, but there are 2 variables"]);
+    refused("a,b\n1,2,9\n3,4\n", &["line 2", "3 values, but there are 2 variables"]);
     refused("a,b\n1,2\n\n3,NaN\n", &["line 4", "`b` is missing (`NaN`)"]);
     refused("a,b\n1,2\n , 3\n", &["line 3", "`a` is missing"]);
     refused("a,b\n1,2\n3,NA\n", &["line 3", "`b`"]);
@@ -63,7 +63,7 @@ fn lines_that_are_no_header_are_named() {
         ("# from an experiment\na,b\n1,2\n3,4\n", "`# from an experiment` is a comment: remove it"),
         ("# of 2025, twice, by hand\na,b\n1,2\n3,4\n", "`# of 2025` is a comment: remove it"),
         ("% x\na,b\n1,2\n3,4\n", "`% x` is a comment: remove it"),
-        ("a b\n1 2\n3 4\n", "one name, `a b`: the separator is `blank`, and must be a comma"),
+        ("a b\n1 2\n3 4\n", "one name, `a b`: the separator is `blank`, but must be a comma"),
         ("\"Raf\" \"Mek\"\n26.4 13.2\n35.9 16.5\n", "the separator is `blank`"),
         ("a  b   c\n1  2   3\n3  4   5\n", "the separator is `blank`"),
         ("a b\n1,5 2,5\n3,5 4\n", "the separator is `blank`"),
@@ -142,8 +142,8 @@ fn a_column_says_what_was_set() {
     };
     refused(text, "set", "there is no column `set`");
     refused("raf,who\n,\n1,\n", "who", "the value of `raf` is missing");
-    refused("raf,who\n1,erk\n2,\n", "who", "line 2: `who` names `erk`, which is no variable");
-    refused("raf,who\n1,who\n2,\n", "who", "which is no variable");
+    refused("raf,who\n1,erk\n2,\n", "who", "line 2: the column `who` names `erk`, which isn't a variable");
+    refused("raf,who\n1,who\n2,\n", "who", "which isn't a variable");
     refused("who\n\nraf\nraf\n", "who", "1 to 200");
 }
 
@@ -268,23 +268,23 @@ fn bad_networks_are_refused_with_their_line() {
     };
     refused("[ 3 ]", "[ 4 ]", "line 4: `C` announces");
     refused("(no, yes)", "(maybe, yes)", "line 9: `B` has no value `maybe`");
-    refused("(no, yes)", "(no)", "1 values for 2 parents");
-    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 of `C`");
+    refused("(no, yes)", "(no)", "1 values, but there are 2 parents");
+    refused("0.5, 0.25, 0.25", "0.5, 0.5", "`C` has 2 probabilities here, but needs 3");
     refused("0.5, 0.25", "0.5, x", "`x` isn't a probability");
     refused("0.5, 0.25", "0.9, 0.25", "that sum to 1");
     refused("default 0.0, 0.0, 1.0;", "", "rows without probabilities");
-    refused("table 0.25, 0.75", "table 0.25", "1 probabilities for the 2 of `A`");
+    refused("table 0.25, 0.75", "table 0.25", "`A` has 1 probabilities here, but needs 2");
     refused("( C | B, A )", "( C | B, D )", "there is no variable `D`");
     refused("probability ( A ) { table 0.25, 0.75; }", "", "`A` has no table");
     refused("probability ( A )", "probability ( B )", "`B` has two tables");
-    refused("variable A", "variable C", "variable `C` comes twice");
+    refused("variable A", "variable C", "variable `C` is declared twice");
     refused("{ yes, no }; }\nprobability", "{ yes, yes }; }\nprobability", "twice");
     refused(
         "probability ( A ) { table 0.25, 0.75; }",
         "probability ( A | C ) { default 0.5, 0.5; }",
         "cycle",
     );
-    refused("}\nprobability ( A )", "probability ( A )", "`probability` in the table");
+    refused("}\nprobability ( A )", "probability ( A )", "`probability` was found in the table");
     refused("network unknown", "netwerk unknown", "`netwerk` where");
     for cut in (0..NETWORK.len() - 2).step_by(7) {
         assert!(DiscreteNetwork::from_bif(&NETWORK[..cut]).is_err() || cut < 3, "cut at {cut}");
@@ -340,7 +340,7 @@ fn networks_of_too_many_variables_are_refused_in_one_sentence() {
     }
     let one = "variable v { type discrete [ 1 ] { a }; } probability ( v ) { table 1.0; }";
     let message = DiscreteNetwork::from_bif(one).unwrap_err().to_string();
-    assert!(message.contains("`v` has 1 values, and 2 or more are needed"), "{message}");
+    assert!(message.contains("`v` has 1 values, but needs at least 2"), "{message}");
     assert!(!message.contains("200"), "{message}");
 }
 

@@ -243,14 +243,17 @@ fn constant_variables_are_refused_whatever_their_value() {
             let bge = Bge::new(&data, BgeConfig::default()).unwrap_err();
             let bic = LinearGaussianBic::new(&data).unwrap_err();
             let standard = data.standardised().unwrap_err();
-            let words = format!("`{}`, {value} in every row", ["a", "b", "c"][place]);
+            let words = format!("`{}`, which is {value} in every row", ["a", "b", "c"][place]);
             for error in [
                 bge.to_string(),
                 bic.to_string(),
                 standard.to_string(),
                 data.discretised(3).unwrap_err().to_string(),
             ] {
-                assert!(error.contains(&words) || error.contains("all in one of 3 levels"), "{error}");
+                assert!(
+                    error.contains(&words) || error.contains("all of whose values fall into one of 3 levels"),
+                    "{error}"
+                );
             }
         }
     }
@@ -265,7 +268,7 @@ fn constant_variables_are_refused_whatever_their_value() {
     let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
     let set = ContinuousData::new(["a", "b"].map(String::from).to_vec(), rows).unwrap();
     let set = set.with_interventions(targets).unwrap();
-    assert!(LinearGaussianBic::new(&set).unwrap_err().to_string().contains("`a`, 0.1 in every row"));
+    assert!(LinearGaussianBic::new(&set).unwrap_err().to_string().contains("`a`, which is 0.1 in every row"));
     assert!(Bge::new(&set, BgeConfig::default()).is_ok());
 }
 
@@ -314,20 +317,20 @@ fn experiments_count_where_they_should() {
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
     // The check counts the rows without interventions on a node, not all rows.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
-    assert!(few.contains("0 of 3 variables"), "{few}");
+    assert!(few.contains("0 for 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
     assert!(
         Bde::new(discrete.clone(), BdeConfig::default())
             .unwrap_err()
             .to_string()
-            .contains("0 of 3 variables")
+            .contains("0 for 3 variables")
     );
     let config = BgeConfig { allow_few_observations: true, ..BgeConfig::default() };
     let nothing = Bge::new(&everywhere, config).unwrap().local_score(0, &parents.without(0).with(1));
     assert!(nothing.abs() < 1e-9, "no row says anything of node 0");
     let config = BdeConfig { allow_few_observations: true, ..BdeConfig::default() };
     assert_eq!(Bde::new(discrete, config).unwrap().local_score(0, &parents.without(0).with(1)), 0.0);
-    assert!(LinearGaussianBic::new(&everywhere).unwrap_err().to_string().contains("0 of 3 variables"));
+    assert!(LinearGaussianBic::new(&everywhere).unwrap_err().to_string().contains("0 for 3 variables"));
 }
 
 #[test]
@@ -404,9 +407,9 @@ fn remembered_scores_are_the_scores() {
     }
     assert!(asked.len() > 200 && asked.len() <= 500);
     let message = CachedScores::ahead(&bge, None).unwrap_err().to_string();
-    assert!(message.contains("limit the parents"), "{message}");
+    assert!(message.contains("limit the number of parents"), "{message}");
     let few = Bge::new(&data.select(&[0, 1, 2]).unwrap(), BgeConfig::default()).unwrap_err().to_string();
-    assert!(few.contains("3 of 20 variables"), "{few}");
+    assert!(few.contains("3 for 20 variables"), "{few}");
     let config = BgeConfig { allow_few_observations: true, ..BgeConfig::default() };
     assert!(
         Bge::new(&data.select(&[0, 1, 2]).unwrap(), config)

@@ -91,7 +91,7 @@ fn a_step_that_closes_a_cycle_is_refused() {
             .iter()
             .for_each(|&slot| drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap()));
         let refused = env.step(Direction::Forward, &mut states, &Slots(vec![*last])).unwrap_err().to_string();
-        assert!(refused.contains("closes no cycle"), "{refused}");
+        assert!(refused.contains("must not close a directed cycle"), "{refused}");
     }
 }
 

@@ -103,7 +103,7 @@ impl Ranking {
                 "further columns of molecules",
                 expected,
                 got,
-                "give a row for each molecule",
+                "give one row for each molecule",
             ));
         }
         self.columns.extend(columns.iter().map(|column| column.as_ref().to_owned()));

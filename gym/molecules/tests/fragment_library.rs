@@ -43,15 +43,15 @@ fn the_published_lists_are_whole() {
 #[test]
 fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let cases = [
-        ("C 0\n\nCC", 3, "isn't two words"),
-        ("C 0\nN 0 1", 2, "isn't two words"),
+        ("C 0\n\nCC", 3, "doesn't have two words"),
+        ("C 0\nN 0 1", 2, "doesn't have two words"),
         ("# rings\nc1ccccc1 0,x", 2, "\"x\" isn't the number of an atom"),
         ("C1CC 0", 1, "C1CC"),
         ("CC(C)(C)(C)C 0", 1, "atom 1 (C, charge 0) has valence 5"),
-        ("C 0\nCl 1", 2, "no stem 1"),
-        ("Cl 0,0", 1, "listed 2 times and has 1 hydrogens"),
+        ("C 0\nCl 1", 2, "no atom 1 that could be a stem"),
+        ("Cl 0,0", 1, "listed 2 times, but has 1 hydrogens"),
         ("c1cccnc1 4", 1, "has 0 hydrogens"),
-        ("OCC 1,2\nC 0\nCCO 1,0", 3, "that of line 1"),
+        ("OCC 1,2\nC 0\nCCO 1,0", 3, "is listed twice, first in line 1"),
     ];
     for (text, expected, problem) in cases {
         let error = FragmentLibrary::parse(text).unwrap_err();
@@ -61,13 +61,18 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     }
     // All bad lines are counted, and ten are named.
     let message = FragmentLibrary::parse("C 0\nC1 0\nCl 1\nC 0").unwrap_err().to_string();
-    for told in
-        ["line 2: ", "; line 3: Cl has 1 atoms", "; line 4: C with these stems is that of line 1; expected"]
-    {
+    for told in [
+        "line 2: ",
+        "; line 3: Cl has no atom 1",
+        "; line 4: C with these stems is listed twice, first in line 1; expected",
+    ] {
         assert!(message.contains(told), "{message}");
     }
     let message = FragmentLibrary::parse(&"Cl 1\n".repeat(13)).unwrap_err().to_string();
-    assert!(message.contains("; line 10: ") && message.contains("; and 3 lines more; expected"), "{message}");
+    assert!(
+        message.contains("; line 10: ") && message.contains("; and 3 more lines have problems; expected"),
+        "{message}"
+    );
     // The stereochemistry of a fragment's text is dropped, and counted.
     assert_eq!(
         ["C[C@H](N)O", "C/C=C/C", "CC"].map(|text| Fragment::new(text, &[0]).unwrap().left_out().stereo),
@@ -82,7 +87,7 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
     let message = FragmentLibrary::parse("# nothing\n").unwrap_err().to_string();
     assert!(message.contains("a library of fragments is 0"), "{message}");
     let twice = vec![Fragment::new("CO", &[0]).unwrap(), Fragment::new("OC", &[1]).unwrap()];
-    assert!(FragmentLibrary::new(twice).unwrap_err().to_string().contains("fragments 0 and 1 the same"));
+    assert!(FragmentLibrary::new(twice).unwrap_err().to_string().contains("fragments 0 and 1 are the same"));
     assert!(matches!(Fragment::new("C", &[]), Err(FragmentError::NoStem { .. })));
     // Six methyl groups on sulphur have 720 permutations; six tert-butyl groups have far more, as each has
     // six of its own.
@@ -123,7 +128,7 @@ fn stems_in_all_are_limited_wherever_a_library_comes_from() {
     let text: Vec<String> = chains.iter().map(Fragment::to_string).collect();
     for result in [FragmentLibrary::parse(&text.join("\n")), FragmentLibrary::new(chains.clone())] {
         let message = result.unwrap_err().to_string();
-        assert!(message.contains("one of 4182 stems, expected at most 4,096"), "{message}");
+        assert!(message.contains("a library with 4182 stems, expected at most 4,096"), "{message}");
     }
     assert_eq!(FragmentLibrary::new(chains[..16].to_vec()).unwrap().fragments().len(), 16);
 }
@@ -131,7 +136,7 @@ fn stems_in_all_are_limited_wherever_a_library_comes_from() {
 #[test]
 fn fragments_that_make_no_sense_are_errors_of_the_library() {
     let message = |error: FragmentError| Error::from(error).to_string();
-    assert!(message(Fragment::new("C", &[]).unwrap_err()).contains("a fragment is C has no stem"));
+    assert!(message(Fragment::new("C", &[]).unwrap_err()).contains("a fragment is not valid (C has no stem"));
     assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("the molecule is not valid ("));
 }
 

@@ -234,7 +234,7 @@ fn what_a_molfile_cannot_hold_is_refused() {
     let refused = gfn::Error::from(long.molfile("").unwrap_err()).to_string();
     assert!(
         refused.starts_with("the molecule is not writable as a molfile, which can't hold 1000 atoms")
-            && refused.ends_with("by plain names"),
+            && refused.ends_with("with plain names"),
         "{refused}"
     );
     let unclosed = gfn::Error::from(Molecule::from_smiles("C(").unwrap_err()).to_string();

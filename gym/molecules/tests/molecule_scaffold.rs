@@ -333,10 +333,12 @@ fn scaffolds_that_make_no_sense_are_refused() {
     let naphthalene = || marked("c1ccc2cc(*)ccc2c1");
     let base = config(naphthalene(), 2, Scaffold::Alike);
     assert!(
-        refused(MoleculeConfig { max_atoms: 10, ..base.clone() }).contains("of 10 atoms, where 10 may be")
+        refused(MoleculeConfig { max_atoms: 10, ..base.clone() })
+            .contains("with 10 atoms, although `max_atoms` is 10")
     );
     assert!(
-        refused(MoleculeConfig { max_rings: Some(1), ..base.clone() }).contains("of 2 rings, where 1 may be")
+        refused(MoleculeConfig { max_rings: Some(1), ..base.clone() })
+            .contains("with 2 rings, although `max_rings` is 1")
     );
     assert!(
         refused(MoleculeConfig { max_ring_size: Some(5), ..base.clone() })

@@ -147,10 +147,10 @@ const EMPTY_RECORD: &str = "\n\n\n  0  0  0  0  0  0  0  0  0  0999 V2000\nM  EN
 #[test]
 fn a_file_without_a_molecule_is_an_error() {
     for (text, format, part) in [
-        ("", MoleculeFormat::Smiles, "it has no molecule: give a SMILES"),
-        ("\n \n\r\n", MoleculeFormat::Smiles, "it has no molecule"),
-        ("smiles,y\n", MoleculeFormat::Smiles, "it has no molecule"),
-        ("", MoleculeFormat::Sd, "it has no molecule"),
+        ("", MoleculeFormat::Smiles, "the file has no molecule: give a SMILES"),
+        ("\n \n\r\n", MoleculeFormat::Smiles, "the file has no molecule"),
+        ("smiles,y\n", MoleculeFormat::Smiles, "the file has no molecule"),
+        ("", MoleculeFormat::Sd, "the file has no molecule"),
         (
             "id,structure\n1,CCO\n2,CCN\n",
             MoleculeFormat::Smiles,
@@ -161,11 +161,11 @@ fn a_file_without_a_molecule_is_an_error() {
         ("[Pt]\n[Fe]\n", MoleculeFormat::Smiles, "line 1, \"[Pt]\""),
         ("InChI=1S/CH4O/c1-2/h2H,1H3\n", MoleculeFormat::Smiles, "none of its 1"),
         (EMPTY_RECORD, MoleculeFormat::Sd, "none of its 1 lines or records"),
-        ("CCO\nCCN\n", MoleculeFormat::Sd, "a record that ends"),
+        ("CCO\nCCN\n", MoleculeFormat::Sd, "the record ends before"),
     ] {
         let message = refused(text.as_bytes(), format, None);
         assert!(
-            message.contains(part) && message.contains("called `smiles` or named by `column`"),
+            message.contains(part) && message.contains("column `smiles` or the one that `column` names"),
             "{text:?}: {message}"
         );
     }
@@ -255,7 +255,10 @@ fn files_that_are_no_text_are_refused_by_name() {
     for (bytes, what) in cases {
         for format in [MoleculeFormat::Smiles, MoleculeFormat::Sd] {
             let message = refused(bytes, format, None);
-            assert!(message.contains(what) && message.contains("unpack it or save it as text"), "{message}");
+            assert!(
+                message.contains(what) && message.contains("unpack the file, or save it as text"),
+                "{message}"
+            );
         }
         let path = folder.0.join("molecules.smi");
         std::fs::write(&path, bytes).unwrap();

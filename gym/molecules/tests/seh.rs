@@ -171,7 +171,7 @@ fn files_of_other_arrays_are_refused() {
     let file = Saved::new("shapes", &weights);
     let refused = |path: &Path| SehProxy::load(path, Device::Cpu).unwrap_err();
     let message = refused(&file.0).to_string();
-    assert!(message.contains("array 6 of shape [128, 4096]"), "{message}");
+    assert!(message.contains("array 6 has shape [128, 4096]"), "{message}");
     let few = Saved::new("few", &weights[..5]);
     assert!(refused(&few.0).to_string().contains("5 arrays"));
     assert!(matches!(refused("nowhere.npz".as_ref()), Error::Io { .. }));

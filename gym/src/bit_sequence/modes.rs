@@ -39,14 +39,14 @@ pub fn motif_tilings(
         return Err(Error::config(
             "the motifs",
             format!("{} motifs, the first of {width} bits", motifs.len()),
-            "distinct motifs of one width, at least 1 bit",
+            "different motifs of the same width, at least 1 bit",
         ));
     }
     if seq_size == 0 || !seq_size.is_multiple_of(width) {
         return Err(Error::config(
             "seq_size",
-            format!("{seq_size} bits for motifs of {width}"),
-            "a multiple of the motifs' width, at least one motif",
+            format!("{seq_size} bits for motifs of {width} bits"),
+            "a positive multiple of the motifs' width",
         ));
     }
     let n_tiles = seq_size / width;
@@ -54,8 +54,8 @@ pub fn motif_tilings(
     if n_modes == 0 || possible.is_some_and(|possible| n_modes > possible) {
         return Err(Error::config(
             "n_modes",
-            format!("{n_modes} modes of {n_tiles} out of {} motifs", motifs.len()),
-            "at least 1 and at most as many modes as there are rows of motifs",
+            format!("{n_modes} modes, each a row of {n_tiles} out of {} motifs", motifs.len()),
+            "at least 1 mode, and at most the number of different rows of motifs",
         ));
     }
     let mut known = HashSet::new();

@@ -31,8 +31,8 @@ impl Words {
         if seq_size == 0 || !seq_size.is_multiple_of(word_size) {
             return Err(Error::config(
                 "seq_size",
-                format!("{seq_size} bits in words of {word_size}"),
-                "a multiple of the size of a word, at least one word",
+                format!("{seq_size} bits in words of {word_size} bits"),
+                "a positive multiple of the size of a word",
             ));
         }
         Ok(Self { word_size, n_words: seq_size / word_size })
@@ -86,7 +86,7 @@ impl Words {
                     "a sequence of bits",
                     [self.seq_size() as i64],
                     [bits.len() as i64],
-                    "give `seq_size()` bits",
+                    "give `seq_size()` bits for each sequence",
                 ));
             }
             let word = |bits: &[bool]| bits.iter().fold(0, |word, &bit| word << 1 | u16::from(bit));

@@ -139,7 +139,8 @@ impl BoxDist {
                 "the outputs of the box's network",
                 expected.to_vec(),
                 outputs.size(),
-                "a logit, the components' logits, then raw alphas, then raw betas: see `BetaMixtures`",
+                "let the network return a logit, the components' logits, the raw alphas and the raw betas, \
+                 in this order: see `BetaMixtures`",
             ))
         }
     }
@@ -180,7 +181,7 @@ impl BoxDist {
                 None
             };
             let log_volume = log_volume.ok_or_else(|| {
-                illegal(row, self.direction, state, action, "outside the support of the policy")
+                illegal(row, self.direction, state, action, "the policy has no density there")
             })?;
             steps.push(StepParts { support, atom, log_volume });
         }
@@ -222,7 +223,7 @@ impl Distribution for BoxDist {
             return Err(Error::config(
                 "noise",
                 exploration.noise(),
-                "0: points of a box are explored by epsilon, temperature and exit bias",
+                "0, because a box is explored by epsilon, temperature and exit bias",
             ));
         }
         let mut actions = Reals::filled(n + 1, rows.len(), 0.0);

@@ -114,19 +114,24 @@ impl BoxEnv {
             let (point, exit) = self.split(action);
             let support = self.support(direction, state);
             let problem = match direction {
-                Direction::Forward if exit == 1.0 && !support.atom => "the source can't be left by the exit",
+                Direction::Forward if exit == 1.0 && !support.atom => "the exit isn't possible at the source",
                 Direction::Forward if exit == 1.0 && point == state => continue,
-                Direction::Forward if exit == 1.0 => "an exit holds the point that it is taken at",
-                _ if exit != 0.0 => "the last number is 0 for a step and, forwards, 1 for the exit",
+                Direction::Forward if exit == 1.0 => "the action of an exit must hold the point of the state",
+                _ if exit != 0.0 => {
+                    "the last number of an action must be 0 for a step, or 1 for the exit, which exists only \
+                     forwards"
+                }
                 Direction::Forward if is_source(point) => "no step leads to the source",
                 Direction::Backward if is_source(point) && support.atom => continue,
-                Direction::Backward if is_source(state) => "the source has no way back",
-                _ if !support.points && direction == Direction::Forward => "only the exit leads on from here",
-                _ if !support.points && support.atom => "only the source leads here",
-                _ if !support.points => "no step leads here",
+                Direction::Backward if is_source(state) => "no backward step is possible at the source",
+                _ if !support.points && direction == Direction::Forward => {
+                    "only the exit is possible in this state"
+                }
+                _ if !support.points && support.atom => "only the step from the source leads to this state",
+                _ if !support.points => "no step leads to this state",
                 _ => match self.unit(direction, state, point, &mut unit) {
                     Some(_) => continue,
-                    None => "no step of this length, within the box, joins the two points",
+                    None => "no step of the length `delta` within the box joins the two points",
                 },
             };
             return Err(illegal(row, direction, state, action, problem));

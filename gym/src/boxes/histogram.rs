@@ -33,7 +33,7 @@ impl GridHistogram {
                 "the probabilities of the cells",
                 [(bins * bins) as i64],
                 [target.len() as i64],
-                "give one probability for each of bins * bins cells, and at least one bin",
+                "give one probability for each of the bins * bins cells, and at least one bin",
             ));
         }
         let cumulative = target.iter().scan(0.0, |sum, p| {
@@ -86,7 +86,11 @@ impl GridHistogram {
     pub fn floor(&self, n: usize, repeats: usize, rng: &mut Rng) -> Result<f64> {
         if n == 0 || repeats == 0 {
             let got = format!("{n} samples, {repeats} times");
-            return Err(Error::config("the noise floor", got, "at least one of each"));
+            return Err(Error::config(
+                "the noise floor",
+                got,
+                "at least one sample and at least one repetition",
+            ));
         }
         let total = self.cumulative.last().copied().unwrap_or(1.0);
         let mut sum = 0.0;

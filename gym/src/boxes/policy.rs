@@ -120,7 +120,7 @@ impl BoxPolicy {
             return Err(Error::config(
                 "the box",
                 format!(
-                    "{:?}, {} axes, for a network of {:?}, {}",
+                    "{:?} with {} axes, but the network was built for {:?} with {} axes",
                     env.geometry(),
                     env.ndim(),
                     self.geometry,

@@ -146,8 +146,8 @@ impl ColoredGraphReward {
         let n = graph.n_nodes();
         if n > MAX_NODES || graph.is_directed() {
             return Err(Error::config(
-                "a graph that `ColoredGraphReward` was asked about",
-                format!("{:?}, with {n} nodes", graph.kind()),
+                "a graph for `ColoredGraphReward`",
+                format!("{:?} with {n} nodes", graph.kind()),
                 "an undirected graph of at most 64 nodes",
             ));
         }

@@ -79,17 +79,17 @@ impl DiffusionSampling {
                 "a step's next points",
                 [states.len() as i64, self.dim as i64],
                 [actions.len() as i64, actions.width() as i64],
-                "give one point for each state, of the environment's dimension",
+                "give one point of the environment's dimension for each state",
             ));
         }
         let end = self.last_step(direction);
         for (row, (&step, point)) in states.steps.iter().zip(actions.rows()).enumerate() {
             let problem = if step == end {
-                "no step leads on from where a trajectory ends"
+                "no step is possible at the end of a trajectory"
             } else if !point.iter().all(|x| x.is_finite()) {
-                "every step leads to a point of finite coordinates"
+                "a step must lead to a point with finite coordinates"
             } else if direction == Direction::Backward && step == 1 && point.iter().any(|&x| x != 0.0) {
-                "the first step of a trajectory starts in the origin"
+                "the first step of a trajectory starts at the origin"
             } else {
                 continue;
             };

@@ -96,7 +96,7 @@ impl GaussianSteps {
         if mean == action {
             return Ok(());
         }
-        let detail = format!("to {action:?}, where only {mean:?} can be reached");
+        let detail = format!("the step leads to {action:?}, but only {mean:?} can be reached");
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
@@ -128,7 +128,7 @@ impl Distribution for GaussianSteps {
     const MIXES_WITH_UNIFORM: bool = false;
 
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
-        const EXPECTED: &str = "0: Gaussian steps explore by `noise` and temperature";
+        const EXPECTED: &str = "0, because Gaussian steps explore by `noise` and temperature";
         check_no_exit_bias(exploration, EXPECTED)?;
         if exploration.epsilon_value() != 0.0 {
             let got = exploration.epsilon_value().to_string();

@@ -82,12 +82,12 @@ impl Mala {
             return Err(Error::config(
                 "the search's steps",
                 format!("{steps} with a burn-in of {burn_in}, thinned by {thin}"),
-                "a thinning of at least 1, and steps for at least one point behind the burn-in",
+                "a thinning of at least 1, and enough steps for at least one point after the burn-in",
             ));
         }
         positive("the search's step size", step_size)?;
         if !(acceptance > 0.0 && acceptance < 1.0) {
-            return Err(Error::config("the search's acceptance", acceptance, "a share between 0 and 1"));
+            return Err(Error::config("the search's acceptance", acceptance, "a rate between 0 and 1"));
         }
         Ok(Self { target, config })
     }

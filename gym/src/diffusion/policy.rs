@@ -162,7 +162,7 @@ impl DiffusionPolicy {
                 return Err(Error::missing(
                     "the Langevin parametrisation",
                     "the target's gradient",
-                    "give `DiffusionPolicy::new` the target, or no `langevin_clip`",
+                    "give `DiffusionPolicy::new` the target, or leave `langevin_clip` out",
                 ));
             }
             (Some(clip), Some(target)) => {
@@ -184,9 +184,13 @@ impl DiffusionPolicy {
         if (env.dim(), env.process().steps()) == (dim, steps) {
             return Ok(());
         }
-        let got =
-            format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
-        let expected = "those of the environment that the policy was made for";
+        let got = format!(
+            "{} and {}, but the policy was built for {dim} and {steps}",
+            env.dim(),
+            env.process().steps()
+        );
+        let expected = "the dimension and the number of steps of the environment that the policy was built \
+            for";
         Err(Error::config("the environment's dimension and number of steps", got, expected))
     }
 

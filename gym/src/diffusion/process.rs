@@ -88,7 +88,7 @@ impl Process {
     /// `(0, 1)` or out of order.
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
         if steps == 0 || u32::try_from(steps).is_err() {
-            let expected = "at least one, and fewer than 2^32";
+            let expected = "at least one step, and fewer than 2^32 steps";
             return Err(Error::config("the process's number of steps", steps, expected));
         }
         positive("the process's sigma", sigma)?;

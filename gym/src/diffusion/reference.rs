@@ -132,7 +132,7 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
             return Err(Error::config(
                 "the environment's process",
                 format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
-                "the process, sigma and number of steps included, that the policy was made for",
+                "the process that the policy was built for, with the same sigma and number of steps",
             ));
         }
         env.check_states(states)?;

@@ -34,7 +34,7 @@ impl DiffusionStates {
             None => Ok(()),
             Some(row) => Err(Error::contract(
                 "a state has made at most as many steps as the process has",
-                format!("row {row} has made {} of {steps}", self.steps[row]),
+                format!("row {row} has made {} steps, but the process has {steps}", self.steps[row]),
             )),
         }
     }

@@ -96,7 +96,7 @@ impl Policy<VectorEnv> for EbmPolicy {
         check_no_conditions(conditions)?;
         let (n, width) = (states.len() as i64, states.width() as i64);
         if width != self.n {
-            let remedy = "give states of the environment that the policy was made for";
+            let remedy = "give states of the environment that the policy was built for";
             return Err(Error::shape("the spins", [n, self.n], [n, width], remedy));
         }
         let learned = wants.has(Quantity::LogPb) && self.backward == EbmBackward::Learned;

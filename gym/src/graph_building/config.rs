@@ -94,7 +94,11 @@ impl GraphBuildingConfig {
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if self.max_nodes == 0 || start.n_nodes() > self.max_nodes {
             let got = format!("{} with an initial graph of {} nodes", self.max_nodes, start.n_nodes());
-            return refuse("max_nodes", got, "at least 1, and no fewer than the initial graph has");
+            return refuse(
+                "max_nodes",
+                got,
+                "at least 1, and at least the number of nodes of the initial graph",
+            );
         }
         if self.max_edges.is_some_and(|limit| start.n_edges() > limit) {
             let got = format!("{:?} with an initial graph of {} edges", self.max_edges, start.n_edges());
@@ -108,19 +112,19 @@ impl GraphBuildingConfig {
         }
         if start.kind() != self.kind {
             let got = format!("{:?} in a {:?} environment", start.kind(), self.kind);
-            return refuse("the initial graph's kind", got, "that of the environment");
+            return refuse("the initial graph's kind", got, "the kind of the environment");
         }
         if self.min_nodes > self.max_nodes {
-            let got = format!("{}, above max_nodes {}", self.min_nodes, self.max_nodes);
+            let got = format!("{}, although max_nodes is {}", self.min_nodes, self.max_nodes);
             return refuse("min_nodes", got, "at most max_nodes");
         }
         if self.growth == Growth::Attached
             && self.max_edges.is_some()
             && self.min_nodes > start.n_nodes().max(1)
         {
-            let got = format!("{} with growth by attachment and a limit on edges", self.min_nodes);
-            let expected =
-                "at most 1 or the initial graph's nodes: edges could run out before the nodes are there";
+            let got = format!("{} with growth by attachment and with max_edges", self.min_nodes);
+            let expected = "at most 1 or the number of nodes of the initial graph, because max_edges could \
+                be reached before min_nodes";
             return refuse("min_nodes", got, expected);
         }
         self.check_weights(&start)
@@ -136,19 +140,23 @@ impl GraphBuildingConfig {
             Err(Error::config(
                 "the initial graph",
                 what,
-                "classes below node_classes and edge_classes, attribute values within their limits",
+                "a graph with classes below node_classes and edge_classes, and with attribute values within \
+                 their limits",
             ))
         };
         for (a, node) in start.nodes().enumerate() {
             if node.class >= self.node_classes || !within(node.attributes.values(), &self.node_attributes) {
-                return refuse(format!("one whose node {a} has class {}, {:?}", node.class, node.attributes));
+                return refuse(format!(
+                    "a graph whose node {a} has class {} and {:?}",
+                    node.class, node.attributes
+                ));
             }
         }
         for (a, b) in start.edges() {
             let edge = start.edge(a, b).unwrap_or_default();
             if edge.class >= self.edge_classes || !within(edge.attributes.values(), &self.edge_attributes) {
                 return refuse(format!(
-                    "one whose edge ({a}, {b}) has class {}, {:?}",
+                    "a graph whose edge ({a}, {b}) has class {} and {:?}",
                     edge.class, edge.attributes
                 ));
             }

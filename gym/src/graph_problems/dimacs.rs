@@ -14,13 +14,13 @@ const DIMACS: &str = "comments `c`, then `p edge NODES EDGES`, then `e A B` for 
 /// 16,384 nodes.
 pub fn write_dimacs(graph: &GraphState) -> Result<String> {
     if graph.n_nodes() > MAX_EDGE_LIST_NODES {
-        let detail = format!("the graph has {}", graph.n_nodes());
+        let detail = format!("the graph has {} nodes", graph.n_nodes());
         return Err(Error::contract("a DIMACS file holds at most 16,384 nodes", detail));
     }
     if graph.is_directed() || graph.has_edge_weights() || graph.nodes().any(|node| node != Node::default()) {
         return Err(Error::contract(
-            "DIMACS has no room for directions, classes and attributes",
-            "the graph has some: write it with `GraphFormat::EdgeList`",
+            "a graph in DIMACS has no directions, classes or attributes",
+            "this graph has some of them: write it with `GraphFormat::EdgeList`",
         ));
     }
     let mut text = String::new();

@@ -102,13 +102,14 @@ impl MarkRules {
         };
         let graphs = instances.graphs().iter().map(marked).collect::<Result<Vec<_>>>()?;
         let Some(first) = graphs.first() else {
-            return Err(Error::config("input graphs", "none", "at least one graph to solve the problem on"));
+            return Err(Error::config("input graphs", "none", "at least one input graph"));
         };
         let mut seen = HashSet::new();
         if let Some(k) = instances.graphs().iter().position(|graph| !seen.insert(graph)) {
-            let detail = format!("graph {k} is there before; `Instances::distinct` drops repetitions");
+            let detail =
+                format!("graph {k} is equal to an earlier one; `Instances::distinct` drops repetitions");
             return Err(Error::contract(
-                "no input graph is there twice: a network couldn't tell one from the other",
+                "no input graph occurs twice, because a network couldn't distinguish the two",
                 detail,
             ));
         }

@@ -48,9 +48,9 @@ pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
 pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<GraphState> {
     if attached == 0 || attached >= n {
         return Err(Error::config(
-            "edges of a new node",
+            "the number of edges of a new node",
             attached,
-            "at least 1, and less than there are nodes",
+            "at least 1, and fewer than the number of nodes",
         ));
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
@@ -127,20 +127,20 @@ impl RbModel {
     fn check(&self) -> Result<()> {
         let (n, k) = (&self.cliques, &self.clique_nodes);
         if *n.start() < 2 || *k.start() < 2 || n.is_empty() || k.is_empty() {
-            let got = format!("{n:?} of {k:?} nodes");
+            let got = format!("{n:?} cliques of {k:?} nodes");
             return Err(Error::config(
-                "cliques of an RB graph",
+                "the number of cliques of an RB graph",
                 got,
                 "at least 2 cliques, of at least 2 nodes",
             ));
         }
         let sizes = n.clone().flat_map(|n| k.clone().map(move |k| n.saturating_mul(k)));
         if !sizes.into_iter().any(|nodes| self.nodes.contains(&nodes)) {
-            let got = format!("{:?} where there are {n:?} cliques of {k:?} nodes", self.nodes);
+            let got = format!("{:?} with {n:?} cliques of {k:?} nodes", self.nodes);
             return Err(Error::config(
                 "nodes of an RB graph",
                 got,
-                "a number of nodes that some of the cliques have",
+                "a range with at least one product of a number of cliques and a number of nodes per clique",
             ));
         }
         let [least, most] = self.tightness;
@@ -149,7 +149,7 @@ impl RbModel {
             return Err(Error::config(
                 "tightness of an RB graph",
                 got,
-                "two numbers above 0 and at most 1, ascending",
+                "two numbers above 0 and at most 1, the smaller one first",
             ));
         }
         Ok(())

@@ -45,15 +45,15 @@ impl Instances {
             let wrong = match () {
                 () if graph.is_directed() => "directed",
                 () if graph.nodes().any(|node| node != Node::default()) => {
-                    "with classes or attributes of nodes"
+                    "a graph with classes or attributes of nodes"
                 }
-                () if graph.has_edge_weights() => "with classes or attributes of edges",
+                () if graph.has_edge_weights() => "a graph with classes or attributes of edges",
                 () => continue,
             };
             return Err(Error::contract(
                 "input graphs are undirected, without classes and attributes (write them as graph6, which \
                  has none)",
-                format!("graph {k} is one {wrong}"),
+                format!("graph {k} is {wrong}"),
             ));
         }
         Ok(Self { graphs })
@@ -88,7 +88,11 @@ impl Instances {
             return NamedGraph::from_edges(&text);
         }
         let [graph] = &Self::read(path)?.graphs[..] else {
-            return Err(Error::file(path, "it doesn't hold one graph", "give a file of one graph"));
+            return Err(Error::file(
+                path,
+                "the file doesn't hold exactly one graph",
+                "give a file with exactly one graph",
+            ));
         };
         let names = (0..graph.n_nodes()).map(|a| a.to_string()).collect();
         Ok(NamedGraph { graph: graph.clone(), names, has_weights: false })

@@ -75,8 +75,8 @@ impl GraphActionType for MarkNode {
         let node = graph.node(action.a).unwrap_or_default();
         if Mark::of(node) != self.mark_before(direction) || action.a as usize >= graph.n_nodes() {
             return Err(Error::contract(
-                "a node that is chosen is undecided, and one whose choice is undone was chosen",
-                format!("node {} of {graph}", action.a),
+                "only an undecided node can be chosen, and only the choice of a chosen node can be undone",
+                format!("this isn't so for node {} of {graph}", action.a),
             ));
         }
         let mut chosen = self.chosen_nodes(graph);

@@ -42,7 +42,10 @@ impl Problem {
     pub fn state(self, graph: &GraphState, nodes: &[u32]) -> Result<GraphState> {
         let n = graph.n_nodes();
         if let Some(a) = nodes.iter().find(|a| **a as usize >= n) {
-            return Err(Error::contract("a solution is of nodes of the graph", format!("node {a} of {n}")));
+            return Err(Error::contract(
+                "a solution consists of nodes of the graph",
+                format!("node {a} is beyond the {n} nodes of the graph"),
+            ));
         }
         let mut chosen = NodeSet::new(n);
         if self == Self::DominatingSet {
@@ -96,13 +99,13 @@ impl Problem {
                 Some(_) => {
                     return Err(Error::contract(
                         "a solution names each of its nodes once",
-                        format!("node {a} twice"),
+                        format!("node {a} is named twice"),
                     ));
                 }
                 None => {
                     return Err(Error::contract(
-                        "a solution is of nodes of the graph",
-                        format!("node {a} of {n}"),
+                        "a solution consists of nodes of the graph",
+                        format!("node {a} is beyond the {n} nodes of the graph"),
                     ));
                 }
             }
@@ -116,7 +119,10 @@ impl Problem {
                 })
             }
             Self::Clique => pairs.find(|&(a, b)| !graph.has_edge(a, b)).map(|(a, b)| {
-                ("any two nodes of a clique have an edge", format!("no edge between {a} and {b}"))
+                (
+                    "any two nodes of a clique have an edge",
+                    format!("there is no edge between nodes {a} and {b}"),
+                )
             }),
             Self::DominatingSet => {
                 let mut dominated = is_in;
@@ -124,8 +130,8 @@ impl Problem {
                     graph.adjacency().neighbours(a as usize).for_each(|b| dominated[b] = true);
                 }
                 dominated.iter().position(|is_dominated| !is_dominated).map(|a| {
-                    let law = "each node is in a dominating set, or has an edge to one that is";
-                    (law, format!("node {a} isn't, and has none"))
+                    let law = "each node is in a dominating set, or has an edge to a node of the set";
+                    (law, format!("node {a} isn't in the set and has no edge to a node of the set"))
                 })
             }
             Self::Cut => {

@@ -47,7 +47,7 @@ impl HyperGrid {
             return refuse(
                 "the size of the grid",
                 got,
-                "height^ndim below 2^64, so that every point has an index",
+                "height^ndim below 2^64, because every point needs an index",
             );
         };
         Ok(Self { ndim, height, n_states })

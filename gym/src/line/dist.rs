@@ -73,7 +73,7 @@ impl LineDist {
                 "the outputs of the line's network",
                 expected.to_vec(),
                 outputs.size(),
-                "K logits, K means and K raw deviations: see `NormalMixtures`",
+                "let the network return K logits, K means and K raw deviations: see `NormalMixtures`",
             ))
         }
     }
@@ -116,7 +116,7 @@ impl Distribution for LineDist {
         check_rows(self.states.len(), rows, None)?;
         check_no_exit_bias(
             exploration,
-            "0: a line has no exit; it is explored by epsilon, temperature and `noise`",
+            "0, because a line has no exit; it is explored by epsilon, temperature and `noise`",
         )?;
         let host = match &self.heads {
             Some((mixtures, outputs)) => Some((mixtures, Reals::from_tensor(outputs)?)),
@@ -155,7 +155,7 @@ impl Distribution for LineDist {
                     self.direction,
                     state,
                     action[0],
-                    "outside the support of the policy",
+                    "the policy has no density there",
                 ));
             }
             lengths.push(sign * (action[0] - state[0]));

@@ -39,7 +39,7 @@ impl Line {
         if (1..=1_000_000).contains(&n_steps) {
             Ok(Self { n_steps })
         } else {
-            Err(Error::config("the number of steps", n_steps, "from 1 to a million"))
+            Err(Error::config("the number of steps", n_steps, "a number from 1 to a million"))
         }
     }
 
@@ -64,15 +64,15 @@ impl Line {
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             let (x, t, to) = (state[0], state[1], action[0]);
             let problem = if !x.is_finite() || t.fract() != 0.0 || !(0.0..=self.n_steps as f64).contains(&t) {
-                "a state is a finite position and a whole number of steps, within the limit"
+                "a state must have a finite position and a whole number of steps from 0 to the limit"
             } else if !to.is_finite() {
-                "a position is finite"
+                "the position must be finite"
             } else if direction == Direction::Forward && t == self.n_steps as f64 {
-                "all steps are made"
+                "the trajectory has already made all of its steps"
             } else if direction == Direction::Backward && t == 0.0 {
-                "no step was made"
+                "the trajectory has made no step yet"
             } else if direction == Direction::Backward && self.is_forced_back(state) && to != 0.0 {
-                "the first step came from 0"
+                "the first step of a trajectory starts at 0"
             } else {
                 continue;
             };

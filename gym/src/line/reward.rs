@@ -30,7 +30,7 @@ impl LineReward {
             None if modes.is_empty() => "none".into(),
             None => return Ok(Self { modes }),
         };
-        let expected = "at least one, with a finite mean and a positive, finite deviation";
+        let expected = "at least one mode, each with a finite mean and a positive, finite standard deviation";
         Err(Error::config("the modes of the line's reward", got, expected))
     }
 

@@ -50,7 +50,7 @@ impl PhyloTree {
             Error::config(
                 "a tree",
                 problem,
-                "one rooted binary tree of all species, such as `((0,2),(1,3));` of four",
+                "one rooted binary tree of all species, such as `((0,2),(1,3));` for four species",
             )
         };
         let mut row = vec![0; self.entries()];
@@ -65,7 +65,10 @@ impl PhyloTree {
                 Token::Close if follows_tree && open.len() > 1 => {
                     let trees = open.pop().unwrap_or_default();
                     let [one, other] = trees[..] else {
-                        return Err(wrong(format!("an inner node of {} trees", trees.len())));
+                        return Err(wrong(format!(
+                            "a tree with an inner node that joins {} trees",
+                            trees.len()
+                        )));
                     };
                     let ((low, _), (name, _)) = if one < other { (one, other) } else { (other, one) };
                     [one.1, other.1].into_iter().for_each(|root: usize| row[root] = name as u16);
@@ -77,9 +80,11 @@ impl PhyloTree {
                 Token::Word(word) => {
                     let number = word.split(':').next().unwrap_or_default().trim();
                     let species = number.parse().ok().filter(|&species: &usize| species < self.n());
-                    let Some(species) = species else { return Err(wrong(format!("the species {number:?}"))) };
+                    let Some(species) = species else {
+                        return Err(wrong(format!("a tree with the species {number:?}")));
+                    };
                     if std::mem::replace(&mut seen[species], true) {
-                        return Err(wrong(format!("species {species} twice")));
+                        return Err(wrong(format!("a tree that names species {species} twice")));
                     }
                     open.last_mut().into_iter().for_each(|outer| outer.push((species, species)));
                     follows_tree = true;
@@ -89,7 +94,7 @@ impl PhyloTree {
         }
         match (open.len(), open[0].len(), seen.iter().position(|seen| !seen)) {
             (1, 1, None) if follows_tree => Ok(row),
-            (1, _, Some(species)) => Err(wrong(format!("no species {species}"))),
+            (1, _, Some(species)) => Err(wrong(format!("a tree without species {species}"))),
             _ => Err(wrong(format!("{text:?}"))),
         }
     }

@@ -60,8 +60,8 @@ impl ParsimonyReward {
         if let Some(place) = sets.iter().position(|&set| set == 0) {
             return Err(Error::config(
                 "a site of a sequence",
-                format!("no state, of species {} at site {}", place / sites, place % sites),
-                "at least one state; where nothing is known, all of them",
+                format!("no state for species {} at site {}", place / sites, place % sites),
+                "at least one state; if nothing is known about a site, all states",
             ));
         }
         if !offset.is_finite() {
@@ -104,8 +104,9 @@ impl ParsimonyReward {
         Threads::try_map(&rows, 64, |row| {
             let children = self.env.children(row).ok_or_else(|| {
                 Error::contract(
-                    "states are forests that the environment builds: take them from it, or from a file of it",
-                    format!("{row:?} is none"),
+                    "states must be forests that the environment builds: use states of this environment or \
+                     of its files",
+                    format!("{row:?} isn't such a forest"),
                 )
             })?;
             let mut total = 0;
@@ -184,7 +185,7 @@ impl Reward<VectorStates> for ParsimonyReward {
             Some(row) => Err(Error::config(
                 "a state to be rewarded",
                 self.env.newick(row),
-                "one tree; of forests, ask for the partial reward",
+                "one tree; use the partial reward for forests of several trees",
             )),
             None => Ok(self.parsimony(states)?.into_iter().map(|mutations| self.log_of(mutations)).collect()),
         }

@@ -26,7 +26,7 @@ impl Alphabet {
             return Err(Error::config(
                 "the alphabet",
                 format!("{characters:?}"),
-                "1 to 65,535 distinct characters without commas, quotation marks and white space",
+                "1 to 65,535 different characters, without commas, quotation marks and white space",
             ));
         }
         Ok(Self(tokens))
@@ -71,7 +71,7 @@ impl Alphabet {
             self.0.get(usize::from(token)).ok_or_else(|| {
                 Error::config(
                     "a token",
-                    format!("{token} with {} characters", self.0.len()),
+                    format!("{token}, but the alphabet has {} characters", self.0.len()),
                     "a number below the size of the alphabet",
                 )
             })

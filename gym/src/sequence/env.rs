@@ -65,7 +65,7 @@ impl TokenSequence {
             return Err(Error::config(
                 "the length of sequences",
                 min_len.map_or(max_len.to_string(), |min| format!("{min} to {max_len}")),
-                "at least 1 token, and no larger minimum than maximum",
+                "a length of at least 1 token, and a minimum of at most the maximum",
             ));
         }
         Ok(Self { n_tokens, min_len, max_len })

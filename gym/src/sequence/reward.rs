@@ -65,7 +65,7 @@ impl TableReward {
             return Err(Error::config(
                 "the alphabet of a table",
                 format!("{} characters for {} tokens", alphabet.n_tokens(), env.n_tokens()),
-                "a character for each token",
+                "one character for each token",
             ));
         }
         let log_floor =
@@ -89,7 +89,11 @@ impl TableReward {
             if !env.lengths().contains(&tokens.len()) {
                 return refuse(
                     line,
-                    format!("{sequence:?} has {} tokens, not {:?}", tokens.len(), env.lengths()),
+                    format!(
+                        "{sequence:?} has {} tokens, but sequences of this environment have {:?}",
+                        tokens.len(),
+                        env.lengths()
+                    ),
                 );
             }
             let value = match reward.trim().parse::<f64>() {
@@ -98,15 +102,15 @@ impl TableReward {
             };
             let state = env.states_of(&[tokens])?;
             if log_rewards.insert(state.row(0).to_vec(), value.ln()).is_some() {
-                return refuse(line, format!("{sequence:?} comes twice"));
+                return refuse(line, format!("{sequence:?} is listed twice"));
             }
         }
         if log_floor.is_none() && env.n_terminal() != Some(log_rewards.len() as u64) {
             let all = env.n_terminal().map_or("more than 2^64".into(), |n| n.to_string());
             return Err(Error::config(
                 "the table",
-                format!("{} of {all} sequences", log_rewards.len()),
-                "every sequence that the environment can end in, or a floor for the others",
+                format!("a table of {} of {all} sequences", log_rewards.len()),
+                "a table of every sequence in which a trajectory can end, or a floor for the other sequences",
             ));
         }
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })

@@ -30,7 +30,11 @@ impl Canvas {
         let bytes = match extension.as_ref().and_then(|e| e.to_str()) {
             Some("svg") => self.svg().into_bytes(),
             Some("png") => self.png().map_err(fail)?,
-            _ => return Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
+            _ => {
+                return Err(fail(
+                    "the extension is unknown, expected a path that ends in .svg or .png".to_owned(),
+                ));
+            }
         };
         // The temporary file makes the replacement atomic: readers of the path see the old picture or the new
         // one, never a part of one.
@@ -61,12 +65,12 @@ impl Canvas {
             return Err(format!("the picture is {size}, expected a finite width and height"));
         }
         if self.width.max(self.height) > MAX_SIDE {
-            return Err(format!("{size} are too large: draw fewer panels or cells in one file"));
+            return Err(format!("the picture is too large ({size}): draw fewer panels or cells in one file"));
         }
         match self.shapes.iter().find(|shape| !shape.is_finite()) {
-            Some(shape) => {
-                Err(format!("{shape:?} has a number that isn't finite: leave such shapes or points out"))
-            }
+            Some(shape) => Err(format!(
+                "{shape:?} has a number that isn't finite: leave out shapes and points that aren't finite"
+            )),
             None => Ok(()),
         }
     }
@@ -84,7 +88,8 @@ impl Canvas {
 
     #[cfg(not(feature = "png"))]
     fn png(&self) -> std::result::Result<Vec<u8>, String> {
-        Err("PNG needs gfn-plot's feature `png`: ask for it, or write a path that ends in .svg".to_owned())
+        Err("PNG needs the feature `png` of gfn-plot: enable the feature, or give a path that ends in .svg"
+            .to_owned())
     }
 
     #[cfg(feature = "png")]
@@ -95,14 +100,17 @@ impl Canvas {
         if self.width * self.height > MAX_AREA {
             let size = format!("{} x {} units", self.width, self.height);
             return Err(format!(
-                "{size} are too large: draw fewer panels or cells in one file, or write it as SVG"
+                "the picture is too large ({size}): draw fewer panels or cells in one file, or write it as \
+                 SVG"
             ));
         }
         let mut options = usvg::Options { font_family: "DejaVu Sans".to_owned(), ..usvg::Options::default() };
         options.fontdb_mut().load_font_data(dejavu::sans::regular().to_vec());
         let tree = usvg::Tree::from_str(&self.svg(), &options).map_err(|error| error.to_string())?;
         let [width, height] = [tree.size().width(), tree.size().height()].map(|side| 2 * side as u32);
-        let mut pixels = tiny_skia::Pixmap::new(width, height).ok_or("there is no memory for its pixels")?;
+        let mut pixels = tiny_skia::Pixmap::new(width, height).ok_or(
+            "the pixels of the picture don't fit into memory: draw fewer panels or cells in one file",
+        )?;
         resvg::render(&tree, tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
         pixels.encode_png().map_err(|error| error.to_string())
     }

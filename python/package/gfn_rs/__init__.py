@@ -28,7 +28,7 @@ def _linked() -> str:
     spec = _find_spec("gfn_rs._gfn")
     if spec is None or spec.origin is None:
         raise ImportError(
-            "the extension gfn_rs._gfn isn't there: pip install ./python builds it, in a checkout"
+            "the extension gfn_rs._gfn wasn't found: install gfn-rs, in a checkout by pip install ./python"
         )
     with open(spec.origin, "rb") as file, _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_READ) as whole:
         # The method `find` is fast; `re` would examine each byte.
@@ -36,7 +36,8 @@ def _linked() -> str:
         found = _re.match(rb"\D+(\d+\.\d+);", whole[at : at + 40]) if at >= 0 else None
     if found is None:
         raise ImportError(
-            f"{spec.origin} doesn't say what torch it was built with: build it anew, pip install ./python"
+            f"{spec.origin} doesn't say with which version of torch it was built: build gfn-rs again, in a "
+            "checkout by pip install ./python"
         )
     return found.group(1).decode()
 
@@ -46,9 +47,9 @@ def _linked() -> str:
 _release = _re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", _torch.__version__)
 if _release is None or _release.group(1) != _linked():
     raise ImportError(
-        f"gfn-rs is linked to the libraries of torch {_linked()}, and this is torch {_torch.__version__}"
-        f"{'' if _release else ', which is no release'}: pip install 'torch=={_linked()}.*', or build gfn-rs "
-        f"anew with the torch that you have"
+        f"gfn-rs was built with torch {_linked()}, but torch {_torch.__version__} is "
+        f"installed{'' if _release else ', which is not a release'}: run pip install 'torch=={_linked()}.*', "
+        "or build gfn-rs again with the installed torch"
     )
 
 from . import _gfn  # noqa: E402

@@ -117,17 +117,22 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
             )
     kinds = {bool(graph.is_directed()) for graph in graphs}
     if len(kinds) > 1:
-        raise ValueError("some graphs are directed and some are not: expected all of one kind")
+        raise ValueError(
+            "some graphs are directed and others are undirected: expected only directed or only undirected "
+            "graphs; convert them by to_directed() or to_undirected()"
+        )
     if any(graph.is_multigraph() for graph in graphs):
-        raise ValueError("a graph has several edges between two nodes: expected at most one")
+        raise ValueError(
+            "one of the graphs is a multigraph, which may have several edges between two nodes: expected at "
+            "most one edge; convert it by networkx.Graph(graph) or networkx.DiGraph(graph)"
+        )
     weighted = ((a, b, weight) for graph in graphs for a, b, weight in graph.edges(data="weight", default=1))
     for a, b, weight in weighted:
         if weight is not None and not np.array_equal(weight, 1):
             warnings.warn(
-                f"the edge from {a!r} to {b!r} has the weight {weight!r}, which isn't read: each edge counts "
-                f"once. "
-                "Let whole numbers be `class` or `attributes` of the edges, or delete the `weight` of each "
-                "edge.",
+                f"the edge from {a!r} to {b!r} has the weight {weight!r}, which is ignored: the library has "
+                "no weights of edges. Store whole numbers as `class` or `attributes` of the edges, or "
+                "delete the `weight` of each edge.",
                 stacklevel=2,
             )
             break
@@ -182,7 +187,7 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
         given = given[:, 0]
     values = rows(given, name, "int64", [None] * (dims - 1))
     if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} rows: expected {n}")
+        raise ValueError(f"{name} has {len(values)} rows: expected {n}, one for each node or edge")
     return values
 
 
@@ -195,8 +200,8 @@ def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int6
     other = np.column_stack([index[::-1].T, of_edges])[back]
     if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]):
         raise ValueError(
-            f"the edges of {data!r:.200} don't come both ways: expected each both ways and alike, or "
-            f"directed=True"
+            f"an edge of {data!r:.200} occurs in one direction only, or its directions have different data: "
+            "expected each edge in both directions with equal data, or directed=True"
         )
     return forth
 
@@ -220,11 +225,13 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
             else rows(data.edge_index, "edge_index", "int64", [None])
         )
         if index.shape[0] != 2:
-            raise ValueError(f"edge_index has shape {list(index.shape)}: expected [2, E]")
+            raise ValueError(
+                f"edge_index has shape {list(index.shape)}: expected [2, E], a column for each edge"
+            )
         if (loops := index[0][index[0] == index[1]]).size:
             raise ValueError(
-                f"node {loops[0]} of {data!r:.200} has an edge to itself: expected none, remove it "
-                f"(T.RemoveSelfLoops() does)"
+                f"node {loops[0]} of {data!r:.200} has an edge to itself: expected no such edges; remove "
+                "them, for example by T.RemoveSelfLoops()"
             )
         n, m = int(data.num_nodes or 0), index.shape[1]
         more = _of_data(data, "node_attributes", n, 2), _of_data(data, "edge_attributes", m, 2)
@@ -275,23 +282,27 @@ def of_arrays(
         or (ptr[0], ptr[-1]) != (0, len(ends))
     ):
         raise ValueError(
-            f"edges of shape {list(ends.shape)} for {len(sizes)} graphs with edge_ptr {ptr.tolist()}: "
-            f"expected edges [E, 2], and "
-            "an edge_ptr of one more number than graphs, rising from 0 to E"
+            f"edges has shape {list(ends.shape)} and edge_ptr is {ptr.tolist()}, for {len(sizes)} graphs: "
+            "expected edges of shape [E, 2], and one more number in edge_ptr than there are graphs, "
+            "increasing from 0 to E"
         )
     if ((sizes < 0) | (sizes > 65_535)).any():
-        raise ValueError(f"n_nodes {sizes.tolist()}: expected 0 to 65535 for each graph")
+        raise ValueError(f"n_nodes is {sizes.tolist()}: expected 0 to 65535 for each graph")
     # A graph takes a bit of memory per pair of nodes, and a failed allocation would end the process.
     total, pairs = int(sizes.sum()), int((sizes**2).sum())
     if total > _MOST_NODES or pairs > _MOST_PAIRS:
-        what = f"{total} nodes and {pairs} pairs of them in {len(sizes)} graphs"
-        raise ValueError(f"{what}: expected at most {_MOST_NODES} and {_MOST_PAIRS}, as all are held")
+        what = f"{len(sizes)} graphs have {total} nodes and {pairs} pairs of nodes"
+        raise ValueError(
+            f"{what}: expected at most {_MOST_NODES} nodes and {_MOST_PAIRS} pairs, because all of them are "
+            "kept in memory; convert fewer graphs at once"
+        )
     limits = np.repeat(sizes, np.diff(ptr))
     outside = np.flatnonzero(((ends < 0) | (ends >= limits[:, None])).any(axis=1))
     for row in outside[:1].tolist():
         a, b = ends[row].tolist()
         raise ValueError(
-            f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers below that"
+            f"edge {row} is ({a}, {b}), in a graph of {limits[row]} nodes: expected numbers of nodes from 0 "
+            f"to {limits[row] - 1}"
         )
     nodes, weights = _labels("node", total, *of_nodes), _labels("edge", len(ends), *of_edges)
     return _gfn.Graphs._of_checked(
@@ -305,13 +316,13 @@ def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.ui
     if classes is not None:
         classes = rows(classes, f"{of}_classes", "int64", [])
         if len(classes) != n:
-            raise ValueError(f"{len(classes)} of {of}_classes, expected {n}")
+            raise ValueError(f"{of}_classes has {len(classes)} numbers: expected {n}, one for each {of}")
         out[:, 0] = _within(classes, f"{of}_classes", 65_535)
     if attributes is not None:
         attributes = rows(attributes, f"{of}_attributes", "int64", [None])
         if len(attributes) != n or attributes.shape[1] > ATTRIBUTES:
-            expected = f"[{n}, K], K of at most {ATTRIBUTES}"
-            raise ValueError(f"{of}_attributes of shape {list(attributes.shape)}: expected {expected}")
+            expected = f"[{n}, K] with K at most {ATTRIBUTES}"
+            raise ValueError(f"{of}_attributes has shape {list(attributes.shape)}: expected {expected}")
         out[:, 1 : 1 + attributes.shape[1]] = _within(attributes, f"{of}_attributes", 255)
     return out
 

@@ -42,7 +42,7 @@ def existing_path(path: str | os.PathLike[str]) -> str:
     """Returns the path of a checkpoint as text. Refuses a path that doesn't exist."""
     path = os.fsdecode(path)
     if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
+        raise FileNotFoundError(errno.ENOENT, "the path of the checkpoint doesn't exist", path)
     return path
 
 
@@ -77,8 +77,8 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
     if isinstance(drawn_from, Conditioning):
         if drawn_from.width == 0:
             raise ValueError(
-                f"conditions is {drawn_from!r}, of which nothing varies: expected None, or a part that is "
-                f"drawn"
+                f"conditions is {drawn_from!r}, in which every part is fixed: expected at least one part "
+                "that is drawn, or None"
             )
         return drawn_from._conditioner, drawn_from.width
     if isinstance(drawn_from, Conditions):
@@ -126,7 +126,8 @@ def check_rules(rules: Any, *methods: str) -> None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
         raise TypeError(
-            f"rules is {kind_name(rules)}: expected an object with a method of {', '.join(methods)}"
+            f"rules is {kind_name(rules)}: expected an object with at least one of the methods "
+            f"{', '.join(methods)}"
         )
     for name in dir(rules):
         if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
@@ -135,8 +136,8 @@ def check_rules(rules: Any, *methods: str) -> None:
         if meant:
             wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
             raise TypeError(
-                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another "
-                f"name (`_{name}`) if it is your own"
+                f"rules has a method `{name}`, which the library never calls: rename it to `{wanted}` if "
+                f"that is meant, or to `_{name}` if only your own code calls it"
             )
 
 
@@ -163,7 +164,7 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
     if array.ndim != 1:
         raise ValueError(f"{who} gave an array of shape {array.shape}: {expected}")
     if len(array) != n:
-        raise ValueError(f"{who} gave {len(array)} numbers for {n} states: expected {what} of each")
+        raise ValueError(f"{who} gave {len(array)} numbers for {n} states: expected {what} of each state")
     return np.require(array, dtype=np.float64, requirements=["ALIGNED"])
 
 
@@ -173,7 +174,7 @@ def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: in
     what = "bool" if kind == "bool" else "whole numbers"
     expected = f"expected a numpy array of {what} and shape {list(shape)}"
     if not isinstance(answer, np.ndarray):
-        raise TypeError(f"`{method}` gave a {type(answer)}: {expected}")
+        raise TypeError(f"`{method}` gave a {type(answer).__name__}: {expected}")
     got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
     # A one-dimensional question needs a one-dimensional answer: columns would belong to another question.
     has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1

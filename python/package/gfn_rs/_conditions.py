@@ -34,7 +34,7 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
     if values.shape != (n, width):
         raise ValueError(f"{who} an array of shape {list(values.shape)}: expected [{n}, {width}]")
     if not np.isfinite(values).all():
-        raise ValueError(f"{who} a number that isn't finite: expected finite ones")
+        raise ValueError(f"{who} a number that isn't finite: expected finite numbers")
     return torch.from_numpy(values.copy())
 
 
@@ -44,5 +44,6 @@ def check_presence(conditions: Any, width: int, message: str) -> None:
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
         raise ValueError(
-            f"{message.format(what)} with {width} numbers of them: expected them where it has some"
+            f"{message.format(what)} with {width} numbers in a condition: expected conditions if and only if "
+            "that number is above 0"
         )

@@ -27,8 +27,8 @@ def asked(
     if isinstance(drawn.objects, Trajectories):
         if drawn.log_rewards is not None or drawn.conditions is not None:
             raise ValueError(
-                "the fresh source gave log R or conditions beside trajectories: expected them in these "
-                "(`with_log_rewards`)"
+                "the fresh source gave Trajectories, and log R or conditions separately: expected both to be "
+                "part of the trajectories; add log R by `trajectories.with_log_rewards(values)`"
             )
         check_presence(
             drawn.objects.conditions, n_conditions, "the fresh source gave trajectories with {} to a trainer"

@@ -31,15 +31,15 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
         # An empty list has neither a dtype nor a width, so an empty array of any fitting width stands for it.
         array = np.empty((0, *(2 if width is None else width for width in widths)), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
-        raise TypeError(f"{who} is an array of {array.dtype}: expected one of {kind} and shape {shape}")
+        raise TypeError(f"{who} is an array of {array.dtype}: expected an array of {kind} and shape {shape}")
     if array.ndim != 1 + len(widths) or any(
         width not in (None, got) for width, got in zip(widths, array.shape[1:])
     ):
         raise ValueError(f"{who} has shape {list(array.shape)}: expected {shape}")
     if kind == "float64" and not np.isfinite(array).all():
-        raise ValueError(f"{who} has a number that isn't finite: leave it out")
+        raise ValueError(f"{who} has a number that isn't finite: expected finite numbers; leave its row out")
     if array.dtype == np.uint64 and array.size and array.max() > MOST:
-        raise ValueError(f"{who} has {array.max()}: expected small numbers")
+        raise ValueError(f"{who} has {array.max()}: expected numbers of at most {MOST}")
     return np.require(array, dtype=kind, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 

@@ -75,15 +75,18 @@ def parts(
         and teacher.policy._module() is policy._module()
     ):
         raise ValueError(
-            "the teacher's module is the policy's own: expected another one, with parameters of its own"
+            "Teacher.policy has the same module as the policy: expected another module, such as "
+            "copy.deepcopy(module)"
         )
     if source is not None and n_conditions > 0:
         raise ValueError(
-            "Source gives objects without conditions: expected none in a trainer with conditions"
+            "sources has a Source, and the trainer has conditions: expected no Source, because its objects "
+            "have no conditions; use Data or FreshSource"
         )
     if isinstance(search, Search) and n_conditions > 0:
         raise ValueError(
-            "Search finds objects without conditions: expected none in a trainer with conditions"
+            "sources has a Search, and the trainer has conditions: expected no Search, because it finds "
+            "objects without conditions"
         )
     prior = _prior(objective._prior(), env, n_conditions)
     description = {name: value for name, value in objective._parts().items() if value is not None}
@@ -125,11 +128,14 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
-        raise ValueError(f"Replay.path is {replay.path!r} and Data.path {data.path!r}: expected one for both")
+        raise ValueError(
+            f"Replay.path is {replay.path!r} and Data.path is {data.path!r}: expected the same value for "
+            "both"
+        )
     replayed = 0.0 if replay is None else plain(replay.share, "Replay.share")
     given = 0.0 if data is None else plain(data.share, "Data.share")
     if replayed + given > 1.0:
-        raise ValueError(f"Replay.share is {replayed} and Data.share {given}: expected at most 1 in all")
+        raise ValueError(f"Replay.share is {replayed} and Data.share is {given}: expected a sum of at most 1")
     path = data.path if data is not None else replay.path if replay is not None else ""
     out = {
         "source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given},
@@ -148,22 +154,24 @@ def _prior(
         return prior, []
     if not _equal(prior.env, env):
         raise ValueError(
-            f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}"
+            f"prior is a trainer of {prior.env!r}: expected a trainer of the same environment, {env!r}"
         )
     if prior._n_conditions != n_conditions:
         raise ValueError(
-            f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new "
-            f"trainer has"
+            f"prior has {prior._n_conditions} numbers in a condition: expected {n_conditions}, as in the new "
+            "trainer"
         )
     if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
         raise ValueError(
-            "prior is led by the gradient of its target (langevin_clip): expected one that needs no target"
+            "prior is a trainer whose policy uses the gradient of its target "
+            f"(langevin_clip={prior.policy.langevin_clip!r}): expected a trainer with langevin_clip=None"
         )
     # Two trainers would train a shared module, so the prior gets a copy of it.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError(
-            "prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module"
+            "prior has a module that copy.deepcopy doesn't copy, so training would change it, too: expected "
+            "a torch.nn.Module that can be copied"
         )
     return (prior.policy if module is None else replace(prior.policy, module=module)), [
         (name, tensor.detach()) for name, tensor in prior._session.parameters()

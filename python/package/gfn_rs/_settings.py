@@ -106,7 +106,9 @@ def plain(value: Any, name: str) -> Any:
         raise ValueError(f"{name} is {value}: expected a finite number")
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"{name} is a {type(value).__name__}: expected a number, a text or a list of them")
+    raise TypeError(
+        f"{name} is a {type(value).__name__}: expected a number, a text, or a list of numbers or texts"
+    )
 
 
 def _is_whole(value: Any) -> bool:
@@ -134,7 +136,7 @@ def _words(hint: Any) -> str:
     if origin is tuple:
         return "a tuple of " + ", ".join(_words(part) for part in parts)
     if origin is not None and issubclass(origin, Sequence):
-        return f"a list, each of it {_words(parts[0])}"
+        return f"a list, in which each element is {_words(parts[0])}"
     if origin is not None and issubclass(origin, os.PathLike):
         return "a path"
     if origin is Callable:
@@ -249,7 +251,10 @@ class Settings:
                 if getattr(self, other) not in values:
                     expected = " or ".join(map(repr, values))
                     is_now = f"{other} is {getattr(self, other)!r}"
-                    reason = f"which changes nothing where {is_now}: expected {expected} there"
+                    reason = (
+                        f"which has no effect if {is_now}: expected {other} to be {expected}, or the default "
+                        f"of {field.name}"
+                    )
                     raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:

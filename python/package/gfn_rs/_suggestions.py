@@ -30,12 +30,14 @@ def _suggestion(name: str, parameters: Mapping[str, Parameter]) -> str:
     for parameter in parameters.values():
         part = parameter.default
         if is_dataclass(part) and any(field.name == name for field in fields(part)):
-            return f"it is one of `{parameter.name}`, {parameter.name}={type(part).__name__}({name}=...)"
+            return (
+                f"it is one of `{parameter.name}`, {parameter.name}={type(part).__name__}({name}=...)"
+            )
     names = [known for known in parameters if known != "self"]
     matches = get_close_matches(name, names, 1)
     if matches:
         return f"did you mean `{matches[0]}`?"
-    return f"expected one of {', '.join(names)}" if names else "it has none"
+    return f"expected one of {', '.join(names)}" if names else "it has no settings, leave it out"
 
 
 def suggests_names(function: Callable[P, R]) -> Callable[P, R]:

@@ -31,7 +31,9 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
             else np.array(data, dtype=object)
         )
         if array.ndim != 2:
-            raise ValueError(f"data has shape {array.shape}: expected [observations, variables]")
+            raise ValueError(
+                f"data has shape {array.shape}: expected [observations, variables]"
+            )
         columns = [array[:, k] for k in range(array.shape[1])]
     labels = [f"x{k}" for k in range(len(columns))] if names is None else [str(name) for name in names]
     repeated = (
@@ -39,8 +41,8 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
     )
     if repeated:
         raise ValueError(
-            f"data has several columns with the name {min(repeated)!r}: expected a different name for each, "
-            f"read as text"
+            f"data has several columns with the name {min(repeated)!r}: expected names that differ as texts; "
+            "rename the columns"
         )
     return [(label, _convert_numbers(column)) for label, column in zip(labels, columns)]
 
@@ -71,8 +73,8 @@ def check_no_categories(data: Any) -> None:
     for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ())):
         if str(kind) == "category":
             raise TypeError(
-                f"column {str(name)!r} of data has categories: expected numbers for this score; score='bde' "
-                f"is for categories"
+                f"column {str(name)!r} of data has categories: expected numbers for this score; convert the "
+                "column to numbers, or use score='bde'"
             )
 
 
@@ -106,7 +108,7 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
         raise ValueError(f"column {name!r} of data has {len(found)} different values: {expected}")
     if bins is None:
         what = f"{len(found)} different whole numbers" if is_whole else "numbers that aren't whole"
-        expected = f"expected at most {MAX_LEVELS} levels; bins=3 cuts such columns into three intervals"
+        expected = f"expected at most {MAX_LEVELS} levels; set bins, for example bins=3 for three intervals"
         raise ValueError(f"column {name!r} of data has {what}: {expected}")
     if bins > len(column):
         raise ValueError(
@@ -118,9 +120,10 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
     interval = np.searchsorted(np.sort(values), values) * bins // len(values)
     kept, places = np.unique(interval, return_inverse=True)
     if len(kept) == 1:
-        expected = "expected more intervals; or leave the column out"
+        expected = "expected larger bins; otherwise leave the column out"
         raise ValueError(
-            f"column {name!r} of data falls into one of {bins} intervals, as one value fills it: {expected}"
+            f"column {name!r} of data has only one interval for bins={bins}, because most observations have "
+            f"the same value: {expected}"
         )
     bounds = [float(values[interval == k].min()) for k in kept[1:]]
     return list(zip([-np.inf, *bounds], [*bounds, np.inf])), places
@@ -131,7 +134,10 @@ def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any
     category."""
     codes = np.asarray(column.cat.codes)
     if (codes < 0).any():
-        raise ValueError(f"column {name!r} of data has a missing category: fill it in or leave the row out")
+        raise ValueError(
+            f"column {name!r} of data has a missing category: expected a category in each row; fill it in, "
+            "or leave the row out"
+        )
     kept, places = np.unique(codes, return_inverse=True)
     categories = column.cat.categories.tolist()
     return [categories[k] for k in kept], places
@@ -142,7 +148,8 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
     if column.dtype.kind in "biufU":
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise ValueError(
-                f"column {name!r} of data has a number that isn't finite: fill it in or leave it out"
+                f"column {name!r} of data has a number that isn't finite: expected finite numbers; replace "
+                "it, or leave the row out"
             )
         found, places = np.unique(column, return_inverse=True)
         return found.tolist(), places
@@ -154,7 +161,7 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
             kind = type(value).__name__
             raise TypeError(
                 f"column {name!r} of data has {value!r:.50}, a {kind}: expected texts, booleans or finite "
-                f"numbers, and none missing"
+                "numbers, without missing values"
             )
     has_booleans = any(isinstance(value, bool) for value in values)
     # True is equal to 1, so the two would be one level.

@@ -261,16 +261,16 @@ class VectorEnv(Environment):
     def _values(self) -> dict[str, Any]:
         moves = _table(self.changes, "changes", "[M, 3]")
         if moves.shape[1] != 3:
-            raise ValueError(f"changes has shape {moves.shape}: expected [M, 3]")
+            raise ValueError(f"changes has shape {moves.shape}: expected [M, 3], with one row for each move")
         starts = (
             []
             if self.start is None
             else _table(
-                np.atleast_2d(_array(self.start, "start")), "initial", "[width] or [K, width]"
+                np.atleast_2d(_array(self.start, "start")), "start", "[width] or [K, width]"
             ).tolist()
         )
         if self.start is not None and not starts:
-            raise ValueError("start has no row: expected a vector to start from, or several")
+            raise ValueError("start is empty: expected one vector, or several vectors")
         sizes = {"width": plain(self.width, "width"), "values": plain(self.values, "values")}
         return {**sizes, "moves": moves.tolist(), "initial": starts}
 
@@ -280,7 +280,9 @@ def _array(value: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"{name} isn't an array: {error}") from None
+        raise ValueError(
+            f"{name} can't be converted to an array: {error}; expected rows of equal length"
+        ) from None
 
 
 def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
@@ -288,10 +290,12 @@ def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
     rows = _array(value, name)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
         raise ValueError(
-            f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers {shape}"
+            f"{name} has shape {rows.shape} and type {rows.dtype}: expected whole numbers of shape {shape}"
         )
     if rows.size and not 0 <= rows.min() <= rows.max() < 65_536:
-        raise ValueError(f"{name} has numbers from {rows.min()} to {rows.max()}: expected 0 to 65535")
+        raise ValueError(
+            f"{name} has numbers from {rows.min()} to {rows.max()}: expected numbers from 0 to 65535"
+        )
     return rows
 
 
@@ -381,9 +385,15 @@ class Env(Environment):
         check_rules(self.rules, *_STEPPED)
         missing = [name for name in _STEPPED[:5] if not self._has(name)]
         if missing:
-            raise TypeError(f"rules has no {', '.join(missing)}: expected methods as `EnvRules` has them")
+            raise TypeError(
+                f"rules has no method {', '.join(missing)}: expected all methods of `EnvRules` except for "
+                "reverse and backward_reverse"
+            )
         if self._has("reverse") != self._has("backward_reverse"):
-            raise TypeError("rules has one of `reverse` and `backward_reverse`: expected both, or neither")
+            raise TypeError(
+                "rules has only one of the methods `reverse` and `backward_reverse`: expected both methods, "
+                "or neither"
+            )
         return _gfn.Env(self._by_class(), self.rules)
 
     def _has(self, method: str) -> bool:

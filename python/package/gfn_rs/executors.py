@@ -113,7 +113,10 @@ class ParallelReward:
         """A function that computes the method `partial_log_reward` of `function` in the workers. Raises an
         `AttributeError` if `function` has no such method."""
         if not callable(getattr(self.function, "partial_log_reward", None)):
-            raise AttributeError(f"{type(self.function).__name__} has no partial_log_reward")
+            raise AttributeError(
+                f"{type(self.function).__name__} has no method `partial_log_reward`: expected that method "
+                "for objectives that use rewards of unfinished states"
+            )
         return partial(self._compute, "partial_log_reward")
 
     @property
@@ -169,9 +172,9 @@ class ParallelReward:
                 if self.timeout is not None and now - heard > self.timeout * self.chunk + _GRACE:
                     first = min(first for first, _, _ in asked.values())
                     raise TimeoutError(
-                        f"no worker has answered for {now - heard:.0f} s, {len(asked)} calls are open, the "
-                        f"first for object {first} of {n}: "
-                        f"{_show_state(states, first)}. Stop the workers, give a new executor, and train on"
+                        f"no worker has answered for {now - heard:.0f} s. {len(asked)} calls are open, the "
+                        f"first for object {first} of {n}: {_show_state(states, first)}. Stop the workers, "
+                        "set `executor` to a new executor, and continue training"
                     )
                 if now - began > _SLOW and sys.stderr.isatty():
                     shown = True
@@ -265,7 +268,10 @@ class Actors:
         for share in self.epsilon:
             check(share, "epsilon", float, Bounds(0.0, 1.0))
         if not self.epsilon:
-            raise ValueError("epsilon is an empty list: expected a share from 0 to 1, or several")
+            raise ValueError(
+                "epsilon is an empty list: expected a number from 0 to 1, or a list of at least one such "
+                "number"
+            )
         self.max_staleness = count(max_staleness, "max_staleness")
         check(max_reuse, "max_reuse", float, Bounds(least=1.0))
         check(timeout, "timeout", float | None, _SECONDS)
@@ -289,7 +295,9 @@ class Actors:
     @make.setter
     def make(self, make: Callable[[int], "Trainer"]) -> None:
         if isinstance(make, type) or not callable(make):
-            raise TypeError(f"make is {make!r:.200}: expected a function of a seed that gives a trainer")
+            raise TypeError(
+                f"make is {make!r:.200}: expected a function that takes a seed and returns a trainer"
+            )
         self.close()
         # Workers make a new trainer whenever the value of `_run` changes.
         self._make, self._run = make, uuid.uuid4().hex
@@ -313,11 +321,13 @@ class Actors:
 
     def _check_free(self, n_conditions: int, conditions: Any) -> None:
         if self._parameters is not None:
-            raise ValueError("these actors draw for another trainer: expected new ones for each")
+            raise ValueError(
+                "the actors already sample for another trainer: expected new Actors for each trainer"
+            )
         if n_conditions > 0 and conditions is None:
             raise ValueError(
-                "actors can't draw conditions that the trainer draws by itself: give it a function, "
-                "`conditions=Conditions(function, width)`"
+                "the trainer of the actors draws its conditions inside the library, where actors can't draw "
+                "them: expected a function that draws them, `conditions=Conditions(function, width)`"
             )
 
     def _attach(
@@ -367,8 +377,8 @@ class Actors:
             heard = now if self.received + self.lost > before else heard
             if self.timeout is not None and now - heard > self.timeout:
                 raise TimeoutError(
-                    f"no actor has answered for {now - heard:.0f} s, {len(self._open_calls)} calls are open: "
-                    f"stop the workers"
+                    f"no actor has answered for {now - heard:.0f} s, and {len(self._open_calls)} calls are "
+                    "open: stop the workers, set `actors.executor` to a new executor, and continue training"
                 )
             wait(self._open_calls, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
@@ -383,8 +393,10 @@ class Actors:
                 self.lost += 1
                 self._in_a_row += 1
                 if self._in_a_row > 2 * self.tasks:
-                    message = (f"{self._in_a_row} calls of actors were lost in a row, the last with "
-                        f"{type(error).__name__}: {error}")
+                    message = (
+                        f"{self._in_a_row} calls of actors failed in a row, the last with "
+                        f"{type(error).__name__}: {error}. Check the workers and the executor"
+                    )
                     self.close()
                     raise RuntimeError(message) from error
                 continue
@@ -393,7 +405,8 @@ class Actors:
             if isinstance(walks, str):
                 self.close()
                 raise RuntimeError(
-                    f"an actor failed with {walks}. Mend it, give it by `actors.make = ...`, and train on"
+                    f"an actor failed with {walks}. Correct the function `make`, set it by `actors.make = "
+                    "...`, and continue training"
                 )
             try:
                 some = Trajectories._again(
@@ -407,8 +420,10 @@ class Actors:
                 )
             except (ValueError, IndexError) as refused:
                 self.close()
-                message = ("an actor walked where the trainer's environment doesn't lead: let `make` give a "
-                    "trainer of the same environment")
+                message = (
+                    "an actor sampled a trajectory that is illegal in the trainer's environment: let `make` "
+                    "return a trainer of the same environment"
+                )
                 raise RuntimeError(f"{message} ({refused})") from refused
             self.received += len(some)
             self._ready.append((step, some))
@@ -420,7 +435,7 @@ class Actors:
         """Makes new calls so that `tasks` calls are open, unless a full batch is already waiting."""
         if self._parameters is None:
             raise RuntimeError(
-                "these actors have no trainer: give them to one, `sources=[gfn.FreshSource(actors)]`"
+                "the actors have no trainer: pass them to a trainer by `sources=[gfn.FreshSource(actors)]`"
             )
         if len(self._open_calls) == self.tasks or have >= most + self.tasks * self.batch:
             return
@@ -479,8 +494,8 @@ def _draw_in_worker(
         ]
         if sorted(theirs) != sorted(mine):
             raise ValueError(
-                f"make gave a trainer with the parameters {mine}: expected those of the one that trains, "
-                f"{theirs}"
+                f"make gave a trainer with the parameters {mine}: expected the parameters of the trainer "
+                f"that uses the actors, {theirs}"
             )
         with torch.no_grad():
             for name, value in values:
@@ -512,9 +527,9 @@ def _check_executor(executor: Any) -> Executor:
 def _broken_executor(whose: str, executor: Executor, error: BaseException) -> RuntimeError:
     kind = type(executor).__name__
     return RuntimeError(
-        f"the executor, a {kind}, takes no work any more ({error}): a worker was killed or ran out of "
-        f"memory, or it was shut down. "
-        f"Give a new one, `{whose}.executor = {kind}(...)`, and train on: this step isn't counted"
+        f"the executor, a {kind}, accepts no more calls ({error}): a worker was killed or ran out of memory, "
+        f"or the executor was shut down. Set a new executor, `{whose}.executor = {kind}(...)`, and continue "
+        "training: this step isn't counted"
     )
 
 
@@ -532,11 +547,11 @@ def _show_state(states: Any, at: int) -> str:
 
 
 def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> str:
-    often = "" if tries == 1 else f", asked for {tries} times,"
+    often = "" if tries == 1 else f", computed {tries} times,"
     return (
         f"the reward of object {at} of {len(states)}{often} failed with {type(error).__name__}: {error}. The "
-        f"object is {_show_state(states, at)}. "
-        "Mend the function, or say by on_failure which log R such objects have"
+        f"object is {_show_state(states, at)}. Correct the function, or set `on_failure` to the log R of "
+        "objects whose reward fails"
     )
 
 
@@ -593,7 +608,9 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     try:
         yield
     except _TooLong:
-        raise TimeoutError(f"it took longer than {seconds:g} s") from None
+        raise TimeoutError(
+            f"the reward took longer than {seconds:g} s: raise `timeout`, or make the reward faster"
+        ) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         # The previous handler is None if it wasn't set in Python; the default handler replaces it then.

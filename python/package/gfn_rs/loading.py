@@ -67,7 +67,8 @@ def _restore_settings(note: Any) -> Any:
         # The class is checked so that a malicious file can't make Python call anything else.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
             raise ValueError(
-                f"the checkpoint is of {note['class']!r:.100}, which is no class of settings of this version"
+                f"the checkpoint has settings of the class {note['class']!r:.100}: expected a class of this "
+                "version of gfn_rs; load the checkpoint with the version that wrote it"
             )
         values = {name: _restore_settings(value) for name, value in note["values"].items()}
         if kind.__name__ == "Fragments":
@@ -109,16 +110,16 @@ def load(
     if os.path.isfile(path):
         if env is None or policy is None:
             raise ValueError(
-                f"{path} holds values of parameters alone: expected env and policy beside it, or the folder "
-                f"of a checkpoint"
+                f"{path} is a file, which has only values of parameters: expected the arguments env and "
+                "policy, too, or the folder of a checkpoint"
             )
         values = torch.load(path, map_location=device, weights_only=True)
         if not isinstance(values, dict) or not all(
             isinstance(value, torch.Tensor) for value in values.values()
         ):
             raise ValueError(
-                f"{path} holds a {type(values).__name__}: expected what `torch.save(network.state_dict(), "
-                f"path)` wrote"
+                f"{path} has a {type(values).__name__}: expected a file that "
+                "`torch.save(network.state_dict(), path)` wrote"
             )
         double = any(value.dtype == torch.float64 for value in values.values())
         network = policy.build(env, flow=flow, n_conditions=n_conditions, device=device, double=double)
@@ -127,8 +128,8 @@ def load(
     note = _gfn.note_of(path)
     if not isinstance(note, dict) or "made" not in note:
         raise ValueError(
-            f"{path} doesn't say how its policy is made (Rust or an earlier version wrote it): "
-            f"`Trainer.restore` takes its parameters over"
+            f"{path} doesn't have the settings of its policy, because Rust or an earlier version wrote it: "
+            "make a trainer with these settings, and load the parameters by `Trainer.restore`"
         )
     parts = {"env": env, "policy": policy}
     for name, given in parts.items():
@@ -137,13 +138,13 @@ def load(
                 parts[name] = _restore_settings(note[name])
             except (KeyError, IndexError, TypeError) as error:
                 raise ValueError(
-                    f"{path} says nothing of its {name} that can be read ({error!r}): expected it, "
-                    f"load(path, {name}=...)"
+                    f"the settings of {name} in {path} can't be read ({error!r}): pass {name} as an "
+                    f"argument, load(path, {name}=...)"
                 ) from error
             except _CustomPart as own:
                 raise ValueError(
-                    f"the checkpoint's {name} has a {own} of your own, which no file holds: expected it, "
-                    f"load(path, {name}=...)"
+                    f"the checkpoint's {name} has a custom {own}, which isn't stored in the file: pass "
+                    f"{name} as an argument, load(path, {name}=...)"
                 ) from None
     network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]
     network._session.restore(path)

@@ -39,7 +39,10 @@ def wasserstein2(a: Any, b: Any) -> float:
     perfect samples of one distribution isn't 0."""
     a, b = _numbers(a, "a", 2), _numbers(b, "b", 2)
     if len(a) > _MOST_PAIRED:
-        raise ValueError(f"a has {len(a)} points: expected at most {_MOST_PAIRED}, as all pairs are held")
+        raise ValueError(
+            f"a has {len(a)} points: expected at most {_MOST_PAIRED}, because the distances of all pairs are "
+            "kept in memory"
+        )
     return _gfn.wasserstein2(a, b)
 
 

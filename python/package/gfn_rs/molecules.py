@@ -116,7 +116,9 @@ class MoleculeScore(Settings):
         with open(path, "rb") as file:
             said = tomllib.load(file)
         if set(said) != {"factors"}:
-            raise ValueError(f"{path} has {sorted(said)}: expected tables [[factors]] and nothing else")
+            raise ValueError(
+                f"{path} has the top-level keys {sorted(said)}: expected only tables [[factors]]"
+            )
         return cls([Factor(**factor) for factor in said["factors"]])
 
     def _json(self) -> Any:
@@ -232,5 +234,5 @@ class Ranking:
 def _column(values: ArrayLike, name: str, n: int) -> npt.NDArray[np.float64]:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (n,):
-        raise ValueError(f"{name} has the shape {array.shape}: expected ({n},), a number for each molecule")
+        raise ValueError(f"{name} has the shape {array.shape}: expected ({n},), one number for each molecule")
     return array

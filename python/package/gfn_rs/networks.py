@@ -113,12 +113,14 @@ class Network(torch.nn.Module):
 
         if not isinstance(env, Environment) or type(env) is Environment:
             raise TypeError(
-                f"env is {kind_name(env)}: expected one of the library's, an object of a class like Ring(4)"
+                f"env is {kind_name(env)}: expected an environment of the library, such as Ring(4)"
             )
         check(flow, "flow", bool)
         check(double, "double", bool)
         if flow and isinstance(settings, Uniform):
-            raise ValueError("a uniform policy estimates no flow of states: expected flow=False")
+            raise ValueError(
+                "flow is True for a uniform policy, which estimates no state flows: expected flow=False"
+            )
         if not isinstance(device, (str, torch.device)):
             raise TypeError(f"device is {device!r:.200}: expected a text like \"cpu\", or a torch.device")
         build_settings: dict[str, Any] = {
@@ -175,9 +177,10 @@ class Network(torch.nn.Module):
         for held, name, tensor in self._registered:
             if held.get(name) is not tensor:
                 raise ValueError(
-                    f"`{name}` is another tensor now, and the library computes with its own: write values "
-                    f"into it (`load_state_dict` without "
-                    "`assign=True`, `parameter.copy_(values)` under `torch.no_grad()`)"
+                    f"parameter `{name}` was replaced by another tensor: expected the tensor that the "
+                    "library made, because the library computes with it; write values into that tensor "
+                    "(`load_state_dict` without `assign=True`, or `parameter.copy_(values)` under "
+                    "`torch.no_grad()`)"
                 )
 
     def _lend_policy(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
@@ -214,7 +217,7 @@ class Network(torch.nn.Module):
         paths = paths_of(trajectories, self.env)
         if trajectories.log_rewards is None:
             raise ValueError(
-                "nobody has asked a reward about these trajectories: expected log R of each, "
+                "the trajectories have no log R: expected log R of each trajectory; add it by "
                 "trajectories.with_log_rewards(values)"
             )
         self._check_own()
@@ -246,12 +249,15 @@ class Network(torch.nn.Module):
             return self
         if self._trained:
             raise RuntimeError(
-                "a trainer's policy stays where it is: make the trainer with another `device` or `double`"
+                "the policy of a trainer can't be moved or converted: make a trainer with another `device` "
+                "or `double`"
             )
         if after.dtype not in (torch.float32, torch.float64):
-            raise TypeError(f"a policy of {after.dtype}: expected torch.float32 or torch.float64")
+            raise TypeError(
+                f"the dtype of the policy is {after.dtype}: expected torch.float32 or torch.float64"
+            )
         if after.device.type not in ("cpu", "cuda"):
-            raise TypeError(f"a policy on {after.device}: expected cpu or cuda")
+            raise TypeError(f"the device of the policy is {after.device}: expected cpu or cuda")
         frozen = self._frozen_names()
         own = self.settings._module()
         if isinstance(own, torch.nn.Module):
@@ -275,8 +281,8 @@ class Network(torch.nn.Module):
 
     def share_memory(self) -> Network:
         raise TypeError(
-            "the tensors of a policy are the library's own, which no other process has: send the network, or "
-            "its state_dict"
+            "the tensors of a policy can't be shared between processes, because the library manages their "
+            "memory: send the network, or its state_dict"
         )
 
     def __copy__(self) -> Network:

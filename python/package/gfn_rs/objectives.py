@@ -367,8 +367,8 @@ class OwnObjective(Objective):
     def _loss(self) -> Any:
         if isinstance(self.function, type) or not callable(self.function):
             raise TypeError(
-                f"function is a {type(self.function).__name__}: expected a function of Scores that gives a "
-                f"loss"
+                f"function is a {type(self.function).__name__}: expected a function that takes Scores and "
+                "returns a loss"
             )
         return self.function
 

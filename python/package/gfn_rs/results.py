@@ -248,7 +248,9 @@ class SampleEvaluation(_Result):
             self.groups
         ) == n or np.any(np.greater_equal(self.groups, n)):
             raise ValueError(
-                f"`states`, `log_weights`, `lengths` or `groups` aren't of {n} objects, as `log_rewards` is"
+                f"`log_rewards` has {n} objects, but `states`, `log_weights`, `lengths` or `groups` have "
+                f"another number of objects, or `groups` has an index of {n} or more: expected the same "
+                "number of objects in all of them"
             )
 
     def __len__(self) -> int:
@@ -281,8 +283,7 @@ class SampleEvaluation(_Result):
         """
         if not 1 <= (k := count(k, "k")) <= len(self):
             raise ValueError(
-                f"the number of best samples is {k} of {len(self)}: expected at least one, and no more than "
-                f"there are samples"
+                f"k is {k}: expected a number from 1 to {len(self)}, the number of samples"
             )
         rows = np.argsort(-self.log_rewards, kind="stable")[:k]
         states, best = self.states[rows], self.log_rewards[rows]
@@ -304,9 +305,11 @@ class SampleEvaluation(_Result):
         answers = np.asarray(is_mode(self.states[first]))
         if answers.dtype != bool or answers.ndim != 1:
             got = f"an array of {answers.dtype} and shape {answers.shape}"
-            raise TypeError(f"`is_mode` gave {got}: expected a flat array of bool, {len(first)} of them")
+            raise TypeError(f"`is_mode` gave {got}: expected an array of bool of shape [{len(first)}]")
         if len(answers) != len(first):
-            raise ValueError(f"`is_mode` gave {len(answers)} answers: expected {len(first)}")
+            raise ValueError(
+                f"`is_mode` gave {len(answers)} values: expected {len(first)}, one for each object"
+            )
         return int(answers.sum())
 
 
@@ -316,12 +319,15 @@ def _mean_distance(answer: Any, k: int) -> float:
     try:
         table = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"`distance` gave no numbers: expected an array of shape [{k}, {k}]") from error
+        raise TypeError(
+            f"`distance` gave something that isn't an array of numbers ({error}): expected an array of shape "
+            f"[{k}, {k}]"
+        ) from error
     if table.shape != (k, k):
         raise ValueError(f"`distance` gave an array of shape {list(table.shape)}: expected [{k}, {k}]")
     total = float(table[np.triu_indices(k, 1)].sum())
     if not np.isfinite(total):
-        raise ValueError("`distance` gave a number that isn't finite: expected finite ones")
+        raise ValueError("`distance` gave a number that isn't finite: expected finite numbers")
     return total / max(k * (k - 1) // 2, 1)
 
 

@@ -33,7 +33,10 @@ def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
             f"{name} has something that isn't a number ({error}): expected an array of numbers"
         ) from error
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} has a number that isn't finite: fill it in or leave it out")
+        raise ValueError(
+            f"{name} has a number that isn't finite: expected finite numbers; replace it, or leave out its "
+            "row"
+        )
     return array
 
 
@@ -144,7 +147,7 @@ class CachedReward(Reward):
             )
         if self.capacity < 2:
             raise ValueError(
-                f"CachedReward.capacity is {self.capacity}: expected at least 2 answers to be kept"
+                f"CachedReward.capacity is {self.capacity}: expected at least 2 values"
             )
 
     def _values(self) -> dict[str, Any]:
@@ -265,7 +268,7 @@ class ToyReward(Reward):
         if len(self.rewards) != 6:
             raise ValueError(
                 f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which "
-                f"trajectories can end"
+                "trajectories can end"
             )
 
 
@@ -318,8 +321,8 @@ class StructureReward(Reward):
         super().__post_init__()
         if self.nu is not None and self.standardise:
             raise ValueError(
-                "StructureReward.nu is given, and the data are standardised: expected standardise=False, or "
-                "no prior mean"
+                "StructureReward.nu is given, and standardise is True: expected standardise=False, or no nu, "
+                "because standardised data have the mean 0"
             )
         if self.score == "bde":
             self._encode_columns()

@@ -52,9 +52,14 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
     """Returns the nodes of a graph, and its edges `[E, 2]` between their indices, each once."""
     if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
         if graph.is_directed():
-            raise ValueError("the graph is directed: expected an undirected one, graph.to_undirected()")
+            raise ValueError(
+                "the graph is directed: expected an undirected graph; convert it by graph.to_undirected()"
+            )
         if n_nodes is not None:
-            raise ValueError("n_nodes is for an edge_index: a graph of networkx has its nodes")
+            raise ValueError(
+                "n_nodes is given with a graph of networkx, which already has its nodes: expected no "
+                "n_nodes; it is for an edge_index only"
+            )
         nodes = list(graph.nodes)
         place = {node: k for k, node in enumerate(nodes)}
         pairs = np.asarray([(place[a], place[b]) for a, b in graph.edges()], dtype=np.int64).reshape(-1, 2)
@@ -68,8 +73,8 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
             and index.min() < 0
         ):
             raise ValueError(
-                f"graph has shape {list(index.shape)} and kind {index.dtype}: expected a graph of networkx, "
-                f"or an edge_index [2, E] of whole numbers"
+                f"graph has shape {list(index.shape)} and dtype {index.dtype}: expected a graph of networkx, "
+                "or an edge_index [2, E] of whole numbers of at least 0"
             )
         pairs = index.T.astype(np.int64)
         least = int(pairs.max()) + 1 if len(pairs) else 0
@@ -77,15 +82,18 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
     loops = pairs[pairs[:, 0] == pairs[:, 1]]
     if len(loops):
         raise ValueError(
-            f"node {nodes[loops[0][0]]!r} has an edge to itself: expected none, no problem here reads it"
+            f"node {nodes[loops[0][0]]!r} has an edge to itself: expected no such edges, because no problem "
+            "here has them; remove them"
         )
     return nodes, np.unique(np.sort(pairs, axis=1), axis=0)
 
 
 def _refuse_weights(graph: Any, n_edges: int) -> None:
     """Refuses a graph of networkx with an edge whose weight isn't 1."""
-    remedy = ("a cut here counts edges, expected weights of 1: leave the weights out with "
-        "nx.Graph(graph.edges()), or use another solver")
+    remedy = (
+        "expected single edges of weight 1, because a cut here counts edges; remove the weights by "
+        "nx.Graph(graph.edges()), or use another solver"
+    )
     for a, b, weight in graph.edges(data="weight", default=1):
         if weight is not None and weight != 1:
             raise ValueError(f"the edge from {a!r} to {b!r} has the weight {weight!r}: {remedy}")
@@ -103,17 +111,18 @@ def _draws(
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
         raise TypeError(
-            f"policy is a {type(policy).__name__}: expected a Trainer, what `gfn.load` gives, or None"
+            f"policy is a {type(policy).__name__}: expected a Trainer, a network such as `gfn.load` returns, "
+            "or None"
         )
     if type(network.env) is not problem or network.n_conditions:
         raise ValueError(
-            f"the policy is one for {network.env!r:.200}: expected one for {problem.__name__}, without "
-            f"conditions"
+            f"the policy was made for {network.env!r:.200} with n_conditions={network.n_conditions}: "
+            f"expected a policy for {problem.__name__} without conditions"
         )
     if getattr(network.settings, "identity", False):
         raise ValueError(
-            "the policy tells nodes apart by their numbers, which mean nothing on another graph: train it "
-            "with identity=False"
+            "the policy has identity=True, so it depends on the numbers of nodes, which have no meaning on "
+            "another graph: train a policy with identity=False"
         )
     env = problem(graphs, network.env.for_size)
     values = {name: value.detach().clone() for name, value in network.state_dict().items()}

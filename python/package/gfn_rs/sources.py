@@ -119,16 +119,18 @@ class Replay(SourceSettings):
         super().__post_init__()
         if self.objects_alone and self.path == "stored":
             raise ValueError(
-                "Replay.path is 'stored' with objects_alone: expected another path, as none are kept"
+                "Replay.path is 'stored' with objects_alone: expected another path, because the buffer keeps "
+                "objects without their trajectories"
             )
         if self.diverse is None and self.norm != "l2":
             raise ValueError(
-                f"Replay.norm is {self.norm!r}, which changes nothing without diverse: expected a number "
-                f"there"
+                f"Replay.norm is {self.norm!r}, which has no effect if diverse is None: expected diverse to "
+                "be a number, or norm to be 'l2'"
             )
         if isinstance(self.draw, type):
             raise TypeError(
-                "Replay.draw is a type: expected the name of a draw, or a function of log R and a loss"
+                "Replay.draw is a class: expected the name of a rule, such as 'uniform', or a function of "
+                "log R and the loss"
             )
 
     def _priority(self) -> Callable[[float, float | None], float] | None:
@@ -306,7 +308,10 @@ class Teacher(SourceSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if type(self.policy) is Policy:
-            raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
+            raise TypeError(
+                "Teacher.policy is Policy, the base class: expected an object of a derived class, such as "
+                "Mlp()"
+            )
 
     @property
     def _config(self) -> dict[str, Any]:

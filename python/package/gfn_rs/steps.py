@@ -214,17 +214,18 @@ def _slots(moves: Any, n: int, backward: bool) -> Whole:
         if moves.backward != backward:
             way, other = ("backward", "forward") if backward else ("forward", "backward")
             raise ValueError(
-                f"{other} moves for a step {way}: expected those of `env.moves(states, backward={backward})`"
+                f"moves has {other} moves for a {way} step: expected moves of `env.moves(states, "
+                f"backward={backward})`"
             )
         if moves.slot is None:
             raise ValueError(
-                "the moves are those that rules are asked about, which have no slots: expected moves of "
-                "`env.moves(states)`"
+                "moves has no slots, because the moves come from a call of a method of rules: expected moves "
+                "of `env.moves(states)`"
             )
         if not np.array_equal(moves.state, np.arange(n)):
             raise ValueError(
-                f"{len(moves)} moves, of the states {moves.state.tolist()!s:.100}: expected one move for "
-                f"each of {n} states, in order"
+                f"moves has {len(moves)} moves, for the states {moves.state.tolist()!s:.100}: expected one "
+                f"move for each of {n} states, in order"
             )
         return moves.slot
     slots = np.asarray(moves)
@@ -234,7 +235,7 @@ def _slots(moves: Any, n: int, backward: bool) -> Whole:
         raise ValueError(f"moves has shape {list(slots.shape)}: expected one move for each of {n} states")
     if slots.size and slots.min() < 0:
         raise ValueError(
-            f"moves has {slots.min()}: expected slots, from 0 on (the -1 of a step's `reverse` is an exit's, "
-            f"which nothing undoes)"
+            f"moves has {slots.min()}: expected slots of at least 0 (-1 in the `reverse` of a step marks an "
+            "exit, which no backward move undoes)"
         )
     return np.ascontiguousarray(slots, dtype=np.int64)

@@ -60,8 +60,10 @@ FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_
 
 # The modules for which a warning about missing gradients of embeddings was given.
 _DETACHED: list[weakref.ref[Any]] = []
-_DETACHED_WORDS = ("the module's embeddings have no gradients (are they detached, or computed under "
-    "no_grad?): the heads alone are trained")
+_DETACHED_WORDS = (
+    "the module's embeddings have no gradients, so only the heads are trained: don't detach the embeddings, "
+    "and don't compute them under torch.no_grad()"
+)
 
 
 def _warn_of_detached(module: Any) -> None:
@@ -101,10 +103,11 @@ def _check_built(
     already trains."""
     if network._trained:
         raise ValueError(
-            "policy is another trainer's: expected a network of its own, such as copy.deepcopy(policy)"
+            "policy is another trainer's network: expected a network that no other trainer uses, such as "
+            "copy.deepcopy(policy)"
         )
     if network.env is not env and network.env != env:
-        raise ValueError(f"policy was built for {network.env!r:.200}: expected one for {env!r:.200}")
+        raise ValueError(f"policy was built for {network.env!r:.200}: expected a policy for {env!r:.200}")
     for name, built, asked in (
         ("n_conditions", network.n_conditions, n_conditions),
         ("device", torch.device(network._build_settings["device"]), _numbered_device(device)),
@@ -112,17 +115,19 @@ def _check_built(
     ):
         if _numbered_device(str(built)) != asked if name == "device" else built != asked:
             raise ValueError(
-                f"policy was built with {name}={built!r}, and the trainer has {asked!r}: expected the same"
+                f"policy was built with {name}={built!r}, but the trainer has {name}={asked!r}: expected the "
+                "same value for both"
             )
     if heads["paths"] and not network._build_settings.get("paths"):
         raise ValueError(
-            "the objective estimates numbers of paths, for which a policy that is built before has no head: "
-            "expected its settings"
+            "policy is a network without a head for numbers of paths, which the objective estimates: "
+            "expected the settings of the policy, such as GraphNet(), from which the trainer builds the "
+            "network"
         )
     if heads["flow"] and not network.has_flow:
         raise ValueError(
-            "the objective learns from state flows, and the policy was built without: expected build(env, "
-            "flow=True)"
+            "policy was built without state flows, which the objective needs: expected a policy built by "
+            "build(env, flow=True)"
         )
 
 
@@ -202,8 +207,8 @@ class Trainer:
         )
         if getattr(env, "for_size", False) and not of_sizes:
             raise ValueError(
-                f"{type(env).__name__}(for_size=True) shows networks what a SizeReward depends on: expected "
-                f"one, or for_size=False"
+                f"for_size of {type(env).__name__} is True, but the reward isn't a SizeReward: expected a "
+                "SizeReward, or for_size=False"
             )
         for name, value, hint in (
             ("batch", batch, int),
@@ -290,24 +295,24 @@ class Trainer:
         if "_session" in vars(self) and not name.startswith("_"):
             if name in vars(self) and (name == "batch_size" or name in signature(Trainer).parameters):
                 raise AttributeError(
-                    f"{name} of a trainer is settled when it is made, and setting it would change nothing: "
-                    f"make a "
-                    "new trainer of other settings, which takes the parameters over from a checkpoint by "
-                    "`restore`"
+                    f"{name} of a trainer can't be set after the trainer was made, because that would have "
+                    "no effect: make a new trainer with other settings, and load the parameters from a "
+                    "checkpoint by `restore`"
                 )
             # A subclass may have its own attributes.
             ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
             if type(self) in ours or any(name in vars(kind) for kind in ours):
                 raise AttributeError(
-                    f"a trainer has no {name} that can be set: its settings are given when it is made"
+                    f"a trainer has no attribute {name} that can be set: pass settings to Trainer(...) "
+                    "instead"
                 )
         super().__setattr__(name, value)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
-            "a trainer isn't copied or pickled: `save(path)` writes a checkpoint, from which a trainer of "
-            "the same "
-            "settings goes on by `resume(path)`; what `exact` and the evaluations give can be pickled"
+            "a trainer can't be copied or pickled: write a checkpoint by `save(path)`, and continue from it "
+            "by `resume(path)` of a trainer with the same settings; the results of `exact` and of "
+            "evaluations can be pickled"
         )
 
     def __repr__(self) -> str:
@@ -342,7 +347,8 @@ class Trainer:
         steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(
-                f"callback is a {type(callback).__name__}: expected a function of the trainer and a record"
+                f"callback is a {type(callback).__name__}: expected a function that takes the trainer and a "
+                "record"
             )
         check(progress, "progress", bool | None)
         self._check_learning()
@@ -382,7 +388,10 @@ class Trainer:
 
     def _check_learning(self) -> None:
         if self._session.n_parameters() == 0 and any(True for _ in self.named_parameters()):
-            message = "no parameter is trained: none has requires_grad (was all of it frozen?)"
+            message = (
+                "no parameter is trained, because requires_grad is False for all of them: set it to True for "
+                "the parameters that should be trained"
+            )
             self._warn(message)
 
     def _keep(self, records: Sequence[tuple[Any, ...]], warn: bool) -> None:
@@ -556,8 +565,10 @@ class Trainer:
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
         if self._drawn == _NEVER_ADVANCED:
-            message = ("batches are drawn and no step is counted: call `advance(batch, scores)`, or "
-                "schedules, priorities and averages stand still")
+            message = (
+                "batches are drawn, but no step is counted: call `advance(batch, scores)` after each step, "
+                "because otherwise schedules, priorities and averages don't change"
+            )
             self._warn(message, stacklevel=3)
         return Trajectories(self.env, self._session.draw_batch())
 
@@ -574,7 +585,9 @@ class Trainer:
         if scores is None:
             scores = self.score(self.batch())
         if not isinstance(scores, _gfn.Scores):
-            raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
+            raise TypeError(
+                f"scores is a {type(scores).__name__}: expected the scores that `score(batch)` returned"
+            )
         loss = self._session.loss(scores)
         self._of_scores = (scores, float(loss.detach()))
         return loss
@@ -589,12 +602,14 @@ class Trainer:
         figures of the step.
         """
         if not isinstance(scores, _gfn.Scores):
-            raise TypeError(f"scores is a {type(scores).__name__}: expected what `score(batch)` gave")
+            raise TypeError(
+                f"scores is a {type(scores).__name__}: expected the scores that `score(batch)` returned"
+            )
         if loss is None:
             if self._of_scores is None or self._of_scores[0] is not scores:
                 raise ValueError(
-                    "nobody knows the loss of these scores: expected a number for it, or `loss(scores)` "
-                    "before"
+                    "loss is None, and `loss(scores)` wasn't called for these scores: expected a number, or "
+                    "a call of `loss(scores)` before `advance`"
                 )
             loss = self._of_scores[1]
         records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))

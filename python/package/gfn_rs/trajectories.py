@@ -68,12 +68,14 @@ class Trajectories:
         at, of_moves = np.asarray(offsets), np.asarray(moves)
         if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) == 0 or at.min() < 0:
             raise ValueError(
-                f"offsets is {offsets!r:.200}: expected whole numbers that rise from 0 to the number of "
-                f"moves, one more than trajectories"
+                f"offsets is {offsets!r:.200}: expected a flat array of whole numbers that increase from 0 "
+                "to the number of moves, with one more number than there are trajectories"
             )
         n = len(at) - 1
         if of_moves.size and of_moves.dtype.kind not in "iuf":
-            raise TypeError(f"moves is {moves!r:.200}: expected slots, or rows of numbers")
+            raise TypeError(
+                f"moves is {moves!r:.200}: expected slots, or rows of numbers for environments of points"
+            )
         kind = np.float64 if of_moves.dtype.kind == "f" else np.int64
         known = None if log_rewards is None else np.asarray(log_rewards, dtype=np.float64)
         if known is not None and known.shape != (n,):
@@ -165,7 +167,10 @@ class Trajectories:
         listed."""
         slots = self.actions.numpy()
         if slots.ndim > 1:
-            raise ValueError("moves of points have no names: expected `actions`, a row of numbers each")
+            raise ValueError(
+                "the environment has points as states, whose moves can't be listed: use `actions`, which has "
+                "a row of numbers for each move"
+            )
         return self._env._named(self.states, np.arange(len(slots)), slots, False)
 
     @cached_property
@@ -174,7 +179,10 @@ class Trajectories:
         exits."""
         slots = self._paths.actions(True).numpy()
         if slots.ndim > 1:
-            raise ValueError("moves back of points have no slots, and aren't told")
+            raise ValueError(
+                "the environment has points as states, so its backward moves have no slots: expected an "
+                "environment whose moves can be listed"
+            )
         return np.where(self.is_exit, -1, slots)
 
     @cached_property
@@ -200,8 +208,8 @@ class Trajectories:
     def _of_policy(self) -> tuple[torch.Tensor, torch.Tensor]:
         if self._scored is None:
             raise ValueError(
-                "no policy has scored these trajectories: `trainer.score(batch)` does, with gradients, and a "
-                "`Sampler`'s have scores"
+                "no policy has scored these trajectories: call `trainer.score(batch)`, which returns scores "
+                "with gradients, or use trajectories of a `Sampler`, which have scores"
             )
         return self._scored
 
@@ -263,8 +271,8 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
         raise ValueError(
-            f"trajectories is of another environment, {trajectories.env!r:.200}: expected those of "
-            f"{env!r:.200}"
+            f"trajectories belongs to another environment, {trajectories.env!r:.200}: expected trajectories "
+            f"of {env!r:.200}"
         )
     return trajectories._paths
 
@@ -352,13 +360,13 @@ class Sampler:
         network = policy.network if isinstance(policy, Trainer) else policy
         if not isinstance(network, Network):
             raise TypeError(
-                f"policy is {kind_name(policy)}: expected a network that was built, like "
-                f"GraphNet().build(env), or a Trainer"
+                f"policy is {kind_name(policy)}: expected a built network, such as GraphNet().build(env), or "
+                "a Trainer"
             )
         if env is not network.env and env != network.env:
             raise ValueError(
-                f"env is {env!r:.200}, and the policy is one for {network.env!r:.200}: expected one "
-                f"environment"
+                f"env is {env!r:.200}, but the policy was made for {network.env!r:.200}: expected the "
+                "environment of the policy"
             )
         self.env, self.policy = network.env, network
         given = {"epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
@@ -397,8 +405,8 @@ class Sampler:
             self.env.move_types
             if explored != _UNEXPLORED:
                 raise ValueError(
-                    "greedy moves of a sampler that explores: expected a Sampler without epsilon, "
-                    "temperature, exit_bias and noise"
+                    f"greedy is True, but the sampler explores ({explored}): expected a Sampler without "
+                    "epsilon, temperature, exit_bias and noise"
                 )
             explored = {**_UNEXPLORED, "temperature": _COLD}
         of = (
@@ -407,7 +415,9 @@ class Sampler:
             else [count(instance, "instances", most=2**32 - 1) for instance in instances]
         )
         if of is not None and len(of) != n:
-            raise ValueError(f"{len(of)} instances for {n} trajectories: expected one for each")
+            raise ValueError(
+                f"instances has {len(of)} numbers for {n} trajectories: expected one for each trajectory"
+            )
         under, stream = self.policy._conditions(conditions, n), None if seed is None else check_seed(seed)
         return Trajectories(self.env, self.policy._session.draw_paths((n, of), under, explored, stream))
 

@@ -36,8 +36,8 @@ impl BatchEnvSettings {
         };
         let n_backward = self.n_moves(Direction::Backward);
         if n_backward != self.n_moves && !self.reverses {
-            let expected = "as many as `n_moves`, or rules with `reverse` and `backward_reverse`, which say \
-                what undoes what";
+            let expected = "the value of `n_moves`, or rules with the methods `reverse` and \
+                `backward_reverse`, which return the move that undoes a given move";
             return Err(Error::config("n_backward_moves", n_backward, expected));
         }
         let mut env = BatchEnv { of: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
@@ -154,7 +154,7 @@ impl Env for BatchEnv {
                 "states",
                 expected,
                 got,
-                "give one action per state, and states of this environment",
+                "give states of this environment, and one action for each state",
             ));
         }
         let legal = self.of.slots(direction);

@@ -110,9 +110,9 @@ impl GraphDeclaration {
         };
         let Some(start) = starts.first().cloned() else {
             return Err(Error::config(
-                "initial",
-                "no graph",
-                "one to start from, or several, each an instance",
+                "start",
+                "empty",
+                "at least one graph; each graph is the initial state of an instance",
             ));
         };
         let takes = self.actions.iter().all(|action| action.reversed);
@@ -134,10 +134,11 @@ impl GraphDeclaration {
         let adds_edges = self.actions.iter().any(|action| action.is(Part::Edge, false));
         let grown = self.actions.iter().any(|action| action.is(Part::Node, false) && action.attached);
         if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
-            let got =
-                "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
-            let expected = "undirected graphs that start connected, where no move back may cut a graph in \
-                two; else nodes that aren't attached, and rules";
+            let got = "AddNode(attached=True) and AddEdge, with directed graphs or with a start that isn't \
+                connected";
+            let expected = "undirected graphs and a connected start, so that backward moves can keep graphs \
+                connected; otherwise use AddNode(attached=False), and rules that forbid graphs that aren't \
+                connected";
             return Err(Error::config("actions", got, expected));
         }
         let mut actions = ActionSet::new(semantics);
@@ -164,8 +165,8 @@ impl GraphDeclaration {
         let edge = AddEdge::new(self.edge_classes);
         match action.max_edges {
             Some(most) if grown => {
-                let expected =
-                    "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
+                let expected = "None if AddNode(attached=True) is an action, because max_edges doesn't count \
+                    the edges of new nodes: limit edges by rules";
                 Err(Error::config("max_edges", most, expected))
             }
             Some(most) => Ok(edge.at_most(most)),
@@ -179,8 +180,8 @@ impl GraphDeclaration {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
                 let got = format!("{} and {}", action.name, other.name);
-                let expected = "one of them, as each undoes what the other does, so that walks come round; \
-                    or rules that keep them from it";
+                let expected = "only one of the two, because each undoes the other, so that a trajectory \
+                    could return to an earlier state; otherwise give rules that prevent that";
                 return Err(Error::config("actions", got, expected));
             }
         }

@@ -32,12 +32,12 @@ impl VectorDeclaration {
             entry < width && before != after && usize::from(before.max(after)) < values
         };
         if let Some(wrong) = self.moves.iter().find(|each| !fits(each)) {
-            let expected =
-                "an entry below `width`, a value before, and another one after, both below `values`";
-            return Err(Error::config("a move", format!("{wrong:?}"), expected));
+            let expected = "three numbers: an entry below `width`, its value before the move, and a \
+                different value after it, both below `values`";
+            return Err(Error::config("a row of changes", format!("{wrong:?}"), expected));
         }
         if self.moves.is_empty() {
-            return Err(Error::config("moves", "none", "at least one"));
+            return Err(Error::config("changes", "empty", "at least one row"));
         }
         let starts = self.initial.clone();
         let wrong = |start: &&Vec<u16>| {
@@ -45,7 +45,7 @@ impl VectorDeclaration {
         };
         if let Some(wrong) = starts.iter().find(wrong) {
             let expected = "one value below `values` for each of `width` entries";
-            return Err(Error::config("initial", format!("{wrong:?}"), expected));
+            return Err(Error::config("start", format!("{wrong:?}"), expected));
         }
         let fixed: Vec<usize> =
             (0..width).filter(|&entry| self.moves.iter().all(|each| each.0 != entry)).collect();
@@ -53,11 +53,11 @@ impl VectorDeclaration {
         for (instance, start) in (0..).zip(&starts) {
             if let Some(other) = instances.insert(select_entries(&fixed, start), instance) {
                 let got = format!(
-                    "start {other} and start {instance} with equal entries where no move changes any"
+                    "rows {other} and {instance}, which are equal in all entries that no move changes"
                 );
-                let expected = "one start, or an entry that no move changes and that tells from which start \
-                    a vector comes";
-                return Err(Error::config("initial", got, expected));
+                let expected = "one row, or rows that differ in an entry that no move changes, so that each \
+                    vector belongs to one row";
+                return Err(Error::config("start", got, expected));
             }
         }
         let zeros = [vec![0; width]];

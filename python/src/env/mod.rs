@@ -163,8 +163,8 @@ impl Env {
         let this_thread = std::thread::current().id();
         let lock = || busy.lock().unwrap_or_else(PoisonError::into_inner);
         if *lock() == Some(this_thread) {
-            let refusal =
-                "the environment is at work in the call that asked its rules: let them answer first";
+            let refusal = "the environment was called by one of its own rules, while it waits for the result \
+                of that rule: call the environment outside of the rules";
             return Err(PyRuntimeError::new_err(refusal));
         }
         let try_take = || {
@@ -197,7 +197,11 @@ impl Env {
         {
             return Ok((reading, space));
         }
-        Err(PyTypeError::new_err("an environment that builds no molecules").into())
+        Err(PyTypeError::new_err(
+            "the environment doesn't build molecules: expected an environment of molecules, such as \
+             Molecules or Fragments",
+        )
+        .into())
     }
 
     /// Builds the environment for a trainer. Also returns the store for exceptions of the rules in Python.

@@ -277,20 +277,22 @@ impl MoleculeSpec {
     fn scaffold(&self) -> Result<Option<Fragment>> {
         match (&self.scaffold, &self.attachments) {
             (None, None) if self.told_apart => {
-                Err(Error::config("told_apart", "true", "false without a scaffold"))
+                Err(Error::config("told_apart", "True", "False if there is no scaffold"))
             }
             (None, None) => Ok(None),
             (Some(smiles), None) => Ok(Some(Fragment::from_marked(smiles)?)),
             (Some(smiles), Some(stems)) => Ok(Some(Fragment::new(smiles, stems)?)),
-            (None, Some(stems)) => {
-                Err(Error::config("attachments", format!("{stems:?}"), "none without a scaffold"))
-            }
+            (None, Some(stems)) => Err(Error::config(
+                "attachments",
+                format!("{stems:?}"),
+                "None if there is no scaffold; give a scaffold, too",
+            )),
         }
     }
 }
 
 fn element(symbol: &str) -> Result<Element> {
-    let known = "symbols of elements that the valence table has: B, C, N, O, F, Si, P, S, Cl, Se, Br, I";
+    let known = "symbols of elements whose valence is known: B, C, N, O, F, Si, P, S, Cl, Se, Br, I";
     match Element::from_symbol(symbol) {
         Some((element, false)) => Ok(element),
         _ => Err(Error::config("elements", symbol, known)),

@@ -73,7 +73,7 @@ impl PyEnv for GraphEnv {
         match build_reward(reward_spec(settings, states)?, &space.details)? {
             Some(reward) => Ok(reward),
             None if states == "graphs" => {
-                wrong_states(settings, "graphs that aren't molecules or of a problem")
+                wrong_states(settings, "graphs other than molecules and graph problems")
             }
             None => wrong_states(settings, states),
         }
@@ -98,13 +98,14 @@ impl PyEnv for GraphEnv {
             ("DagModule", GraphDetails::Structures(structures)) => {
                 graph_module::policy(plan, env, GraphView::Adjacency(structures.n_nodes() as i64))
             }
-            (_, GraphDetails::Structures(_)) => plan
-                .not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer, DagModule and Uniform)"),
+            (_, GraphDetails::Structures(_)) => {
+                plan.not_for("acyclic graphs: expected Mlp, GraphNet, EdgeTransformer, DagModule or Uniform")
+            }
             ("EdgeMlp", _) => plan.build(|config: EdgeMlpConfig, plan| {
                 Ok(GraphPolicy(EdgeMlp::new(env, config, plan.device, plan.kind, plan.rng)?))
             }),
             ("GraphModule", _) => graph_module::policy(plan, env, GraphView::Batch),
-            _ => plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)"),
+            _ => plan.not_for("graphs: expected GraphNet, EdgeMlp, GraphModule or Uniform"),
         }
     }
 
@@ -183,12 +184,11 @@ fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyRe
         (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {
             let variables = names.len();
             if variables != structures.n_nodes() {
-                let got =
-                    format!("{variables} variables for an environment of {} nodes", structures.n_nodes());
+                let got = format!("{variables} columns for an environment of {} nodes", structures.n_nodes());
                 return Err(gfn::Error::config(
                     "the data of a StructureReward",
                     got,
-                    "a column for each node",
+                    "one column for each node",
                 ));
             }
             let score = score.build(names)?;

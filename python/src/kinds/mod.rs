@@ -81,8 +81,8 @@ macro_rules! listed {
 
 /// Returns the error for environments of points, whose moves and states can't be listed.
 pub(crate) fn points() -> Error {
-    let expected = "one whose moves and states can be listed (graphs, vectors, acyclic graphs); of points, \
-        walk by a `Sampler`, and compare samples";
+    let expected = "an environment whose moves and states can be listed (graphs, vectors, acyclic graphs); \
+        for points, draw trajectories by a `Sampler`, and compare samples";
     Error::config("the environment", "continuous", expected)
 }
 
@@ -117,7 +117,8 @@ pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
 
 /// The expected value that an error names if a Langevin search has no density to follow.
-const NO_LANGEVIN: &str = "a function of objects; `Mala` is for diffusions with a target of the library's";
+const NO_LANGEVIN: &str =
+    "a function of objects, because `Mala` needs a diffusion whose reward is a target of the library";
 
 /// A type of environment that Python supports, with the functions that differ between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
@@ -196,7 +197,7 @@ fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T
 
 /// Returns the error for a reward of the library that is made for other states.
 fn wrong_states<T>(settings: &Value, states: &str) -> Outcome<T> {
-    let expected = "expected one that is made for this environment, or a function of a batch of states";
-    let refusal = format!("the reward {} isn't one of {states}: {expected}", class_name(settings));
+    let expected = "expected a reward for this environment, or a function of a batch of states";
+    let refusal = format!("the reward {} isn't a reward for {states}: {expected}", class_name(settings));
     Err(PyTypeError::new_err(refusal).into())
 }

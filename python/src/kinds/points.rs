@@ -66,7 +66,7 @@ impl PyEnv for BoxEnv {
             "BoxNet" => plan.build(|config: BoxPolicyConfig, plan| {
                 BoxPolicy::new(&space.env, config, plan.device, plan.kind, plan.rng)
             }),
-            _ => plan.not_for("the unit box (there is BoxNet)"),
+            _ => plan.not_for("the unit box: expected BoxNet"),
         }
     }
 }
@@ -87,7 +87,7 @@ impl PyEnv for Line {
             "LineNet" => plan.build(|config: LinePolicyConfig, plan| {
                 LinePolicy::new(&space.env, config, plan.device, plan.kind, plan.rng)
             }),
-            _ => plan.not_for("the line (there is LineNet)"),
+            _ => plan.not_for("the line: expected LineNet"),
         }
     }
 }
@@ -129,7 +129,7 @@ impl PyEnv for DiffusionSampling {
                     plan.rng,
                 )
             }),
-            _ => plan.not_for("a diffusion (there is DiffusionNet)"),
+            _ => plan.not_for("a diffusion: expected DiffusionNet"),
         }
     }
 

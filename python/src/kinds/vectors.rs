@@ -51,7 +51,7 @@ impl PyEnv for VectorEnv {
 
     fn reward(space: &Space<Self>, settings: &Value, _: Option<Arc<dyn Target>>) -> Outcome<AnyReward<Self>> {
         let Some(env) = &space.details.spec else {
-            return wrong_states(settings, "the vectors of an environment of your own");
+            return wrong_states(settings, "the vectors of a custom environment");
         };
         match build_reward(reward_spec(settings, "vectors")?, env)? {
             Some(reward) => Ok(reward),
@@ -72,13 +72,12 @@ impl PyEnv for VectorEnv {
             }),
             ("VectorModule", _) | ("SequenceModule", true) => vector_module::policy(plan, space),
             ("SequenceNet" | "SequenceModule", false) => {
-                let expected = "an environment whose states are written from left to right";
+                let expected = "Mlp, VectorModule or Uniform, because the states of this environment aren't \
+                    sequences that are built from left to right";
                 Err(gfn::Error::config("the policy", &plan.class, expected).into())
             }
             ("Uniform", _) => Ok(uniform()),
-            _ => {
-                plan.not_for("vectors (there are Mlp, VectorModule, SequenceNet, SequenceModule and Uniform)")
-            }
+            _ => plan.not_for("vectors: expected Mlp, VectorModule, SequenceNet, SequenceModule or Uniform"),
         }
     }
 
@@ -159,7 +158,7 @@ fn bits(text: &str) -> Result<Vec<bool>> {
     let bit = |digit| match digit {
         '0' => Ok(false),
         '1' => Ok(true),
-        _ => Err(gfn::Error::config("modes", text, "sequences of 0 and 1")),
+        _ => Err(gfn::Error::config("modes", text, "texts of the digits 0 and 1")),
     };
     text.chars().map(bit).collect()
 }

@@ -47,7 +47,7 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
         let seed = draw_seed(rng);
         let results = call_python("the search", |py| {
             let arguments = (self.border.show(py, objects)?, numpy_rng(py, seed)?);
-            self.border.read(&self.function.bind(py).call1(arguments)?, "what the search found")
+            self.border.read(&self.function.bind(py).call1(arguments)?, "the result of the search")
         })?;
         if results.is_empty() {
             return Ok(SearchResults { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
@@ -100,7 +100,7 @@ impl Priority for PyPriority {
             let answer = self.function.bind(py).call1((stored.log_reward, stored.loss))?;
             answer.extract::<f64>().or_else(|_| {
                 let kind = answer.get_type().name()?;
-                let expected = "expected a number, the log of an object's weight";
+                let expected = "expected a number, the logarithm of an object's weight";
                 Err(PyTypeError::new_err(format!("Replay.draw gave a {kind}: {expected}")))
             })
         };

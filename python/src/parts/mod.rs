@@ -67,8 +67,8 @@ impl Parts {
             NoveltySettings::Python(function) => Box::new(context.state_function(function)),
             NoveltySettings::Distillation { config: Settings(config) } => {
                 let Some(features) = context.space.border.features() else {
-                    let expected =
-                        "a novelty that is a function of states, where these aren't vectors of one width";
+                    let expected = "a function of states, because the states of this environment aren't \
+                        vectors of one width";
                     return Err(Error::config("novelty", "RandomDistillation", expected));
                 };
                 let config = over_defaults("RandomDistillation", &config)?;
@@ -128,7 +128,7 @@ impl Parts {
         if let (Some(policy), Some(settings)) = (teacher, self.teacher) {
             let share = settings.share;
             if !(share > 0.0 && share <= 1.0) {
-                return Err(Error::config("the teacher's share", share, "0 < share <= 1"));
+                return Err(Error::config("Teacher.share", share, "a number above 0 and at most 1"));
             }
             let teacher = Teacher::new(trainer.env(), policy, over_defaults("Teacher", &settings.config.0)?)?;
             trainer = trainer.with_source(share, teacher)?;
@@ -160,7 +160,8 @@ fn attach_hindsight<E: PyEnv>(
             trainer.with_hindsight(FocusInHindsight(conditioned.clone()), share)
         }
         (HindsightSettings::Focus { .. }, None) => {
-            let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
+            let expected =
+                "Hindsight(function), because `FocusInHindsight` needs the conditions of a `Conditioning`";
             Err(Error::config("hindsight", "FocusInHindsight", expected))
         }
     }
@@ -179,7 +180,7 @@ fn replay_buffer<E: PyEnv>(
     let mut buffer = match (distinct, E::discrete(), priority) {
         (true, Some(discrete), priority) => (discrete.distinct)(config, priority)?,
         (true, None, _) => {
-            let expected = "false, where states are points: no two are equal";
+            let expected = "False, because states are points, of which no two are equal";
             return Err(Error::config("distinct", true, expected));
         }
         (false, _, Some(priority)) => ReplayBuffer::by_priority(config, priority)?,
@@ -187,7 +188,7 @@ fn replay_buffer<E: PyEnv>(
     };
     if let Some((cutoff, p)) = diverse {
         let Some(features) = context.space.border.features() else {
-            let expected = "None, where states aren't vectors of one width";
+            let expected = "None, because the states of this environment aren't vectors of one width";
             return Err(Error::config("diverse", cutoff, expected));
         };
         buffer = buffer.diverse(Diversity::new(cutoff, p, features)?);

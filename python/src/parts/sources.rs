@@ -87,11 +87,11 @@ impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
         let seed = draw_seed(rng);
         let call = |py: Python<'_>| {
             let answer = self.function.bind(py).call1((n, numpy_rng(py, seed)?))?;
-            self.border.read(&answer, "what the source gave")
+            self.border.read(&answer, "the result of the source")
         };
         let objects = tch::no_grad(|| call_python("the source", call))?;
         if objects.len() != n {
-            let remedy = "give as many objects as are asked for";
+            let remedy = "return as many objects as the function's argument n says";
             return Err(Error::shape("the source's objects", [n as i64], [objects.len() as i64], remedy));
         }
         paths_to(context, &objects, None, seed, rng).map(Some)
@@ -130,7 +130,7 @@ impl<S: Rows + 'static> FreshFunction<S> {
         log_rewards: Option<Py<PyAny>>,
         conditions: Option<Py<PyAny>>,
     ) -> PyResult<FreshObjects<S>> {
-        let objects = self.border.read(objects.bind(py), "what the fresh source gave")?;
+        let objects = self.border.read(objects.bind(py), "the result of the fresh source")?;
         let n = objects.len();
         let read = |values: Py<PyAny>| numbers(values.bind(py), n, "the fresh source", "log R");
         let log_rewards = log_rewards.map(read).transpose()?;
@@ -185,9 +185,9 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
             None if request.min == 0 => Ok(None),
             None => Err(Error::missing(
                 "the fresh source",
-                "objects: it gave None, for none yet, and nothing stands in for them",
-                "give at least `request.min` objects, or a trainer a buffer (`sources=[.., Replay()]`) that \
-                 fills a batch in their place",
+                "objects, but it returned None, and the trainer has no buffer that could replace them",
+                "return at least `request.min` objects, or give the trainer a replay buffer (`sources=[.., \
+                 Replay()]`), from which it fills the batch instead",
             )),
         }
     }

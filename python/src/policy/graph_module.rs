@@ -131,7 +131,7 @@ impl ModuleTorso {
         let (device, kind, graphs) = (self.caller.device, self.caller.kind, batch.len() as i64);
         if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
             return Err(PyValueError::new_err(format!(
-                "a graph has {other} nodes: expected {n}, as the environment has"
+                "a graph has {other} nodes: expected {n} nodes, as in the environment"
             )));
         }
         let (of_node, of_graph) = self.widths;

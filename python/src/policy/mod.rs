@@ -109,7 +109,7 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
         };
         let Some((_, PyTensor(value))) = values.iter().find(fits) else {
             let got = format!(
-                "a policy without parameter `{}` of shape {:?}",
+                "a policy without the parameter `{}` of shape {:?}",
                 parameter.name,
                 parameter.tensor.size()
             );
@@ -168,12 +168,17 @@ impl Plan<'_> {
         P: Policy<E> + Send + 'static,
     {
         let mut plan = self;
-        let own = serde_json::from_value(Value::Object(plan.settings.clone()))
-            .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
+        let own = serde_json::from_value(Value::Object(plan.settings.clone())).map_err(|error| {
+            PyValueError::new_err(format!("the settings of the policy can't be read: {error}"))
+        })?;
         let config = over_defaults("the settings of the policy", &known_settings::<C>(&plan.settings))?;
         let module = plan.module.clone();
-        let module =
-            module.ok_or_else(|| PyTypeError::new_err(format!("the policy {} has no module", plan.class)))?;
+        let module = module.ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "the policy {} has no module: expected a torch.nn.Module as its argument",
+                plan.class
+            ))
+        })?;
         let tensors = ModuleTensors::new(module.clone())?;
         let (device, kind) = (plan.device, plan.kind);
         let mut joined = Ok(());
@@ -186,7 +191,8 @@ impl Plan<'_> {
     }
 
     pub(crate) fn not_for<T>(&self, environment: &str) -> Outcome<T> {
-        Err(PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.class)).into())
+        Err(PyTypeError::new_err(format!("the policy {} isn't a policy for {environment}", self.class))
+            .into())
     }
 }
 

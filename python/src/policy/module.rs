@@ -50,8 +50,8 @@ impl ModuleTensors {
         match describe_change(&self.tensors(), &now) {
             None => Ok(()),
             Some(change) => Err(Error::contract(
-                "a module keeps the parameters and buffers that the trainer was made with: write values into \
-                 them (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under \
+                "a module must keep the parameters and buffers that it had when the trainer was made; write \
+                 values into them (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under \
                  `torch.no_grad()`), or make a new trainer",
                 change,
             )),
@@ -70,15 +70,15 @@ impl ModuleTensors {
 fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Option<String> {
     for (name, tensor) in before {
         match now.iter().find(|(other, _)| other == name) {
-            None => return Some(format!("`{name}` is gone")),
+            None => return Some(format!("`{name}` was removed")),
             Some((_, other)) if !tensors::is_same(tensor, other) => {
-                return Some(format!("`{name}` is another tensor now"));
+                return Some(format!("`{name}` was replaced by another tensor"));
             }
             Some(_) => {}
         }
     }
     let is_new = |(name, _): &&(String, Tensor)| before.iter().all(|(other, _)| other != name);
-    now.iter().find(is_new).map(|(name, _)| format!("`{name}` is new"))
+    now.iter().find(is_new).map(|(name, _)| format!("`{name}` was added"))
 }
 
 /// Returns a module's parameters and buffers by name, which are trained and saved. Buffers of whole numbers
@@ -157,11 +157,15 @@ impl ModuleCaller {
         of_nodes: &[i64],
         of_graphs: &[i64],
     ) -> PyResult<Embeddings> {
-        let expected =
-            || format!("expected a pair, embeddings of nodes {of_nodes:?} and of graphs {of_graphs:?}");
-        let pair = answer
-            .cast::<PyTuple>()
-            .map_err(|_| PyTypeError::new_err(format!("the module gave one value: {}", expected())))?;
+        let expected = || {
+            format!(
+                "expected a pair of tensors: embeddings of nodes of shape {of_nodes:?}, and embeddings of \
+                 graphs of shape {of_graphs:?}"
+            )
+        };
+        let pair = answer.cast::<PyTuple>().map_err(|_| {
+            PyTypeError::new_err(format!("the module gave a value that isn't a tuple: {}", expected()))
+        })?;
         if pair.len() != 2 {
             return Err(PyValueError::new_err(format!(
                 "the module gave {} values: {}",
@@ -182,16 +186,16 @@ impl ModuleCaller {
         let (device, kind) = (self.device, self.kind);
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(
-                "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, \
-                 as the trainer is",
+                "the module gave embeddings of {what} of dtype {:?} on {:?}: expected {kind:?} on \
+                 {device:?}, as in the trainer",
                 tensor.kind(),
                 tensor.device()
             )));
         }
         if tensor.size() != shape {
             return Err(PyValueError::new_err(format!(
-                "what the module gave for {what} has shape {:?}: expected {shape:?}, each embedding as wide \
-                 as the settings of the policy say",
+                "the module gave embeddings of {what} of shape {:?}: expected {shape:?}, in which the last \
+                 number is the width in the settings of the policy",
                 tensor.size()
             )));
         }

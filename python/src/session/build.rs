@@ -86,7 +86,7 @@ pub(super) fn build<E: PyEnv>(
     let own = match built {
         None => context.build_policy(settings.policy, needs, &mut rng)?,
         Some(built) => *built.downcast::<BuiltPolicy<E>>().map_err(|_| {
-            let expected = "one that was built for an environment of the same class";
+            let expected = "a policy that was built for an environment of the same class";
             Error::config("policy", "a policy of another environment", expected)
         })?,
     };

@@ -67,11 +67,11 @@ fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Action
             // action.
             Err(Error::NoLegalAction { .. }) => {}
             Err(Error::Missing { .. }) => {
-                let expected =
-                    "one whose moves can be listed; of points, `Sampler` draws and `Trainer.score` scores";
+                let expected = "an environment whose moves can be listed; for points, draw trajectories by a \
+                    `Sampler`, and score them by `Trainer.score`";
                 return Err(Error::config(
                     "the environment of a policy that is called with states",
-                    "one of points",
+                    "an environment of points",
                     expected,
                 ));
             }
@@ -130,7 +130,8 @@ impl<E: PyEnv> Trained<E> {
                 (Origin::Start(_, None), Some(conditions)) => sampler.forward_conditional(conditions, rng)?,
                 (Origin::Start(_, Some(instances)), None) => sampler.forward_of(&instances, rng)?,
                 (Origin::Start(..), Some(_)) => {
-                    let expected = "one of both: environments of several instances have none";
+                    let expected = "only one of the two, because an environment with several instances has \
+                        no conditions";
                     return Err(Error::config("conditions", "conditions and instances", expected));
                 }
                 (Origin::Objects(objects), conditions) => {
@@ -149,11 +150,11 @@ impl<E: PyEnv> Trained<E> {
         if self.trainer.context().config.chunk.is_none() {
             return Ok(());
         }
-        let missing = "a trainer that differentiates by itself";
+        let missing = "a trainer that computes its gradients itself";
         Err(Error::missing(
-            "batches that are scored in chunks",
+            "training in chunks (`Adam.chunk`)",
             missing,
-            "train by `fit`, or without `chunk`",
+            "train by `fit`, or set `chunk` to None",
         ))
     }
 
@@ -187,7 +188,10 @@ impl<E: PyEnv> Trained<E> {
                 trainer.record_loss(loss);
                 trainer.advance(batch, scores)
             }
-            None => Err(Error::contract("a batch is one step", "a second one was asked for")),
+            None => Err(Error::contract(
+                "a batch is used for one step",
+                "a second step was requested; draw a new batch for each step",
+            )),
         })
     }
 
@@ -330,6 +334,7 @@ impl Session {
 
 fn foreign_scores() -> PyErr {
     PyTypeError::new_err(
-        "the scores are those of an objective's call: expected what `Trainer.score(batch)` gave",
+        "the scores are those that an objective is called with: expected the scores that \
+         `Trainer.score(batch)` returned",
     )
 }

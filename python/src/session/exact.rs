@@ -68,7 +68,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
         self.without_noise(|trainer, space, rng| {
             check_one_instance(&space.env)?;
             if prior(trainer).is_some() {
-                let expected = "one whose target is R, or `exact`";
+                let expected = "an objective whose target is R; evaluate this trainer by `exact` instead";
                 return Err(Error::config("the objective", "relative to a prior", expected));
             }
             let watch = Watch::new();
@@ -96,7 +96,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let mut samples = Vec::new();
             for (row, state) in graph.indices(env, &objects).into_iter().enumerate() {
                 let Some(state) = state.filter(|&state| graph.can_end(state)) else {
-                    let got = format!("not valid (row {row})");
+                    let got = format!("not valid (row {row} isn't a finished object)");
                     return Err(Error::config(
                         "the list of objects",
                         got,

@@ -58,15 +58,16 @@ impl Session {
                 Ok(slot) => slot,
                 Err(TryLockError::WouldBlock) => {
                     return Err(PyRuntimeError::new_err(
-                        "the trainer is at work, in another thread or in the call that asked its reward: \
-                         wait until that returns",
+                        "the trainer is in use, by another thread or by the call that computes its reward: \
+                         wait until that call returns",
                     ));
                 }
                 Err(TryLockError::Poisoned(broken)) => broken.into_inner(),
             };
             let Some(trained) = slot.as_mut() else {
                 return Err(PyRuntimeError::new_err(
-                    "the trainer broke off in the middle of its work: make a new one",
+                    "the trainer can't be used after an internal error in the middle of a step: make a new \
+                     trainer",
                 ));
             };
             let done = catch_panic(|| job(trained));
@@ -109,7 +110,8 @@ impl Session {
         let trained = self.trained.try_lock().ok().and_then(|mut slot| slot.take());
         let none = || {
             PyRuntimeError::new_err(
-                "the policy is at work, or gone: wait until its call returns, or build another",
+                "the policy is in use, or was passed to another trainer: wait until its call returns, or \
+                 build another policy",
             )
         };
         Ok(each!(*trained.ok_or_else(none)?, trained => trained.into_policy()))
@@ -124,8 +126,8 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied());
         PyRuntimeError::new_err(format!(
-            "the library broke off: {}",
-            text.unwrap_or("for no reason that it tells")
+            "the library failed with an internal error: {}",
+            text.unwrap_or("no reason is known")
         ))
     })
 }

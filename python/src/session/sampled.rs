@@ -70,8 +70,8 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
     match env.n_instances() {
         1 => Ok(()),
         n => {
-            let expected = "one start, which has one log Z: make an environment of the one that is asked \
-                about, and a trainer that takes the parameters over by `restore`";
+            let expected = "one start, because each instance has its own log Z: make an environment of one \
+                instance, and load the parameters into a trainer of it by `restore`";
             Err(Error::config("the number of the environment's instances", n, expected))
         }
     }
@@ -137,7 +137,7 @@ impl<E: PyEnv> Trained<E> {
             let (env, context) = (&space.env, trainer.context());
             check_one_instance(env)?;
             if paths == 0 {
-                return Err(Error::config("paths", 0, "at least one path to each object"));
+                return Err(Error::config("paths", 0, "at least one trajectory for each object"));
             }
             let objects = space.border.read_some(objects, "objects")?;
             check_finished(env, &objects, rng)?;

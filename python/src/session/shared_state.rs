@@ -64,19 +64,21 @@ impl Parameter {
         let Self { name, tensor, size, kind, device } = self;
         if !tensors::is_whole(tensor) {
             return Err(Error::contract(
-                "the storage of a parameter stays as long as the parameter: resize it back, or make a new \
-                 trainer",
-                format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
+                "the storage of a parameter must keep its size; restore its size, or make a new trainer",
+                format!(
+                    "the storage of `{name}`, of shape {:?}, is shorter than the parameter",
+                    tensor.size()
+                ),
             ));
         }
         let (new_size, new_kind, new_device) = (tensor.size(), tensor.kind(), tensor.device());
         if (&new_size, new_kind, new_device) != (size, *kind, *device) {
             return Err(Error::contract(
-                "a parameter keeps its shape, its kind and its device: set `data` back, or make a new \
+                "a parameter must keep its shape, dtype and device; restore its `data`, or make a new \
                  trainer",
                 format!(
-                    "`{name}` was {size:?}, {kind:?} on {device:?}, and is {new_size:?}, {new_kind:?} on \
-                     {new_device:?}"
+                    "`{name}` had shape {size:?} and dtype {kind:?} on {device:?}, and has shape \
+                     {new_size:?} and dtype {new_kind:?} on {new_device:?}"
                 ),
             ));
         }

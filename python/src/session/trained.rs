@@ -191,9 +191,11 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn restore(&self, path: &Path) -> Result<()> {
         match self.trainer.policy().parameters() {
             Some(parameters) => Checkpoint::load(path)?.restore(parameters),
-            None => {
-                Err(Error::missing("taking parameters over", "a policy with parameters", "this one has none"))
-            }
+            None => Err(Error::missing(
+                "`Trainer.restore`",
+                "a policy with parameters",
+                "use a policy with parameters, such as Mlp() or GraphNet()",
+            )),
         }
     }
 

@@ -182,13 +182,16 @@ impl Graphs {
     fn __add__(&self, other: &Self) -> PyResult<Self> {
         if self.__len__() > 0 && other.__len__() > 0 && self.directed() != other.directed() {
             return Err(PyValueError::new_err(
-                "one batch is directed and the other isn't: expected both of one kind",
+                "one batch is directed and the other is undirected: expected two directed or two undirected \
+                 batches",
             ));
         }
         if !self.reads_like(other) {
-            let expected = "expected both of environments of the same settings, or neither";
+            let expected = "expected two batches of environments with the same settings, or two batches \
+                without molecules";
             return Err(PyValueError::new_err(format!(
-                "the batches stand for molecules in different ways: {expected}"
+                "only one batch has molecules, or the batches were made with different settings of \
+                 molecules: {expected}"
             )));
         }
         let graphs = self.states.graphs().iter().chain(other.states.graphs());
@@ -343,7 +346,11 @@ impl Graphs {
     #[getter]
     fn smiles(&self) -> Outcome<Vec<String>> {
         let Some(reading) = &self.reading else {
-            return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES").into());
+            return Err(PyTypeError::new_err(
+                "the graphs aren't molecules, so they have no SMILES: expected graphs of an environment of \
+                 molecules",
+            )
+            .into());
         };
         self.states.graphs().iter().map(|graph| Ok(reading.smiles(graph)?)).collect()
     }
@@ -380,7 +387,9 @@ impl Graphs {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
             let (got, expected) = (captions.len(), graphs.len());
-            let refusal = format!("{got} captions for {expected} graphs: expected one for each");
+            let refusal = format!(
+                "captions has {got} texts for {expected} graphs: expected one caption for each graph"
+            );
             return Err(PyValueError::new_err(refusal).into());
         }
         let drawing = GraphDrawing::default();

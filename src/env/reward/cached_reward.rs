@@ -81,7 +81,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             return Err(Error::config(
                 "the capacity of a cached reward",
                 capacity,
-                "at least 2 answers to be kept",
+                "at least 2 stored values",
             ));
         }
         let cache = || Mutex::new(Cache { by_key: HashMap::new(), n_checked: 0 });
@@ -102,7 +102,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             "the keys",
             states.len(),
             keys.len(),
-            "the keys of a cached reward are one for each state",
+            "let the function of a cached reward that computes keys return one key for each state",
         )?;
         // The reward is computed without the lock: it may be slow, or use this cache itself.
         let (mut values, again) = {
@@ -152,10 +152,10 @@ fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Resu
         {
             let object = states.describe(row).unwrap_or_else(|| "an object".into());
             Err(Error::contract(
-                "a reward whose answers are kept says the same of the same object",
+                "a cached reward returns the same value each time for the same object",
                 format!(
-                    "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such \
-                     objects apart"
+                    "log R of {object} was {first}, and then {second}; use the reward without a cache, or \
+                     give objects of different rewards different keys"
                 ),
             ))
         }
@@ -174,8 +174,8 @@ fn refuse(conditions: Option<&Tensor>) -> Result<()> {
         Some(_) => Err(Error::config(
             "the conditions of a cached reward",
             "some",
-            "none, as answers are kept by object: give cached rewards to a `ConditionedReward`, or the \
-             reward as it is",
+            "none, because values are stored per object: put the cached rewards into a `ConditionedReward`, \
+             or use the reward without a cache",
         )),
     }
 }

@@ -165,5 +165,10 @@ pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
 
 /// Checks that there is a log-reward for each of `n` states.
 pub(crate) fn check_count(values: &[f64], n: usize) -> Result<()> {
-    check_len("the reward's answer", n, values.len(), "a reward gives one log-reward per state")
+    check_len(
+        "the list that the reward returned",
+        n,
+        values.len(),
+        "let the reward return one log-reward per state",
+    )
 }

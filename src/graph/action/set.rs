@@ -87,7 +87,7 @@ impl ActionSet {
                 return Err(Error::config(
                     "the classes of an action type",
                     format!("0 of `{}`", action_type.name()),
-                    "at least one class, of nodes and of edges (`AddEdge::new(1)` where all edges are alike)",
+                    "at least one class of nodes and of edges (`AddEdge::new(1)` if all edges are the same)",
                 ));
             }
         }
@@ -146,8 +146,13 @@ impl ActionSet {
             if head_kind == kind {
                 if action.class as usize >= head.width {
                     return Err(Error::contract(
-                        "a move and its reverse name a column of their type's block",
-                        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+                        "a move and its reverse have a column (`class`) of their type's block",
+                        format!(
+                            "`{}` returned column {}, but its block has {} columns",
+                            action_type.name(),
+                            action.class,
+                            head.width
+                        ),
                     ));
                 }
                 return Slots::slot(first + head.encode(graph, action));

@@ -33,7 +33,7 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
             return Err(Error::config(
                 "attribute values",
                 format!("{values:?}"),
-                "one to seven attributes, each with at least one value to be set to",
+                "one to seven attributes, each with at least one value",
             ));
         }
         Ok(Self { values: values.to_vec() })

@@ -29,9 +29,9 @@ fn step_graph(
     let removed = action_type.removed_nodes(direction, graph, action);
     if let Some(a) = removed.into_iter().find(|&a| (a as usize) < n_protected) {
         return Err(Error::contract(
-            "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, \
-             `SetNodeAttr`, or tell nodes apart by their labels, `Semantics::Labelled`)",
-            format!("{} takes node {a} of {graph}", action_type.name()),
+            "up to isomorphism no move removes a node of the initial graph (mark the node as removed by an \
+             attribute, `SetNodeAttr`, or distinguish nodes by their labels, `Semantics::Labelled`)",
+            format!("`{}` removes node {a} of {graph}", action_type.name()),
         ));
     }
     let reverse = reverse_move(action_type, direction, graph, action);

@@ -150,11 +150,11 @@ impl GraphEnv {
         schema.check()?;
         self.actions.check()?;
         if self.actions.types().len() == 1 {
-            let expected =
-                "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
+            let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is only \
+                one graph";
             return Err(Error::config(
                 "the action types of a graph environment",
-                "none beside the exit",
+                "none except the exit",
                 expected,
             ));
         }
@@ -163,14 +163,14 @@ impl GraphEnv {
         }
         let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
         if n_nodes.is_empty() {
-            return Err(Error::config("initial graphs", "none", "one for each instance"));
+            return Err(Error::config("initial graphs", "none", "one initial graph for each instance"));
         }
         // Nodes of the initial graph are distinguished from later nodes by their labels, so the number of
         // initial nodes must be the same in all instances.
         if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0])
         {
-            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, \
-                and are told from later ones by their label";
+            let expected = "the same number of nodes in each initial graph: up to isomorphism the nodes of \
+                the initial graph come first, and only their position distinguishes them from later nodes";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
         self.initial.iter().try_for_each(|graph| schema.check_graph(graph))?;
@@ -278,7 +278,7 @@ impl GraphEnv {
         let mut symmetries = self.initial.iter().map(list_symmetries).collect::<Result<Vec<_>>>()?;
         symmetries.dedup();
         if symmetries.len() > 1 {
-            let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
+            let expected = "equal symmetries in all instances, or distinct nodes (`Scaffold::ToldApart`)";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
         }
         self.scaffold_symmetries = symmetries.concat();

@@ -170,8 +170,10 @@ impl ReducedStates {
                         let is_lost =
                             |(row, legal): (&Option<usize>, &[bool])| row.is_none() && legal.contains(&true);
                         if let Some(node) = nodes.iter().zip(legal).position(is_lost) {
-                            let detail =
-                                format!("{} at node {node} of state {state} is legal", action_type.name());
+                            let detail = format!(
+                                "`{}` is legal at node {node} of state {state}, which is left out",
+                                action_type.name()
+                            );
                             return Err(Error::contract(EXPECTED_NO_MOVE_LEFT_OUT, detail));
                         }
                     }
@@ -180,7 +182,7 @@ impl ReducedStates {
                 }
                 Anchor::Edge | Anchor::NodePair => {
                     let detail = format!(
-                        "{} ({}) has moves of {:?}",
+                        "`{}` ({}) has one move per {:?}",
                         action_type.name(),
                         masks.direction,
                         head.anchor
@@ -221,7 +223,7 @@ pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> 
 
 const EXPECTED_NO_MOVE_LEFT_OUT: &str = "no move is legal at a node that `GraphRules::reduced` leaves out";
 const EXPECTED_MOVES_OF_NODES: &str =
-    "where `GraphRules::reduced` reduces graphs, moves are of nodes or of the graph";
+    "if `GraphRules::reduced` reduces graphs, each move belongs to a node or to the whole graph";
 
 #[cfg(test)]
 mod tests {
@@ -283,7 +285,7 @@ mod tests {
         ] {
             let message = error.to_string();
             assert!(
-                message.contains("leaves out") && message.contains("set_node_attr at node 0"),
+                message.contains("leaves out") && message.contains("`set_node_attr` is legal at node 0"),
                 "{message}"
             );
         }
@@ -350,7 +352,7 @@ mod tests {
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let env = GraphEnv::new(Halved, actions, GraphState::undirected(4)).unwrap();
         let message = check_graph_env(&env, Budget::quick(), &mut Rng::seeded(0)).unwrap_err().to_string();
-        assert!(message.contains("moves are of nodes") && message.contains("add_edge"), "{message}");
+        assert!(message.contains("each move belongs to a node") && message.contains("add_edge"), "{message}");
     }
 
     /// Checks that reduced graphs that differ only in labels are merged if the network sees no labels.

@@ -118,6 +118,9 @@ fn unnamed_nodes_error(name: &str, action: Move, before: &GraphState) -> Error {
     Error::contract(
         "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds \
          them",
-        format!("undoing {name} {action:?} of {before}; `contract::check_action_type` says more"),
+        format!(
+            "this fails when `{name}` {action:?} of {before} is undone; `contract::check_action_type` gives \
+             details"
+        ),
     )
 }

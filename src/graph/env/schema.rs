@@ -44,14 +44,15 @@ impl GraphSchema {
     /// [`Error::Contract`](crate::Error::Contract) if the graph is of another kind, or exceeds the limits of
     /// nodes, classes or attributes. The error names the first problem that is found.
     pub fn check_graph(&self, graph: &GraphState) -> Result<()> {
-        let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), self.max_nodes);
+        let too_many =
+            || format!("has {} nodes, but at most {} are allowed", graph.n_nodes(), self.max_nodes);
         let misfit =
             self.misfit(&GraphArrays::from_graphs(std::slice::from_ref(graph))).map(|(_, what)| what);
         let Some(what) = misfit.or_else(|| (graph.n_nodes() > self.max_nodes).then(too_many)) else {
             return Ok(());
         };
         Err(Error::contract(
-            "graphs keep to the environment's schema",
+            "graphs stay within the limits of the environment's schema",
             format!("a graph {what}: {graph}; {self:?}"),
         ))
     }
@@ -97,12 +98,12 @@ impl GraphSchema {
     pub fn check(&self) -> Result<()> {
         let n_attributes = self.node_attributes.len().max(self.edge_attributes.len());
         if n_attributes > MAX_ATTRIBUTES {
-            let expected = "at most 7, as many as a node or an edge holds";
+            let expected = "at most 7, because a node or an edge has room for 7 attributes";
             return Err(Error::config("the number of attributes in a schema", n_attributes, expected));
         }
         let n_classes = self.node_classes.max(self.edge_classes);
         if n_classes > 65_536 {
-            let expected = "at most 65536, as a class has 16 bits";
+            let expected = "at most 65536, because a class has 16 bits";
             return Err(Error::config("the number of classes in a schema", n_classes, expected));
         }
         Ok(())
@@ -136,7 +137,7 @@ impl GraphSchema {
         if fits {
             Ok(())
         } else {
-            Err(misfit(format!("{other:?} of the environment, {self:?} of the network")))
+            Err(misfit(format!("the environment has {other:?}, but the network was built for {self:?}")))
         }
     }
 
@@ -148,7 +149,7 @@ impl GraphSchema {
         if let Some(row) = wrong_kind {
             let other =
                 if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
-            return Some((row, format!("is {other:?}, not {:?}", self.kind)));
+            return Some((row, format!("is {other:?}, but must be {:?}", self.kind)));
         }
         // Returns the index of the graph that contains a node or an edge, given by its index `at` in the
         // batch.
@@ -158,7 +159,7 @@ impl GraphSchema {
         if let Some((at, excess)) = node {
             return Some((
                 row(&graphs.node_ptr, at),
-                format!("has a node, {}, with {excess}", graphs.labels[at]),
+                format!("has node {} with {excess}", graphs.labels[at]),
             ));
         }
         let edge_excess = |edge: &Edge| describe_excess(*edge, self.edge_classes, &self.edge_attributes);
@@ -178,12 +179,12 @@ pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
 /// if nothing does.
 fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<String> {
     if usize::from(weight.class) >= classes {
-        return Some(format!("class {} of {classes}", weight.class));
+        return Some(format!("class {}, but the classes go from 0 to below {classes}", weight.class));
     }
     for (k, &value) in weight.attributes.set_values().iter().enumerate() {
         let limit = limits.get(k).copied().unwrap_or(0);
         if value > limit {
-            return Some(format!("value {value} of attribute {k}, whose last is {limit}"));
+            return Some(format!("value {value} of attribute {k}, whose largest value is {limit}"));
         }
     }
     None
@@ -192,8 +193,9 @@ fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<Stri
 /// Returns the error for graphs that don't satisfy a schema, or that a network wasn't built for.
 pub(crate) fn misfit(detail: String) -> Error {
     Error::contract(
-        "graphs fit the schema that they are encoded by, and the network the environment that it was built \
-         for (correct the schema, or build the network for this environment)",
+        "graphs must stay within the limits of the schema of the network or file, and a network must be used \
+         with the environment that it was built for (correct the schema, or build the network for this \
+         environment)",
         detail,
     )
 }
@@ -229,8 +231,8 @@ mod tests {
         let two = [fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)];
         schema().check_graphs(&GraphArrays::from_graphs(&two)).unwrap();
         let cases = [
-            (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
-            (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
+            (GraphState::new(GraphKind::Undirected), "is Undirected, but must be Directed"),
+            (graph(Node::of_class(2), Edge::default()), "class 2, but the classes go from 0 to below 2"),
             (
                 graph(Node { class: 0, attributes: attributes(&[2]) }, Edge::default()),
                 "value 2 of attribute 0",

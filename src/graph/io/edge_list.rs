@@ -22,7 +22,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         if graph.n_nodes() > MAX_EDGE_LIST_NODES {
             return Err(Error::contract(
                 "a graph of an edge list has at most 16,384 nodes",
-                format!("graph {row} has {}: write it as graph6", graph.n_nodes()),
+                format!("graph {row} has {} nodes: write it as graph6", graph.n_nodes()),
             ));
         }
         let kind = if graph.is_directed() { "directed" } else { "undirected" };
@@ -40,7 +40,8 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     }
     if !is_in_proportion(graphs.iter().map(|graph| estimate_memory(graph.n_nodes())).sum(), text.len()) {
         return Err(Error::contract(
-            "an edge list isn't of large graphs without edges alone, which `read` refuses",
+            "an edge list doesn't consist only of large graphs without edges, because `read` refuses such a \
+             file",
             format!("{} graphs in {} bytes: write them to several files", graphs.len(), text.len()),
         ));
     }
@@ -74,8 +75,8 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
         let mut line = Line {
             number,
             words: content.split_ascii_whitespace().peekable(),
-            expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers \
-                of nodes)",
+            expected: "a line that begins with `graph`, `node`, `edge` or `#` (or, on all lines, the numbers \
+                of two nodes)",
         };
         match (line.words.next(), graphs.last_mut()) {
             (None, _) => {}
@@ -89,7 +90,9 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
                 let graph = line.read_graph()?;
                 needed_memory += estimate_memory(graph.n_nodes());
                 if !is_in_proportion(needed_memory, text.len()) {
-                    return Err(line.error("more nodes in all than a text of this length can be about"));
+                    return Err(line.error(
+                        "the graphs have more nodes together than a text of this length can describe",
+                    ));
                 }
                 has_line = vec![false; graph.n_nodes()];
                 graphs.push(graph);
@@ -104,7 +107,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             }
             (Some("node" | "edge"), None) => {
                 line.expected = EXPECTED_GRAPH;
-                return Err(line.error("a node or an edge before the first graph"));
+                return Err(line.error("a line with a node or an edge comes before the first line `graph`"));
             }
             (Some(word), _) => return Err(line.error(format!("unknown word {}", quote(word)))),
         }
@@ -130,7 +133,7 @@ impl Line<'_> {
         };
         let n: usize = self.read_number("number of nodes")?;
         if n > MAX_EDGE_LIST_NODES {
-            return Err(self.error(format!("a graph of {n} nodes")));
+            return Err(self.error(format!("the graph has {n} nodes")));
         }
         self.check_end()?;
         Ok(GraphState::with_nodes(kind, n))
@@ -140,8 +143,12 @@ impl Line<'_> {
         let a: u32 = self.read_number("node")?;
         match has_line.get_mut(a as usize) {
             Some(has_line) if !*has_line => *has_line = true,
-            Some(_) => return Err(self.error(format!("node {a} for the second time"))),
-            None => return Err(self.error(format!("node {a} in a graph of {} nodes", has_line.len()))),
+            Some(_) => return Err(self.error(format!("node {a} is listed twice"))),
+            None => {
+                return Err(
+                    self.error(format!("node {a} is beyond the {} nodes of the graph", has_line.len()))
+                );
+            }
         }
         graph.set_node(a, self.read_weight()?)
     }
@@ -151,11 +158,11 @@ impl Line<'_> {
         let weight = self.read_weight()?;
         let n = graph.n_nodes();
         let problem = if a.max(b) as usize >= n {
-            format!("edge ({a}, {b}) in a graph of {n} nodes")
+            format!("edge ({a}, {b}) is beyond the {n} nodes of the graph")
         } else if a == b {
-            format!("self-loop ({a}, {b})")
+            format!("edge ({a}, {b}) is a self-loop")
         } else {
-            format!("edge ({a}, {b}) for the second time")
+            format!("edge ({a}, {b}) is listed twice")
         };
         graph.add_edge(a, b, weight).map_err(|_| self.error(problem))
     }
@@ -170,7 +177,8 @@ impl Line<'_> {
             // If no value follows, one is requested nevertheless, so that `read_number` returns the error.
             let n_values = self.words.clone().count().max(1);
             let values = (0..n_values).map(|_| self.read_number("attribute")).collect::<Result<Vec<u8>>>()?;
-            weight.attributes = Attributes::new(&values).map_err(|_| self.error("more than 7 attributes"))?;
+            weight.attributes =
+                Attributes::new(&values).map_err(|_| self.error("the line has more than 7 attributes"))?;
         }
         self.check_end()?;
         Ok(weight)
@@ -189,7 +197,7 @@ impl Line<'_> {
     fn check_end(&mut self) -> Result<()> {
         match self.words.next() {
             None => Ok(()),
-            Some(word) => Err(self.error(format!("{} after the end", quote(word)))),
+            Some(word) => Err(self.error(format!("{} follows after the end of the line", quote(word)))),
         }
     }
 
@@ -226,17 +234,17 @@ mod tests {
     #[test]
     fn each_mistake_is_named_with_its_line() {
         let cases: &[(&str, usize, &str)] = &[
-            ("node 0", 1, "before the first graph"),
+            ("node 0", 1, "before the first line `graph`"),
             ("graph", 1, "kind of graph missing"),
             ("graph mixed 3", 1, "kind of graph `mixed`"),
             ("graph directed", 1, "number of nodes is missing"),
             ("graph directed -1", 1, "number of nodes is `-1`"),
             ("graph directed 99999999999999999999", 1, "out of range"),
             ("graph directed 16385", 1, "16385 nodes"),
-            ("graph directed 3 4", 1, "`4` after the end"),
+            ("graph directed 3 4", 1, "`4` follows after the end"),
             ("graph directed 3\nvertex 0", 2, "unknown word `vertex`"),
-            ("graph directed 3\nnode 3", 2, "node 3 in a graph of 3"),
-            ("graph directed 3\nnode 0\nnode 0", 3, "second time"),
+            ("graph directed 3\nnode 3", 2, "node 3 is beyond the 3"),
+            ("graph directed 3\nnode 0\nnode 0", 3, "is listed twice"),
             ("graph directed 3\nnode 0 class 65536", 2, "class `65536` is out of range"),
             ("graph directed 3\nnode 0 class", 2, "class is missing"),
             ("graph directed 3\nnode 0 attributes", 2, "attribute is missing"),
@@ -244,11 +252,11 @@ mod tests {
             ("graph directed 3\nnode 0 attributes 1 2 3 4 5 6 7 8", 2, "more than 7"),
             ("graph directed 3\nnode 0 colour 1", 2, "`colour`"),
             ("graph directed 3\nedge 0", 2, "node is missing"),
-            ("graph directed 3\nedge 0 3", 2, "edge (0, 3) in a graph of 3"),
-            ("graph directed 3\nedge 1 1", 2, "self-loop (1, 1)"),
-            ("graph directed 3\nedge 0 1\n\nedge 0 1", 4, "second time"),
-            ("graph undirected 3\nedge 0 1\nedge 1 0", 3, "second time"),
-            ("graph directed 0\nnode 0", 2, "in a graph of 0"),
+            ("graph directed 3\nedge 0 3", 2, "edge (0, 3) is beyond the 3"),
+            ("graph directed 3\nedge 1 1", 2, "edge (1, 1) is a self-loop"),
+            ("graph directed 3\nedge 0 1\n\nedge 0 1", 4, "is listed twice"),
+            ("graph undirected 3\nedge 0 1\nedge 1 0", 3, "is listed twice"),
+            ("graph directed 0\nnode 0", 2, "beyond the 0 nodes"),
         ];
         for &(text, at, part) in cases {
             let error = read(text.as_bytes()).unwrap_err();
@@ -257,7 +265,7 @@ mod tests {
             assert!(message.contains(part), "{text:?}: {message}");
         }
         let message = read(b"graph directed 1\n\xff\xfe").unwrap_err().to_string();
-        assert!(message.starts_with("line 2: bytes that are not UTF-8"), "{message}");
+        assert!(message.starts_with("line 2: the line has bytes that are not UTF-8"), "{message}");
         assert!(read(b"# \xff is allowed in comments\n").unwrap().is_empty());
     }
 }

@@ -27,9 +27,10 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
         }
         if graph.has_edge_weights() || graph.nodes().any(|node| !node.is_plain()) {
             return Err(Error::contract(
-                "graph6 has no room for classes and attributes",
+                "a graph6 graph has no classes and no attributes",
                 format!(
-                    "graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"
+                    "graph {row} has classes or attributes: write it with GraphFormat::EdgeList (any \
+                     extension except g6 and d6)"
                 ),
             ));
         }
@@ -95,17 +96,17 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     let error = |problem: String| Error::parse(line, problem, EXPECTED);
     let (kind, packed) = match bytes {
         [b'&', rest @ ..] => (GraphKind::Directed, rest),
-        [b':' | b';', ..] => return Err(error("a graph in sparse6, which isn't read".to_owned())),
-        [b'>', ..] => return Err(error("an unknown header, or one after the first line".to_owned())),
+        [b':' | b';', ..] => return Err(error("the graph is in sparse6, which can't be read".to_owned())),
+        [b'>', ..] => return Err(error("the header is unknown, or comes after the first line".to_owned())),
         _ => (GraphKind::Undirected, bytes),
     };
     if let Some(at) = packed.iter().position(|byte| !(BIAS..=LONG_SIZE).contains(byte)) {
         let column = bytes.len() - packed.len() + at + 1;
-        return Err(error(format!("byte {} in column {column}", packed[at])));
+        return Err(error(format!("the byte in column {column} is {}", packed[at])));
     }
     let six = |byte: u8| usize::from(byte - BIAS);
     let (n, bits) = match packed {
-        [LONG_SIZE, LONG_SIZE, ..] => return Err(error("a graph of more than 258047 nodes".to_owned())),
+        [LONG_SIZE, LONG_SIZE, ..] => return Err(error("the graph has more than 258047 nodes".to_owned())),
         [LONG_SIZE, a, b, c, bits @ ..] => (six(*a) << 12 | six(*b) << 6 | six(*c), bits),
         [LONG_SIZE, ..] | [] => return Err(error("the line ends within the number of nodes".to_owned())),
         [a, bits @ ..] => (six(*a), bits),
@@ -115,17 +116,20 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     // allocated.
     let n_bytes = n_bits.div_ceil(6);
     if bits.len() != n_bytes {
-        return Err(error(format!("{} bytes of edges where {n} nodes have {n_bytes}", bits.len())));
+        return Err(error(format!(
+            "the line has {} bytes of edges, but a graph of {n} nodes has {n_bytes}",
+            bits.len()
+        )));
     }
     let bit = |k: usize| six(bits[k / 6]) >> (5 - k % 6) & 1 == 1;
     if (n_bits..6 * bits.len()).any(bit) {
-        return Err(error("bits after the last pair of nodes".to_owned()));
+        return Err(error("the line has bits after the last pair of nodes".to_owned()));
     }
     let mut graph = GraphState::with_nodes(kind, n);
     for (k, (a, b)) in list_pairs(kind, n).enumerate() {
         if bit(k) {
             if a == b {
-                return Err(error(format!("self-loop ({a}, {a})")));
+                return Err(error(format!("edge ({a}, {a}) is a self-loop")));
             }
             graph.add_edge(a as u32, b as u32, Edge::default())?;
         }
@@ -213,17 +217,17 @@ mod tests {
     #[test]
     fn each_mistake_is_named_with_its_line() {
         let cases: &[(&[u8], usize, &str)] = &[
-            (b"Bw\nB", 2, "0 bytes of edges where 3 nodes have 1"),
+            (b"Bw\nB", 2, "0 bytes of edges, but a graph of 3 nodes has 1"),
             (b"Bww", 1, "2 bytes of edges"),
             (b"Bx", 1, "bits after the last pair"),
-            (b"B w", 1, "byte 32 in column 2"),
-            (b"&B\xff_", 1, "byte 255 in column 3"),
+            (b"B w", 1, "the byte in column 2 is 32"),
+            (b"&B\xff_", 1, "the byte in column 3 is 255"),
             (b"&", 1, "ends within the number of nodes"),
             (b"~?", 1, "ends within the number of nodes"),
             (b"~~?????A", 1, "more than 258047"),
-            (b"~}~~", 1, "0 bytes of edges where 258047 nodes"),
-            (b"&~}~~", 1, "0 bytes of edges where 258047 nodes"),
-            (b"&A_", 1, "self-loop (0, 0)"),
+            (b"~}~~", 1, "0 bytes of edges, but a graph of 258047 nodes"),
+            (b"&~}~~", 1, "0 bytes of edges, but a graph of 258047 nodes"),
+            (b"&A_", 1, "edge (0, 0) is a self-loop"),
             (b":Fa@x^", 1, "sparse6"),
             (b">>sparse6<<:Fa@x^", 1, "header"),
             (b"Bw\n>>graph6<<Bw", 2, "header"),
@@ -243,7 +247,10 @@ mod tests {
         let edge = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();
         for graph in [node, edge] {
             let message = write(&[graph]).unwrap_err().to_string();
-            assert!(message.contains("graph 0 has some") && message.contains("EdgeList"), "{message}");
+            assert!(
+                message.contains("graph 0 has classes or attributes") && message.contains("EdgeList"),
+                "{message}"
+            );
         }
     }
 }

@@ -13,9 +13,9 @@ use crate::{Error, Result};
 
 /// The kinds of DIMACS and PACE files whose lines list the edges of a graph.
 const DIMACS_KINDS: [&str; 9] = ["edge", "edges", "col", "sp", "tw", "td", "vc", "ds", "cep"];
-const EXPECTED_DIMACS: &str = "DIMACS: once `p KIND NODES EDGES`, KIND one of edge, col, sp, tw, td, vc, ds \
-    and cep, then `e A B`, `a A B WEIGHT` or `A B`, two different nodes from 1 to NODES, which is at most \
-    16,384";
+const EXPECTED_DIMACS: &str = "DIMACS: one line `p KIND NODES EDGES`, in which KIND is edge, col, sp, tw, \
+    td, vc, ds or cep, then lines `e A B`, `a A B WEIGHT` or `A B` with two different nodes from 1 to NODES, \
+    which is at most 16,384";
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
     reads many formats, and its `write_edgelist` writes this one)";
 
@@ -51,7 +51,7 @@ pub(super) fn read(lines: &[Row<'_>]) -> Result<NamedGraph> {
         if !is_certain && read_edges(rows).is_ok_and(|edges| edges != graph) {
             return Err(Error::parse(
                 rows[0].line,
-                "a text that could be read in two ways",
+                "the text could be read in two ways",
                 EXPECTED_ONE_READING,
             ));
         }
@@ -107,7 +107,7 @@ fn read_edges_within<'a>(
         let pair = Row { content, ..*row }.read_pair(true, expected)?;
         if !pair.ends.iter().filter_map(|end| parse_number(end)).all(|end| nodes.contains(&end)) {
             let n = nodes.end - nodes.start;
-            let problem = format!("edge ({}) in a graph of {n} nodes", pair.ends.join(", "));
+            let problem = format!("edge ({}) is beyond the {n} nodes of the graph", pair.ends.join(", "));
             return Err(Error::parse(row.line, problem, expected));
         }
         pairs.push(pair);
@@ -127,7 +127,7 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     if is_edge(problem) && rows.clone().all(is_edge) {
         return Err(Error::parse(
             problem.line,
-            "an edge before the line `p KIND NODES EDGES`",
+            "an edge comes before the line `p KIND NODES EDGES`",
             EXPECTED_DIMACS,
         ));
     }
@@ -141,7 +141,7 @@ fn read_dimacs(rows: &[Row<'_>]) -> Result<Option<NamedGraph>> {
         _ => {
             return Err(Error::parse(
                 problem.line,
-                format!("the line {}", quote(problem.content)),
+                format!("the line is {}", quote(problem.content)),
                 EXPECTED_DIMACS,
             ));
         }
@@ -197,8 +197,9 @@ fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
         return Ok(None);
     }
     if !has_empty_diagonal || (0..n).any(|a| (0..a).any(|b| values[a][b] != values[b][a])) {
-        let problem =
-            format!("a matrix of {n} rows and {width} columns that no graph without directions has");
+        let problem = format!(
+            "the matrix of {n} rows and {width} columns isn't the adjacency matrix of an undirected graph"
+        );
         return Err(Error::parse(rows[0].line, problem, EXPECTED_ONE_READING));
     }
     let mut pairs = Vec::new();

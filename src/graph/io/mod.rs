@@ -157,7 +157,13 @@ fn strip_comments(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
             Err(_) if matches!(content, [b'c', b' ' | b'\t', ..]) => Ok("c"),
             content => content,
         };
-        let refuse = |_| Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments");
+        let refuse = |_| {
+            Error::parse(
+                number,
+                "the line has bytes that are not UTF-8 text",
+                "text in UTF-8 outside of comments",
+            )
+        };
         (number, content.map_err(refuse))
     })
 }

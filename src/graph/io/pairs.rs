@@ -8,21 +8,21 @@ use super::{MAX_EDGE_LIST_NODES, layouts};
 use crate::graph::{Edge, GraphState};
 use crate::{Error, Result};
 
-pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, with nothing \
-    behind them but weights or `{..}`; at most 16,384 nodes in all";
-const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, with nothing behind them but weights \
-    or `{..}`; at most 16,384 nodes in all";
+pub(super) const EXPECTED_NUMBERS: &str = "`A B`, the whole numbers of two different nodes, followed only by \
+    weights or `{..}`; at most 16,384 nodes in all";
+const EXPECTED_NAMES: &str = "`A B`, the names of two different nodes, followed only by weights or `{..}`; \
+    at most 16,384 nodes in all";
 const EXPECTED_SIZE: &str = "at most 16,384 nodes in all";
 const EXPECTED_HEADER: &str =
-    "names of nodes like those of the other lines, which are numbers: begin a header with `#`";
-pub(super) const EXPECTED_ONE_READING: &str = "what can be read in one way. If each line is an edge with a \
-    weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange it with the \
-    next one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an edge_index name \
-    each edge both ways";
-const EXPECTED_COLUMNS: &str = "as many numbers on each line: a list of edges gives a weight to all edges or \
-    to none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node twice, \
-    and each edge is listed by both of its nodes; below the numbers `n m` of a list of edges there are m \
-    edges between n nodes";
+    "numbers of nodes as on the other lines: if the line is a header, begin it with `#`";
+pub(super) const EXPECTED_ONE_READING: &str = "a text that can be read in only one way. If each line is an \
+    edge with a weight, write that in braces (`A B {'weight': W}`); if the first line is an edge, exchange \
+    it with the next one; if it holds the numbers of nodes and edges, write `p edge NODES EDGES`; in an \
+    edge_index name each edge both ways";
+const EXPECTED_COLUMNS: &str = "the same number of words on each line: a list of edges gives a weight to all \
+    edges or to none. In METIS (`n m`, then n lines of neighbours) and adjacency lists no line names a node \
+    twice, and each edge is listed by both of its nodes; below the numbers `n m` of a list of edges there \
+    are m edges between n nodes";
 
 /// A graph from a file, with the name of each node in that file.
 ///
@@ -157,8 +157,10 @@ impl<'a> Row<'a> {
             if is_dictionary { find_weight(self.content) } else { behind.peek().copied().unwrap_or("1") };
         let weight = weight.parse().unwrap_or(f64::NAN);
         match behind.find(|word| !is_dictionary && word.parse::<f64>().is_err()) {
-            Some(word) => Err(refuse(format!("{} behind the nodes", quote(word)))),
-            None if ends[0] == ends[1] => Err(refuse(format!("self-loop ({}, {})", ends[0], ends[1]))),
+            Some(word) => Err(refuse(format!("{} follows after the two nodes", quote(word)))),
+            None if ends[0] == ends[1] => {
+                Err(refuse(format!("edge ({}, {}) is a self-loop", ends[0], ends[1])))
+            }
             None => Ok(Pair { line: self.line, ends, weight }),
         }
     }
@@ -179,7 +181,7 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
         && !rest.is_empty()
         && rest.iter().all(|pair| pair.ends.iter().all(|name| parse_number(name).is_some()))
     {
-        let problem = format!("the header {}", quote(&header.ends.join(" ")));
+        let problem = format!("the line is the header {}", quote(&header.ends.join(" ")));
         return Err(Error::parse(header.line, problem, EXPECTED_HEADER));
     }
     let width = rows.first().map_or(0, |row| row.words().count());
@@ -187,7 +189,7 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
         && !rows.iter().any(|row| row.content.contains('{'))
     {
         let n_words = row.words().count();
-        let problem = format!("a line of {n_words} words in a text whose first line has {width}");
+        let problem = format!("the line has {n_words} words, but the first line has {width}");
         return Err(Error::parse(row.line, problem, EXPECTED_COLUMNS));
     }
     build_graph(&[], &pairs)
@@ -197,14 +199,14 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
 /// by their names if all of these are numbers.
 pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph> {
     if nodes.len() > MAX_EDGE_LIST_NODES {
-        return Err(Error::parse(1, format!("a graph of {} nodes", nodes.len()), EXPECTED_SIZE));
+        return Err(Error::parse(1, format!("the graph has {} nodes", nodes.len()), EXPECTED_SIZE));
     }
     let mut names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let mut known: HashSet<&str> = names.iter().copied().collect();
     for Pair { line, ends, .. } in pairs {
         for name in ends.iter().filter(|name| known.insert(name)) {
             if names.len() == MAX_EDGE_LIST_NODES {
-                let problem = format!("node {name} after as many others as a graph may have");
+                let problem = format!("node {name} is one node more than a graph may have");
                 return Err(Error::parse(*line, problem, EXPECTED_SIZE));
             }
             names.push(name);

@@ -335,7 +335,7 @@ impl GraphState {
         let n = self.n_nodes();
         if a == b || a.max(b) as usize >= n || self.has_edge(a, b) {
             return Err(Error::contract(
-                "an edge joins two different nodes that no edge joins yet",
+                "an edge joins two different nodes of the graph that no edge joins yet",
                 format!("edge ({a}, {b}) in a graph of {n} nodes"),
             ));
         }

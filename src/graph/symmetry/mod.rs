@@ -97,12 +97,15 @@ pub fn log_automorphisms(graph: &GraphState) -> Result<f64> {
 pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
     let n = graph.n_nodes();
     let refuse = |got: String| {
-        let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); \
-            tell them apart, or by classes of nodes";
+        let expected = "at most 1,000 symmetries if its nodes are interchangeable, because each costs a \
+            canonical form per state: keep the nodes distinct (`Scaffold::ToldApart`), or give them \
+            different classes";
         Err(Error::config("symmetries of the initial graph", got, expected))
     };
     if n > MAX_NODES_OF_LISTED {
-        return refuse(format!("{n} nodes, too many to find them all"));
+        return refuse(format!(
+            "unknown, because {n} nodes are too many to list all symmetries (at most 256)"
+        ));
     }
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];

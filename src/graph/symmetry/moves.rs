@@ -53,7 +53,7 @@ impl MoveSymmetries {
                 "symmetries of moves",
                 [n as i64],
                 [counted as i64],
-                "give those that `GraphEnv::move_symmetries` counts of the same graphs",
+                "give the result of `GraphEnv::move_symmetries` for the same graphs",
             ));
         }
         Ok(())
@@ -68,7 +68,8 @@ impl MoveSymmetries {
                 format!("symmetries of moves, block {k}"),
                 [logits as i64],
                 [self.of_slots.get(k).map_or(0, Vec::len) as i64],
-                "give those that the environment counts whose action types the network was built for",
+                "give the result of `GraphEnv::move_symmetries` of the environment that the network was \
+                 built for",
             )),
         }
     }

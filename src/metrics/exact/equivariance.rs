@@ -36,9 +36,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let states = walked_states(env, instance, n_checks, rng)?;
         let unlisted = |row| {
             Error::contract(
-                "every state that a walk visits is listed: the environment is the one whose states were \
-                 listed",
-                format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
+                "every state of a random trajectory is listed: use the environment whose states were listed",
+                format!(
+                    "a trajectory leads to {}, which isn't in the state graph",
+                    describe_state(env, &states, row)
+                ),
             )
         };
         let indices = self.indices(env, &states).into_iter().enumerate();
@@ -59,9 +61,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 };
                 return Err(Error::contract(
                     "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
-                            (leave node identity and the order of nodes out of the network)",
+                     (the network must use neither the numbers nor the order of nodes)",
                     format!(
-                        "from {} to {child}: {other}, but {p} if the same state is labelled as {}",
+                        "the probability from {} to {child} is {other}, but it is {p} if the same state is \
+                         labelled as {}",
                         describe_state(env, &states, row),
                         describe_state(env, self.states(), *state)
                     ),

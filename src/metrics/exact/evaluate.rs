@@ -54,7 +54,10 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
                 slot: slot as usize,
                 n_slots: pb.masks().row(row).len(),
                 n_legal: range.len(),
-                detail: "it undoes a forward move; `contract::check_env` gives details".into(),
+                detail:
+                    "this action undoes a legal forward move, so it must be legal; `contract::check_env` \
+                     gives details"
+                        .into(),
             }),
         }
     });

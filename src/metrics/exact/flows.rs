@@ -67,8 +67,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let moves = Moves::new(&env.masks(Direction::Forward, &states));
             if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
                 return Err(Error::contract(
-                    "the environment is the one whose states were listed",
-                    format!("states {range:?} have other legal moves now"),
+                    "the environment must be the one whose states were listed",
+                    format!(
+                        "the states {range:?} of the list have another number of legal moves in this \
+                         environment"
+                    ),
                 ));
             }
             let log_pb = log_pb_of_moves(env, backward, &states, &moves, conditions)?;
@@ -98,7 +101,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             (leak, Some(all)) => {
                 let why = leak.as_deref().unwrap_or(NO_LEAK);
                 Err(leak_error(format!(
-                    "log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}"
+                    "log F(s0) is {log_flow}, but the log of the sum of all rewards is {all}: {why}"
                 )))
             }
         }
@@ -148,15 +151,16 @@ impl<E: EnumerableEnv> StateGraph<E> {
 }
 
 /// The explanation in the error if no backward move leads to an unreachable state.
-const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to \
-    1 over the legal moves, or, up to isomorphism, it depends on labels, or `log_automorphisms` is wrong";
+const NO_LEAK: &str = "every backward move leads to a state that forward moves reach; so either P_B doesn't \
+    sum to 1 over the legal moves, or, up to isomorphism, P_B depends on labels, or `log_automorphisms` is \
+    wrong";
 
 /// Returns the error for a P_B that gives probability to unreachable states.
 fn leak_error(detail: String) -> Error {
     Error::contract(
-        "P_B leaks no mass: every state that a backward move leads to is reached by forward moves \
-         (`contract::check_env`, for graphs `contract::check_graph_env`, follows all backward moves and \
-         names the move that leaks)",
+        "P_B loses no probability: forward moves reach every state that a backward move leads to; \
+         `contract::check_env` (for graphs `contract::check_graph_env`) follows all backward moves and names \
+         the move at which probability is lost",
         detail,
     )
 }

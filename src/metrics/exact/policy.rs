@@ -64,7 +64,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
             self.graph.index_of_key(key).ok_or_else(|| {
                 Error::contract(
                     "an exact policy is evaluated only in states of its state graph",
-                    format!("{}, which no forward move reached", words(row)),
+                    format!("the policy was evaluated in {}, which no forward move reaches", words(row)),
                 )
             })
         };

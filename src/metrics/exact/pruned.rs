@@ -34,7 +34,7 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     /// # Errors
     /// [`Error::Shape`] unless there is one probability for each object in `states`.
     pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
-        let remedy = "give R(x) / Z of each of the found `states`";
+        let remedy = "give R(x) / Z for each of the found `states`";
         check_len("the target's probabilities", self.probs.len(), target.len(), remedy)?;
         let found: f64 = self.probs.iter().zip(target).map(|(&p, &t)| jsd_term(p, t)).sum();
         let elsewhere = (1.0 - target.iter().sum::<f64>()).max(0.0);
@@ -91,7 +91,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
     tau: f64,
     max_states: usize,
 ) -> Result<PrunedDistribution<E>> {
-    check_one_instance(env, "one, whose distribution can be computed")?;
+    check_one_instance(env, "one instance, because each instance has another distribution")?;
     let mut states = env.initial(&[0]);
     let mut mass = vec![1.0];
     let mut ended: EndedObjects<E> =

@@ -60,7 +60,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// [`Error::Shape`](crate::Error::Shape) for a wrong number of log-rewards.
     pub fn target_of(&self, log_rewards: &[f64]) -> Result<Target> {
         let ends = self.ends();
-        let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
+        let remedy = "give one log-reward for each state in which trajectories can end (`StateGraph::ends`)";
         check_len("log-rewards", ends.len(), log_rewards.len(), remedy)?;
         let mut values = vec![f64::NEG_INFINITY; self.len()];
         ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);

@@ -92,6 +92,8 @@ pub(super) fn check_legal(state: usize, listed: usize, evaluated: usize) -> Resu
     }
     Err(Error::contract(
         "a policy has a probability for each action that the environment's masks allow, and for no other",
-        format!("state {state} has {listed} legal forward actions, the policy knows {evaluated}"),
+        format!(
+            "state {state} has {listed} legal forward actions, but the policy has {evaluated} probabilities"
+        ),
     ))
 }

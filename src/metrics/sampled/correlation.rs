@@ -32,14 +32,14 @@ impl Correlation {
     /// [`Error::Shape`] if the numbers of values differ; [`Error::Config`] for fewer than two objects;
     /// [`Error::NonFinite`] for a value that isn't finite (leave objects without reward out of the test set).
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
-        let remedy = "give both figures of each object";
+        let remedy = "give two lists with one figure per object";
         check_len("the second of two figures to correlate", x.len(), y.len(), remedy)?;
         if x.len() < 2 {
-            return Err(Error::config("objects to correlate figures of", x.len(), "at least two"));
+            return Err(Error::config("the number of objects to correlate", x.len(), "at least two"));
         }
         if let Some(row) = (0..x.len()).find(|&row| !(x[row].is_finite() && y[row].is_finite())) {
             let figure = if x[row].is_finite() { y[row] } else { x[row] };
-            let remedy = "leave objects out that have no reward or no probability";
+            let remedy = "give finite figures: leave out objects that have no reward or no probability";
             return Err(Error::non_finite("a figure to correlate", row, figure, remedy));
         }
         Ok(Self { pearson: pearson(x, y), spearman: pearson(&ranks(x), &ranks(y)) })

@@ -21,7 +21,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let state = index.filter(|&state| self.can_end(state)).ok_or_else(|| {
                 Error::contract(
                     "every sample is a finished object of the environment that was enumerated",
-                    format!("sample {row} isn't one of its {} finished objects", self.ends().len()),
+                    format!(
+                        "sample {row} isn't one of the {} finished objects of the environment",
+                        self.ends().len()
+                    ),
                 )
             })?;
             out[state] += 1.0 / samples.len() as f64;
@@ -60,7 +63,7 @@ impl NoiseFloor {
     /// [`Error::Config`] if `n_samples` or `rounds` is 0, and for a target that isn't a distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
-            let got = format!("{n_samples} and {rounds}");
+            let got = format!("{n_samples} samples and {rounds} rounds");
             return Err(Error::config("the noise floor's samples and rounds", got, "at least one of each"));
         }
         check_distribution("the target distribution", target)?;

@@ -63,7 +63,7 @@ pub fn path_log_ratios<E: Env>(
     rng: &mut Rng,
 ) -> Result<Vec<Vec<f64>>> {
     if paths == 0 {
-        return Err(Error::config("paths per object", "0", "at least one"));
+        return Err(Error::config("the number of paths per object", "0", "at least one"));
     }
     let Forms { states, offsets } = match env.symmetry().forms(objects)? {
         Some(forms) => forms,

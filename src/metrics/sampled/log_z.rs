@@ -67,7 +67,7 @@ pub fn estimate_log_z<E>(
 where
     E: Env,
 {
-    check_one_instance(env, "one, whose log Z can be estimated")?;
+    check_one_instance(env, "one instance, because each instance has another log Z")?;
     let sampler = Sampler::new(env, policy);
     let log_weights = in_batches(n, rng, |range, rng| {
         log_weights(env, policy, reward, &sampler.forward(range.len(), rng)?)
@@ -84,9 +84,9 @@ where
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
-        return Err(Error::config("weights to estimate from", "none", "at least one"));
+        return Err(Error::config("the list of weights to estimate from", "none", "at least one"));
     }
-    let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
+    let remedy = "give each trajectory a finite log-reward and finite log-probabilities, or leave it out";
     check_finite("log importance weight", log_weights, remedy)?;
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();

@@ -40,7 +40,7 @@ pub(super) fn in_batches(
     mut compute: impl FnMut(Range<usize>, &mut Rng) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     if n == 0 {
-        return Err(Error::config("trajectories to estimate from", "none", "at least one"));
+        return Err(Error::config("the list of trajectories to estimate from", "none", "at least one"));
     }
     let mut out = Vec::with_capacity(n);
     for (range, mut rng) in batches(n, rng) {

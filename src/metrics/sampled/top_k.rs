@@ -42,7 +42,7 @@ impl TopK {
             return Err(Error::config(
                 "the number of best samples",
                 format!("{k} of {}", log_rewards.len()),
-                "at least one, and no more than there are samples",
+                "at least one, and at most the number of samples",
             ));
         }
         if let Some(row) = log_rewards.iter().position(|value| value.is_nan()) {
@@ -50,7 +50,7 @@ impl TopK {
                 "a log-reward",
                 row,
                 log_rewards[row],
-                "check the reward: samples can't be ranked by it",
+                "let the reward return finite numbers, because samples are ranked by them",
             ));
         }
         let mut rows: Vec<usize> = (0..log_rewards.len()).collect();

@@ -120,9 +120,9 @@ impl GraphNetConfig {
             ConvKind::Transformer { .. }
                 if self.norm != NormKind::default() || self.jumping != JumpingKnowledge::default() =>
             {
-                let got = format!("{:?} and {:?}, of a transformer", self.norm, self.jumping);
-                let expected = "`Layer` and `Last`: its layers are norms of their own, and the last is read; \
-                    or another `conv`";
+                let got = format!("{:?} and {:?} with `conv` `Transformer`", self.norm, self.jumping);
+                let expected = "`Layer` and `Last`, because a transformer has its own norms and its last \
+                    layer is read; or another `conv`";
                 Err(Error::config("norm and jumping", got, expected))
             }
             _ => self.estimators.check(),
@@ -135,9 +135,9 @@ impl GraphNetConfig {
         match self.conv.missing_features(schema) {
             Some(what) if !self.ablation => Err(Error::config(
                 "conv",
-                format!("{:?}, which can't see {what} that this environment has", self.conv),
-                "a convolution that can: `Auto`, `Gine`, `Gat`, `Gps` or `Transformer`; or `ablation: true`, \
-                 to leave it out on purpose",
+                format!("{:?}, which doesn't read {what}, although this environment has them", self.conv),
+                "a convolution that reads them (`Auto`, `Gine`, `Gat`, `Gps` or `Transformer`), or \
+                 `ablation: true` to ignore them on purpose",
             )),
             _ => Ok(()),
         }

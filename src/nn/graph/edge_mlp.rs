@@ -98,8 +98,12 @@ impl EdgeMlp {
         if n_nodes != schema.max_nodes || n_nodes == 0 {
             return Err(Error::config(
                 "the environment of an `EdgeMlp`",
-                format!("one whose graphs have {n_nodes} nodes at first and {} at most", schema.max_nodes),
-                "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
+                format!(
+                    "an environment whose graphs have {n_nodes} nodes at first and {} at most",
+                    schema.max_nodes
+                ),
+                "an environment with a fixed number of nodes, at least one; use a `GraphNet` if nodes are \
+                 added",
             ));
         }
         config.estimators.check()?;
@@ -147,8 +151,8 @@ impl EdgeMlp {
                 "a graph's list of nodes",
                 [n as i64],
                 [got as i64],
-                "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a \
-                 `GraphNet`",
+                "an `EdgeMlp` is for graphs with a fixed number of nodes; use a `GraphNet` if nodes are \
+                 added or removed",
             ));
         }
         let mut values = vec![0.0; batch.len() * width];

@@ -48,8 +48,8 @@ impl ExpectedGraphs {
                 *network_classes.entry(env_labels.class(label)).or_insert((label, network_class));
             if class != network_class {
                 return Err(misfit(format!(
-                    "the network tells nodes {first} and {label} apart, and in this environment they are \
-                     alike: it was built for another initial graph"
+                    "the network distinguishes nodes {first} and {label}, but in this environment they are \
+                     interchangeable: the network was built for another initial graph"
                 )));
             }
         }
@@ -67,7 +67,9 @@ impl ExpectedGraphs {
         let Some(n_labels) = self.n_labels else { return Ok(()) };
         match arrays.sizes().find(|&n| n > n_labels) {
             None => Ok(()),
-            Some(n) => Err(misfit(format!("a graph has {n} nodes, and the network knows {n_labels} labels"))),
+            Some(n) => Err(misfit(format!(
+                "a graph has {n} nodes, but the network was built for at most {n_labels} nodes"
+            ))),
         }
     }
 }

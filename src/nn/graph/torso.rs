@@ -110,7 +110,8 @@ fn check_shapes<E: HeadEngine>(
     embeddings: Embeddings<E::Rows>,
     widths: (i64, i64),
 ) -> Result<Embeddings<E::Rows>> {
-    const REMEDY: &str = "give a row per node and one per graph, as wide as `Torso::widths` says";
+    const REMEDY: &str = "let the torso return one row per node and one row per graph, of the widths that \
+        `Torso::widths` returns";
     let arrays = engine.arrays();
     let (node_width, graph_width) = widths;
     let sizes = [
@@ -157,7 +158,8 @@ pub(in crate::nn) fn checked_conditions(
         (conditions, _) => Err(Error::missing(
             "the graph network",
             if conditions.is_none() { "condition vectors" } else { "a network built for conditions" },
-            "set n_conditions to the width of the condition vectors, and sample with conditions",
+            "set `n_conditions` to the width of the condition vectors and sample with conditions, or set it \
+             to 0 and sample without",
         )),
     }
 }

@@ -214,19 +214,19 @@ impl Parameters {
         let device = tensor.device();
         let (got, expected) = match self.list.iter().find(same_storage) {
             Some(other) => (
-                format!("`{name}`, whose tensor is registered as `{}`", other.name),
-                "tensors that are registered once (they would be updated twice per step)",
+                format!("`{name}`, whose tensor is already registered as `{}`", other.name),
+                "tensors that are registered only once (otherwise they are updated twice per step)",
             ),
             None if (kind, device) != (self.kind, self.device) => (
                 format!(
                     "`{name}` ({kind:?} on {device:?}) among parameters that are {:?} on {:?}",
                     self.kind, self.device
                 ),
-                "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
+                "the same kind and device for all parameters (`VarStore::new(device)`, `to_kind`)",
             ),
             None => return Ok(()),
         };
-        Err(Error::config("a parameter that was made elsewhere", got, expected))
+        Err(Error::config("a parameter that the library did not create", got, expected))
     }
 
     /// Records a mistake: a setting, its value, and the expected value. Only the first mistake is kept.
@@ -270,7 +270,7 @@ impl<'a> IntoIterator for &'a Parameters {
 }
 
 const NAME: &str = "a parameter's name";
-const DIFFERENT: &str = "names that differ: build each layer in a scope of its own (`scope.sub(\"name\")`)";
+const DIFFERENT: &str = "different names: build each layer in a separate scope (`scope.sub(\"name\")`)";
 
 fn describe_duplicate(name: &str) -> String {
     format!("`{name}`, which another parameter has")

@@ -149,7 +149,7 @@ impl<'a> Scope<'a> {
             // Memory for the numbers is reserved with a check above, because a failed allocation would abort
             // the process.
             None => {
-                refuse("one whose numbers there is memory for");
+                refuse("a shape whose numbers fit into memory");
                 sizes.fill(0);
             }
         }

@@ -80,7 +80,7 @@ impl SequenceNetConfig {
                 return refuse(
                     "heads",
                     heads.to_string(),
-                    "at least 1 head, in a number that divides the width",
+                    "at least 1 head, and a number of heads that divides the width",
                 );
             }
             SequenceKind::Transformer { heads } => {

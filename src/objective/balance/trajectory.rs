@@ -67,7 +67,8 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
 /// values of log Z, which one batch mean can't replace.
 fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if scores.instance.is_none() {
-        let remedy = "sample a batch from one (`Sampler::forward_of`), or use an objective of state flows";
+        let remedy = "sample each batch from one instance (`Sampler::forward_of`), or use an objective of \
+            state flows";
         return Err(Error::missing(objective, "one instance for the whole batch", remedy));
     }
     let Some(conditions) = &scores.conditions else { return Ok(()) };

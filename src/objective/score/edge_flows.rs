@@ -43,7 +43,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let inflow = logsumexp(&weights, &offsets);
 
     let position = |group: usize| {
-        let law = "a terminal state is reached by a transition";
+        let law = "at least one transition leads to each terminal state";
         let missing = || Error::contract(law, "a trajectory ends in its initial state without an exit");
         children.binary_search(&group).map_err(|_| missing())
     };

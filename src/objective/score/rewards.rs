@@ -164,12 +164,12 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 
 fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::contract(
-        "changes of log R between partial states add up to log R of the finished object (let \
-         `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an \
-         objective that doesn't take the one for the other)",
+        "the changes of log R between partial states add up to log R of the finished object (let \
+         `Reward::partial_log_reward` return the same as `Reward::log_reward` for states that can be \
+         finished, or choose an objective that doesn't use rewards of partial states)",
         format!(
-            "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states \
-             {partial}"
+            "trajectory {trajectory} ends in an object of log R {whole}, but the rewards of partial states \
+             add up to {partial}"
         ),
     )
 }

@@ -179,9 +179,9 @@ impl Scores {
     pub(crate) fn concatenate(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
         let Some(first) = parts.first() else {
             return Err(Error::missing(
-                "scores of a whole batch",
+                "joining the scores of a batch",
                 "a trajectory",
-                "give a batch of at least one",
+                "give a batch of at least one trajectory",
             ));
         };
         let (mut offsets, mut inner) = (vec![0], Vec::new());

@@ -119,8 +119,8 @@ impl SequencePolicy {
         if Prefixes::new(&layout, &start)?.position(0) > 0 {
             return Err(Error::config(
                 "the environment of a `SequencePolicy`",
-                format!("one that starts with {:?}", start.row(0)),
-                "one that starts with all entries unset",
+                format!("an environment that starts with {:?}", start.row(0)),
+                "an environment that starts with all entries unset",
             ));
         }
         let n_actions = count_actions(&env.masks(Direction::Forward, &start))?;
@@ -184,7 +184,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
                 "the conditions of a `SequencePolicy`",
                 Vec::new(),
                 conditions.size(),
-                "it takes none: use an `MlpPolicy` with `n_conditions`",
+                "sample without conditions, or use an `MlpPolicy` with `n_conditions`",
             ));
         }
         let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;

@@ -56,7 +56,7 @@ impl<'a> Prefixes<'a> {
                 "the states of a `SequencePolicy`",
                 [states.len() as i64, layout.length as i64],
                 [states.len() as i64, states.width() as i64],
-                "give the layout the number of entries of the environment's states",
+                "give the layout as its length the number of entries of the environment's states",
             ));
         }
         let mut lengths = Vec::with_capacity(states.len());

@@ -19,8 +19,9 @@ const LAYOUT: FolderKind = FolderKind {
                  a data set that was there before is untouched",
     unreadable: "give the folder of a data set (with `manifest.json` and `data.safetensors`) that you may \
         read",
-    damaged: "the data set is damaged, incomplete or something else: use another one",
-    in_the_way: "choose a new folder: a data set only ever replaces a data set",
+    damaged: "the data set is damaged or incomplete, or the file belongs to something else: use another data \
+        set",
+    in_the_way: "choose a new folder, because a data set may replace only another data set",
 };
 
 /// The contents of the manifest of a data set.
@@ -87,36 +88,42 @@ pub(super) fn read<E: ReplayEnv>(
     let environment = env.fingerprint()?;
     if manifest.environment != environment {
         let problem = format!(
-            "the data set of another environment ({}, this one is {environment})",
+            "this is the data set of another environment: its environment is {}, this one is {environment}",
             manifest.environment
         );
         return Err(file_error(
             &file,
             problem,
-            "load it into the environment that it was made in, of the same size",
+            "load it into the environment that it was sampled in, with the same size",
         ));
     }
     let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
     let checksum = manifest.digest(&data, &file)?;
     if checksum != manifest.checksum {
-        let problem = format!("checksum {checksum}, the manifest says {}", manifest.checksum);
+        let problem =
+            format!("the checksum of the data is {checksum}, but the manifest says {}", manifest.checksum);
         return Err(file_error(&file, problem, LAYOUT.damaged));
     }
     let tensors = deserialise(&data, &file, &LAYOUT)?;
     if specs(&tensors) != manifest.tensors {
         return Err(file_error(
             &file,
-            "its tensors aren't those that the manifest lists".into(),
+            "the tensors of the file differ from those that the manifest lists".into(),
             LAYOUT.damaged,
         ));
     }
     let trajectories = convert(&tensors).map_err(|error| {
         let remedy =
-            "load it into the environment and the settings that it was made with, or use another data set";
-        file_error(path, format!("its contents can't be used here ({error})"), remedy)
+            "load the data set with the environment and the settings with which it was saved, or use another \
+             data set";
+        file_error(path, format!("the contents of the data set can't be used here ({error})"), remedy)
     })?;
     if trajectories.len() as u64 != manifest.len {
-        let problem = format!("{} elements, the manifest says {}", trajectories.len(), manifest.len);
+        let problem = format!(
+            "the data set has {} elements, but the manifest says {}",
+            trajectories.len(),
+            manifest.len
+        );
         return Err(file_error(path, problem, LAYOUT.damaged));
     }
     Ok(trajectories)

@@ -33,8 +33,8 @@ pub(crate) const LAYOUT: FolderKind = FolderKind {
                  a checkpoint that was there before is untouched",
     unreadable: "give the folder of a checkpoint (with `manifest.json` and `model.safetensors`) that you may \
         read",
-    damaged: "the file is damaged, cut off or something else: use another checkpoint",
-    in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
+    damaged: "the file is damaged or cut off, or it belongs to something else: use another checkpoint",
+    in_the_way: "choose a new folder, because a checkpoint may replace only another checkpoint",
 };
 
 /// The version of the checkpoint format that this library writes, and the only version that it reads.
@@ -157,9 +157,8 @@ impl Checkpoint {
         serde_json::from_value(description).map_err(|e| {
             file_error(
                 &self.path,
-                format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
-                "use a checkpoint that was saved by a run that describes itself so \
-                 (`Trainer::with_description`)",
+                format!("the checkpoint has no description of the requested type ({e})"),
+                "use a checkpoint of a run with such a description (`Trainer::with_description`)",
             )
         })
     }
@@ -222,18 +221,20 @@ impl Checkpoint {
         for there in saved {
             match model.iter().find(|here| here.name == there.name) {
                 Some(here) if here == there => {}
-                Some(here) => differences.push(format!("it has {there}, the model {here}")),
-                None => differences.push(format!("it has {there}, the model lacks it")),
+                Some(here) => {
+                    differences.push(format!("the checkpoint has {there}, but the model has {here}"))
+                }
+                None => differences.push(format!("the checkpoint has {there}, but the model doesn't")),
             }
         }
         let added = model.iter().filter(|here| saved.iter().all(|there| there.name != here.name));
-        differences.extend(added.map(|here| format!("it lacks {here}")));
+        differences.extend(added.map(|here| format!("the model has {here}, but the checkpoint doesn't")));
         if differences.is_empty() {
-            differences.push("the same parameters in another order".to_owned());
+            differences.push("they have the same parameters in another order".to_owned());
         }
         Err(file_error(
             &self.path,
-            format!("the checkpoint of another model: {}", join_first(differences, SHOWN)),
+            format!("this is the checkpoint of another model: {}", join_first(differences, SHOWN)),
             "build the model with the settings of the run that saved it (the manifest's `state` has them)",
         ))
     }
@@ -291,7 +292,7 @@ impl Checkpoint {
         let (file, data) = LAYOUT.tensors(&path, manifest.bytes)?;
         let found = manifest.sealed(&data, &file)?.checksum;
         if found != manifest.checksum {
-            let problem = format!("checksum {found}, the manifest says {}", manifest.checksum);
+            let problem = format!("the checksum is {found}, but the manifest says {}", manifest.checksum);
             return Err(file_error(
                 &file,
                 problem,
@@ -307,8 +308,8 @@ impl Checkpoint {
             let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
             if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
                 let name = name.strip_prefix("model/").unwrap_or(name);
-                let remedy = "training has diverged: go on from an earlier checkpoint, with a lower learning \
-                    rate or clipping";
+                let remedy = "training has diverged: resume from an earlier checkpoint, with a lower \
+                    learning rate or with clipping (`max_norm`)";
                 return Err(file_error(&self.path, format!("`{name}` isn't finite"), remedy));
             }
         }

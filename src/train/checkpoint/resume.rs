@@ -167,8 +167,9 @@ impl Saved {
     fn load(folder: PathBuf, path: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load_folder(folder)?;
         let state = serde_json::from_value(checkpoint.manifest().state.clone());
-        let state =
-            state.map_err(|error| other_run(path, format!("its state isn't a trainer's ({error})")))?;
+        let state = state.map_err(|error| {
+            other_run(path, format!("the checkpoint doesn't hold the state of a trainer ({error})"))
+        })?;
         Ok(Self { checkpoint, state, path: path.to_owned() })
     }
 
@@ -179,15 +180,15 @@ impl Saved {
         let Context { objective: own, group, .. } = &trainer.context;
         let (name, settings, here) = (own.name(), own.settings(), group.size());
         let problem = if *there != here {
-            format!("the checkpoint of one of {there} trainers that train as one, here they are {here}")
+            format!("this is the checkpoint of a run with {there} replicas, but this run has {here}")
         } else if *description != trainer.description {
             let changes = describe_changes("its description", description, &trainer.description);
-            format!("the checkpoint of another run: {changes}")
+            format!("this is the checkpoint of another run: {changes}")
         } else if objective != name {
-            format!("the checkpoint of a run by {objective}, this one is by {name}")
+            format!("this is the checkpoint of a run with the objective {objective}, but this run has {name}")
         } else if *objective_settings != settings {
             let changes = describe_changes("it", objective_settings, &settings);
-            format!("the checkpoint of a run by another {name}: {changes}")
+            format!("this is the checkpoint of a run with other settings of {name}: {changes}")
         } else {
             return Ok(());
         };
@@ -215,7 +216,10 @@ impl Saved {
         }
         if let Some(other) = members.iter().position(|member| member[0] != run_id) {
             let there = members[other][1];
-            let problem = format!("of another run than replica {other}'s: step {step} here, {there} there");
+            let problem = format!(
+                "this is the checkpoint of another run than that of replica {other}: it has step {step}, the \
+                 other has step {there}"
+            );
             return Err(Error::file(
                 path,
                 problem,
@@ -229,10 +233,10 @@ impl Saved {
             None => {
                 let steps: Vec<&[i64]> = members.iter().map(|member| &member[1..]).collect();
                 let problem = format!(
-                    "replicas have checkpoints of different steps: {steps:?}, the current and the next one \
-                     of each"
+                    "replicas have checkpoints of different steps: {steps:?} (the steps of the current and \
+                     of the next checkpoint of each replica)"
                 );
-                Err(Error::file(path, problem, "resume from checkpoints that were saved in one step"))
+                Err(Error::file(path, problem, "resume all replicas from checkpoints of the same step"))
             }
         }
     }
@@ -275,9 +279,13 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<Value> {
 }
 
 fn other_run(path: &Path, problem: String) -> Error {
-    Error::file(path, problem, "resume with the settings that the checkpoint was made with")
+    Error::file(path, problem, "resume with the settings of the run that saved the checkpoint")
 }
 
 pub(in crate::train) fn no_parameters() -> Error {
-    Error::missing("a checkpoint", "a policy with parameters", "there is nothing to save")
+    Error::missing(
+        "a checkpoint",
+        "a policy with parameters",
+        "use a policy with parameters, because this policy has nothing to save",
+    )
 }

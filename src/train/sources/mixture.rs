@@ -234,21 +234,18 @@ impl<E: TrainEnv> Sources<E> {
         let sum: usize = counts.iter().sum();
         if is_unfit || sum > batch {
             let got = format!("{sum} trajectories of a batch of {batch}");
-            let expected = "at least one trajectory for each, and no more than a batch for all of them";
+            let expected = "at least one trajectory for each source, and at most a whole batch for all \
+                sources together";
             return Err(Error::config("the shares of sources", got, expected));
         }
         match (self.place(Share::Data), source.offline() > 0.0) {
             (Some(_), false) => {
                 let expected =
-                    "a share above 0 (`TrainerConfig::source`) for the data that the trainer was given";
-                return Err(Error::config(
-                    "the offline share of a batch",
-                    "0 with given trajectories",
-                    expected,
-                ));
+                    "a share above 0 (`TrainerConfig::source`), because the trainer has a data set";
+                return Err(Error::config("the offline share of a batch", "0 with a data set", expected));
             }
             (None, true) => {
-                let remedy = "give the trainer some (`with_data`), or set an offline share of 0";
+                let remedy = "give the trainer a data set (`with_data`), or set an offline share of 0";
                 return Err(Error::missing("the offline share of a batch", "given trajectories", remedy));
             }
             _ => {}
@@ -271,9 +268,9 @@ impl<E: TrainEnv> Sources<E> {
         let samples_average = context.sampling_average().is_some();
         if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {
             let setting = if samples_average { "sampling by the average" } else { "local search" };
-            let missing = "a trainer that samples from its policy, which a source replaces";
-            let remedy = "train without it, or without the source (`Trainer::with_fresh`; Thompson sampling \
-                is such a source)";
+            let missing = "a trainer that samples from its policy, but a source replaces the policy";
+            let remedy = "train without this setting, or without the source (`Trainer::with_fresh`; Thompson \
+                sampling is such a source)";
             return Err(Error::missing(setting, missing, remedy));
         }
         let traits: Vec<SourceTraits> = self.iter().map(|source| source.traits(context)).collect();
@@ -283,17 +280,18 @@ impl<E: TrainEnv> Sources<E> {
             let setting = if needs_losses {
                 "a source that learns from the losses of a batch"
             } else {
-                "several replicas"
+                "a run with several replicas"
             };
-            let missing = "whole trajectories: the trainer learns from single transitions \
+            let missing = "whole trajectories, but the trainer learns from single transitions \
                 (`TrainerConfig::transitions`)";
-            return Err(Error::missing(setting, missing, "remove one of both"));
+            return Err(Error::missing(setting, missing, "remove one of the two settings"));
         }
         let objective = context.objective.as_ref();
         if objective.needs_taken_paths() && traits.iter().any(|one| !one.keeps_paths) {
-            let missing = "paths that a policy took, as uniform steps back would teach it to be uniform";
+            let missing = "paths that a policy sampled, because uniform backward steps would teach P_B to be \
+                uniform";
             let remedy = "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to \
-                `ReplayPath::PolicyBackward` where no paths are kept";
+                `ReplayPath::PolicyBackward` if no paths are stored";
             return Err(Error::missing("an objective of P_B", missing, remedy));
         }
         match objective.origin() {
@@ -301,12 +299,12 @@ impl<E: TrainEnv> Sources<E> {
                 objective.name(),
                 "trajectories of the policy itself",
                 "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0) and local \
-                 search, keep the average for evaluation, leave replay and other sources out, or train by an \
-                 off-policy objective",
+                 search, use the average only for evaluation, leave replay and other sources out, or choose \
+                 an off-policy objective",
             )),
             Origin::Given if fresh > 0 => Err(Error::missing(
                 objective.name(),
-                "trajectories that aren't the policy's own",
+                "trajectories that the policy did not sample",
                 "give the trainer data (`with_data`) and an offline share of 1",
             )),
             _ => Ok(on_policy),

@@ -56,7 +56,7 @@ impl<E: TrainEnv> Source<E> for PolicySource {
         self.search_calls = 0;
         let Some(search) = config.local_search else { return Ok(Some(fresh)) };
         if conditions.is_some() {
-            let remedy = "train a conditional policy without local search";
+            let remedy = "train without local search, because the policy has conditions";
             return Err(Error::missing("local search", "objects without conditions", remedy));
         }
         let fresh = context.rewarded(fresh)?;

@@ -92,7 +92,7 @@ impl<E: TrainEnv> Replay<E> {
         let Conditions(others) = Conditions::checked(others, rows.len())?;
         if others.size()[1] != conditions.size()[1] {
             let expected = [rows.len() as i64, conditions.size()[1]];
-            let remedy = "give conditions of the width of those that the objects were found under";
+            let remedy = "give conditions of the same width as those under which the objects were found";
             return Err(Error::shape("conditions in hindsight", expected, others.size(), remedy));
         }
         let rewards = log_rewards(context.reward.as_ref(), &objects, Some(&others))?;

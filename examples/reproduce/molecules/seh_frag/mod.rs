@@ -93,7 +93,11 @@ impl Task for Seh {
             table,
         ));
         let Some(search) = self.by.value else { return self.train(run, fragments, &proxy) };
-        refuse(&["--beta-from", "--any-beta", "--samples"], "no such flag without a policy")?;
+        refuse(
+            &["--beta-from", "--any-beta", "--samples"],
+            "a command without this flag, or with --by policy, because a search without a policy doesn't \
+             have it",
+        )?;
         let mut report = run.search(|| search(&fragments, &proxy, calls, &mut run.rng()))?;
         self.report(&proxy, &mut report);
         run.print(report)

@@ -131,7 +131,10 @@ impl Task for SehObjectives {
         if self.focus.is_some() && trainer.replay().is_some() {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), HINDSIGHT)?;
         } else if self.focus.is_some() {
-            tell("no hindsight: there is no replay buffer, so no direction is set to where a molecule is");
+            tell(
+                "--focus has no hindsight, because the run has no replay buffer: directions of sampled \
+                 molecules aren't corrected; give --replay for hindsight",
+            );
         }
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
             let mut rng = trainer.evaluation_rng();

@@ -62,7 +62,7 @@ impl<'a> BifReader<'a> {
 
     fn expect(&mut self, mark: &str) -> Result<()> {
         let got = self.next()?;
-        if got == mark { Ok(()) } else { Err(self.error(format!("`{got}` where `{mark}` belongs"))) }
+        if got == mark { Ok(()) } else { Err(self.error(format!("`{got}` was found instead of `{mark}`"))) }
     }
 
     /// Reads words up to the closing mark; commas between them are optional.
@@ -73,7 +73,7 @@ impl<'a> BifReader<'a> {
                 "," => {}
                 word if word == close => return Ok(out),
                 word if "{}[]()|;".contains(word) => {
-                    return Err(self.error(format!("`{word}` where `{close}` belongs")));
+                    return Err(self.error(format!("`{word}` was found instead of `{close}`")));
                 }
                 word => out.push(word),
             }
@@ -84,7 +84,9 @@ impl<'a> BifReader<'a> {
     fn probabilities(&mut self, count: usize, name: &str) -> Result<Vec<f64>> {
         let words = self.list(";")?;
         if words.len() != count {
-            return Err(self.error(format!("{} probabilities for the {count} of `{name}`", words.len())));
+            return Err(
+                self.error(format!("`{name}` has {} probabilities here, but needs {count}", words.len()))
+            );
         }
         let number = |word: &&str| match word.parse::<f64>() {
             Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
@@ -146,7 +148,7 @@ impl BifVariables {
                     if size != [labels.len().to_string()] {
                         let count = labels.len();
                         return Err(
-                            reader.error(format!("`{name}` announces {size:?} values and has {count}"))
+                            reader.error(format!("`{name}` announces {size:?} values, but lists {count}"))
                         );
                     }
                 }
@@ -159,11 +161,12 @@ impl BifVariables {
             return Err(reader.error(format!("`{name}` has the value `{}` twice", pair[0])));
         }
         if self.names.iter().any(|known| known == name) {
-            return Err(reader.error(format!("variable `{name}` comes twice")));
+            return Err(reader.error(format!("variable `{name}` is declared twice")));
         }
         if labels.len() < 2 {
-            return Err(reader
-                .error(format!("variable `{name}` has {} values, and 2 or more are needed", labels.len())));
+            return Err(
+                reader.error(format!("variable `{name}` has {} values, but needs at least 2", labels.len()))
+            );
         }
         self.names.push(name.into());
         self.labels.push(labels.into_iter().map(String::from).collect());
@@ -180,12 +183,13 @@ impl BifVariables {
         let parents = match reader.next()? {
             ")" => Vec::new(),
             "|" => reader.list(")")?.iter().map(|parent| self.find(reader, parent)).collect::<Result<_>>()?,
-            other => return Err(reader.error(format!("`{other}` where `|` or `)` belongs"))),
+            other => return Err(reader.error(format!("`{other}` was found instead of `|` or `)`"))),
         };
         let (size, values) = (|parent: &usize| self.labels[*parent].len(), self.labels[node].len());
         let entries = parents.iter().try_fold(values, |entries, parent| entries.checked_mul(size(parent)));
         let Some(entries) = entries.filter(|&entries| entries <= MAX_ENTRIES - self.entries) else {
-            let problem = format!("with the table of `{name}` there are more than 16,777,216 probabilities");
+            let problem =
+                format!("the tables up to that of `{name}` have more than 16,777,216 probabilities");
             return Err(reader.error(problem));
         };
         let later = |parent: &usize| parents.iter().filter(|other| *other > parent).map(size).product();
@@ -223,7 +227,7 @@ impl BifVariables {
                     let labels = reader.list(")")?;
                     if labels.len() != parents.len() {
                         return Err(reader.error(format!(
-                            "{} values for {} parents",
+                            "the row has {} values, but there are {} parents",
                             labels.len(),
                             parents.len()
                         )));
@@ -244,7 +248,7 @@ impl BifVariables {
                     row.copy_from_slice(&reader.probabilities(values, name)?);
                 }
                 "property" => reader.skip()?,
-                other => return Err(reader.error(format!("`{other}` in the table of `{name}`"))),
+                other => return Err(reader.error(format!("`{other}` was found in the table of `{name}`"))),
             }
         }
         if let Some(default) = default {
@@ -297,7 +301,9 @@ impl DiscreteNetwork {
                 "network" => reader.skip()?,
                 "variable" => variables.read_variable(&mut reader)?,
                 "probability" => variables.read_table(&mut reader)?,
-                other => return Err(reader.error(format!("`{other}` where a variable or a table belongs"))),
+                other => {
+                    return Err(reader.error(format!("`{other}` was found instead of a variable or a table")));
+                }
             }
         }
         let (mut tables, mut edges) = (Vec::new(), Vec::new());

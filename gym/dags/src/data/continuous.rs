@@ -25,7 +25,7 @@ impl ContinuousData {
     pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
         check_table(&names, values.len())?;
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
-            let remedy = "leave out rows with missing values, or fill them in";
+            let remedy = "give finite values: leave out rows with missing values, or fill them in";
             return Err(Error::non_finite("an observation", k / names.len(), values[k], remedy));
         }
         Ok(Self { names, cells: values, labels: (), interventions: None })
@@ -98,8 +98,8 @@ impl ContinuousData {
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
-            let expected = "at least 2 levels, and no more than there are observations";
-            return Err(Error::config("levels", format!("{levels} of {rows} observations"), expected));
+            let expected = "at least 2 levels, and at most the number of observations";
+            return Err(Error::config("levels", format!("{levels} for {rows} observations"), expected));
         }
         let mut cells = vec![0u16; rows * n];
         let mut labels: Vec<Vec<String>> = Vec::with_capacity(n);
@@ -118,9 +118,12 @@ impl ContinuousData {
             if distinct.len() < 2 {
                 return Err(Error::config(
                     "a variable",
-                    format!("`{}`, all in one of {levels} levels", self.names[variable]),
-                    "variables of which no value fills all levels: leave it out, or say which values go \
-                     together",
+                    format!(
+                        "`{}`, all of whose values fall into one of {levels} levels",
+                        self.names[variable]
+                    ),
+                    "variables with at least two levels: leave the variable out, or group its values \
+                     yourself",
                 ));
             }
             for (row, x) in column.iter().enumerate() {

@@ -56,7 +56,8 @@ impl TextTable {
         let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
         if first.to_ascii_lowercase().starts_with("sep=") {
             return Some(
-                "this line, `sep=`, is for spreadsheets: remove it, and write the table with commas".into(),
+                "the first line, `sep=`, is for spreadsheets: remove it, and write the table with commas"
+                    .into(),
             );
         }
         if first.starts_with(['#', '%']) && !row.is_empty() && row.len() != self.names.len() {
@@ -69,7 +70,9 @@ impl TextTable {
         let is_blank = first.contains(' ') && row.iter().any(|cell| cell.contains(' '));
         let separator = separators.find(|(c, _)| first.contains(*c)).map(|(_, name)| name);
         let separator = separator.or(is_blank.then_some("blank"))?;
-        Some(format!("one name, `{first}`: the separator is `{separator}`, and must be a comma"))
+        Some(format!(
+            "the header has one name, `{first}`: the separator is `{separator}`, but must be a comma"
+        ))
     }
 
     /// Reads a table without missing values. Only cells of the column `interventions` may be empty.
@@ -93,11 +96,14 @@ impl TextTable {
         // Limits the number of names before they are compared with each other, which takes quadratic time.
         check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
-            return Err(parse(1, format!("the name `{}` comes twice", names[i])));
+            return Err(parse(1, format!("the name `{}` occurs twice", names[i])));
         }
         for (line, cells) in &rows {
             if cells.len() != names.len() {
-                return Err(parse(*line, format!("{} values for {} variables", cells.len(), names.len())));
+                return Err(parse(
+                    *line,
+                    format!("the line has {} values, but there are {} variables", cells.len(), names.len()),
+                ));
             }
             let is_missing = |(cell, name): &(&String, &String)| {
                 Some(name.as_str()) != interventions && missing.contains(&cell.to_ascii_lowercase().as_str())
@@ -107,10 +113,8 @@ impl TextTable {
             }
         }
         match rows.len() {
-            0 => Err(parse(2, "there is a header and no observation".into())),
-            1 => {
-                Err(parse(rows[0].0, "there is only one observation: nothing can be learned from it".into()))
-            }
+            0 => Err(parse(2, "there is a header, but no observation".into())),
+            1 => Err(parse(rows[0].0, "there is only one observation, but at least two are needed".into())),
             _ => Ok(Self { names, rows }),
         }
     }
@@ -123,7 +127,8 @@ impl TextTable {
         let set_in_row = |(line, cells): &mut (usize, Vec<String>)| {
             let cell = cells.remove(place);
             let set = cell.split(';').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
-                let unknown = || parse(*line, format!("`{column}` names `{name}`, which is no variable"));
+                let unknown =
+                    || parse(*line, format!("the column `{column}` names `{name}`, which isn't a variable"));
                 names.iter().position(|known| known == name).ok_or_else(unknown)
             });
             set.collect()
@@ -298,11 +303,11 @@ pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>
     let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);
     let table = TextTable::split(input, EXPECTED)?;
     if table.names.len() == 2 && table.names.iter().all(|word| names.contains(word)) {
-        return Err(error(1, "an edge where the header belongs".into()));
+        return Err(error(1, "the first line is an edge instead of the header".into()));
     }
     let edge = |(line, cells): &(usize, Vec<String>)| {
         let [cause, effect] = cells.as_slice() else {
-            return Err(error(*line, format!("{} names", cells.len())));
+            return Err(error(*line, format!("the line has {} names", cells.len())));
         };
         let find = |name: &String| {
             let index = names.iter().position(|known| known == name);

@@ -43,15 +43,15 @@ impl DiscreteData {
         check_table(&names, cells.len())?;
         let n = names.len();
         if labels.len() != n {
-            let remedy = "say for each variable which values it has";
+            let remedy = "give the list of values of each variable";
             return Err(Error::shape("the values of variables", [n as i64], [labels.len() as i64], remedy));
         }
         let n_values: Vec<usize> = labels.iter().map(Vec::len).collect();
         if let Some(i) = n_values.iter().position(|values| !(2..usize::from(u16::MAX)).contains(values)) {
-            let expected = "variables of at least 2 values (and at most 65,534): leave it out";
+            let expected = "a variable of 2 to 65,534 values: leave the variable out";
             return Err(Error::config(
                 "a variable",
-                format!("`{}`, of {} values", names[i], n_values[i]),
+                format!("`{}` with {} values", names[i], n_values[i]),
                 expected,
             ));
         }

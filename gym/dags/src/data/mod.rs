@@ -37,8 +37,8 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     match (0..n).find(|&i| names[..i].contains(&names[i])) {
         None => Ok(cells / n),
         Some(i) => {
-            let got = format!("`{}`, twice", names[i]);
-            Err(Error::config("the name of a variable", got, "a name of its own for each variable"))
+            let got = format!("`{}` for two variables", names[i]);
+            Err(Error::config("the name of a variable", got, "a different name for each variable"))
         }
     }
 }
@@ -47,8 +47,8 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
 fn constant_column(name: &str, value: &str) -> Error {
     Error::config(
         "a variable",
-        format!("`{name}`, {value} in every row"),
-        "variables that vary: leave the column out",
+        format!("`{name}`, which is {value} in every row"),
+        "a variable that varies: leave the column out",
     )
 }
 

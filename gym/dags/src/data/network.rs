@@ -48,14 +48,14 @@ impl DiscreteNetwork {
         let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
         let given = [names.len(), labels.len(), tables.len()];
         if given != [n; 3] {
-            let remedy = "give for each node a name, its values and a table";
+            let remedy = "give a name, a list of values and a table for each node";
             let (expected, got) = ([n as i64; 3], given.map(|len| len as i64));
             return Err(Error::shape("names, values and tables of a network", expected, got, remedy));
         }
         for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&ancestry, &labels)?) {
             let values = labels[node].len();
             if values < 2 {
-                let got = format!("`{}`, of {values} values", names[node]);
+                let got = format!("`{}` with {values} values", names[node]);
                 return Err(Error::config("a variable", got, "at least 2 values"));
             }
             if table.len() != n_rows * values {
@@ -63,7 +63,7 @@ impl DiscreteNetwork {
                     format!("the table of `{}`", names[node]),
                     [n_rows as i64, values as i64],
                     [table.len() as i64],
-                    "give a row for each configuration of the parents, and a probability for each value",
+                    "give one row for each configuration of the parents, with one probability for each value",
                 ));
             }
             let is_distribution =
@@ -184,10 +184,11 @@ fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<u
         let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
         let (Some(rows), Some(entries)) = (rows, entries) else {
             let got = format!(
-                "more than {MAX_ENTRIES} entries with that of node {node}, of {} parents",
+                "more than {MAX_ENTRIES} entries together, including the table of node {node} with {} \
+                 parents",
                 parents.len()
             );
-            let expected = "at most 16,777,216 entries in all: fewer parents or values";
+            let expected = "at most 16,777,216 entries in all tables: use fewer parents or values";
             return Err(Error::config("tables of probabilities", got, expected));
         };
         left -= entries;

@@ -23,7 +23,8 @@ impl<T: Copy, L: Clone> Observations<T, L> {
     pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
         let (rows, n) = (self.n_rows(), self.n_variables());
         if targets.len() != rows {
-            let remedy = "give one set of nodes for each row, empty where nothing was intervened on";
+            let remedy =
+                "give one set of nodes for each row, and an empty set for rows without interventions";
             return Err(Error::shape("intervention targets", [rows as i64], [targets.len() as i64], remedy));
         }
         if let Some(node) = targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {

@@ -106,7 +106,7 @@ impl Sem {
         let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
         let fits = |node: usize| mechanisms[node].n_parents() == Some(ancestry.parents(node).len());
         if mechanisms.len() != n || !(0..n).all(fits) {
-            let remedy = "give for each node a mechanism with a weight for each of its parents";
+            let remedy = "give a mechanism for each node, with one weight for each of its parents";
             let (expected, got) = ([n as i64], [mechanisms.len() as i64]);
             return Err(Error::shape("mechanisms of a structural equation model", expected, got, remedy));
         }
@@ -122,7 +122,11 @@ impl Sem {
             && !(0.0 <= low && low <= high && high.is_finite())
         {
             let got = format!("{low} to {high}");
-            return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
+            return Err(Error::config(
+                "weights",
+                got,
+                "a range of sizes of at least 0, the lower size first",
+            ));
         }
         if let SemConfig::Mlp { hidden: 0 } = config {
             return Err(Error::config("hidden", 0, "at least one hidden unit"));

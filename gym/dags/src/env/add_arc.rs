@@ -56,7 +56,7 @@ impl GraphActionType for AddArc {
                     // A search is only needed if the target has children, which most targets don't.
                     let goes_on = from == to || graph.adjacency().count(from.index()) > 0;
                     if goes_on && has_path_connecting(joined, from, to, None) {
-                        return Err(Error::contract("an arc closes no cycle", names()));
+                        return Err(Error::contract("an arc must not close a directed cycle", names()));
                     }
                 }
             }

@@ -18,9 +18,5 @@ use gfn::{Error, Result};
 
 /// Checks that a number of nodes is 1 to 200, and returns it.
 pub(crate) fn check_size(n: usize) -> Result<usize> {
-    if (1..=MAX_NODES).contains(&n) {
-        Ok(n)
-    } else {
-        Err(Error::config("nodes", n, "1 to 200 nodes of a Bayesian network"))
-    }
+    if (1..=MAX_NODES).contains(&n) { Ok(n) } else { Err(Error::config("nodes", n, "1 to 200 nodes")) }
 }

@@ -96,16 +96,17 @@ impl EdgeTransformer {
     ) -> Result<Self> {
         let (embedding, heads, flow) = (config.embedding, config.heads, config.estimators.flow);
         if heads < 1 || embedding < 1 || embedding % heads != 0 || embedding % 2 != 0 {
-            let expected = "an embedding above 0 that is even and a multiple of the heads";
+            let expected = "an embedding that is positive, even and a multiple of the number of heads";
             return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
         }
         let n = env.schema().max_nodes;
         let start = env.initial(&[0]);
         let has_all_pairs = env.masks(Direction::Forward, &start).row(0).len() == n * n + 1;
         if env.schema().kind != GraphKind::Directed || start.graphs()[0].n_nodes() != n || !has_all_pairs {
-            let got = format!("one of {:?} graphs of at most {n} nodes", env.schema().kind).to_lowercase();
-            let expected =
-                "that of a `BayesianStructure`: an action for each ordered pair of its nodes, and an exit";
+            let got = format!("an environment of {:?} graphs with at most {n} nodes", env.schema().kind)
+                .to_lowercase();
+            let expected = "the environment of a `BayesianStructure`, with one action for each ordered pair \
+                of nodes and an exit";
             return Err(Error::config("the environment of an edge transformer", got, expected));
         }
         let half = [n as i64, embedding / 2];
@@ -137,7 +138,7 @@ impl EdgeTransformer {
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
         let (b, n) = (batch.len(), self.env.schema().max_nodes);
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
-            let remedy = "give graphs of the environment that it was made for";
+            let remedy = "give graphs of the environment that the policy was built for";
             return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
         }
         let graph = |g: usize| {
@@ -173,8 +174,12 @@ impl EdgeTransformer {
 impl GraphNetwork for EdgeTransformer {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         if batch.conditions.as_ref().is_some_and(|conditions| conditions.size().get(1) != Some(&0)) {
-            let remedy = "sample without conditions, or use a policy of perceptrons, which takes them";
-            return Err(Error::missing("an edge transformer", "a network built for conditions", remedy));
+            let remedy = "sample without conditions, or use a policy of perceptrons, which takes conditions";
+            return Err(Error::missing(
+                "an edge transformer",
+                "a network that takes conditions, but it takes none",
+                remedy,
+            ));
         }
         let [present, legal] = self.pairs(batch)?;
         let log_flow = wants.has(Quantity::LogFlow) && self.flow;

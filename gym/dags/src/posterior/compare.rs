@@ -62,7 +62,7 @@ impl Marginals {
 }
 
 fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
-    let remedy = "give graphs of the same nodes";
+    let remedy = "give graphs with the same nodes";
     let other = || Error::shape("graphs of one distribution", [n as i64], [graph.n_nodes() as i64], remedy);
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
 }
@@ -78,7 +78,7 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     }
     let sum: f64 = weights.iter().sum();
     if !(sum > 0.0 && sum.is_finite()) || weights.iter().any(|weight| *weight < 0.0) {
-        let expected = "at least one graph, and weights of at least 0 of which one isn't";
+        let expected = "at least one graph, and weights of at least 0 of which at least one is positive";
         return Err(Error::config("weights of graphs", format!("{n} weights that sum to {sum}"), expected));
     }
     Ok(weights.into_iter().map(|weight| weight / sum).collect())

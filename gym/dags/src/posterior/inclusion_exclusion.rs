@@ -65,11 +65,12 @@ impl EdgeMarginals {
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
-            let expected = "at most 14 (time grows as 3^n); take marginals of samples beyond";
+            let expected = "at most 14, because time grows as 3^n; estimate marginals of more nodes from \
+                samples";
             return Err(Error::config("nodes of exact edge marginals", n, expected));
         }
         if reward.score().n_nodes() != n {
-            let (got, remedy) = (reward.score().n_nodes(), "give scores of one variable for each node");
+            let (got, remedy) = (reward.score().n_nodes(), "give the scores of one variable for each node");
             return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
         }
         let sums = ParentPosteriors::sum(n, &families(env, reward)?)?;

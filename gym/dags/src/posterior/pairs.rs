@@ -90,8 +90,14 @@ impl PairMatrix {
 
     fn check(&self, n: usize) -> Result<()> {
         let (expected, got) = (vec![self.n as i64; 2], vec![n as i64; 2]);
-        let other =
-            || Error::shape("pairs of nodes to compare", expected, got, "compare numbers of the same nodes");
+        let other = || {
+            Error::shape(
+                "pairs of nodes to compare",
+                expected,
+                got,
+                "compare numbers for pairs of the same nodes",
+            )
+        };
         if self.n == n { Ok(()) } else { Err(other()) }
     }
 
@@ -128,11 +134,16 @@ impl PairMatrix {
             self.off_diagonal_places().map(|k| (self.values[k], known[k])).collect();
         if let Some(row) = pairs.iter().position(|(value, _)| !value.is_finite()) {
             let value = pairs[row].0;
-            return Err(Error::non_finite("the number of a pair", row, value, "give a number for each pair"));
+            return Err(Error::non_finite(
+                "the number of a pair",
+                row,
+                value,
+                "give a number that isn't NaN for each pair",
+            ));
         }
         let positives = pairs.iter().filter(|(_, edge)| *edge).count();
         if positives == 0 || positives == pairs.len() {
-            let expected = "at least one edge to be found, and one pair without";
+            let expected = "at least one pair with an edge, and at least one pair without";
             return Err(Error::config(
                 "the known edges",
                 format!("{positives} of {} pairs", pairs.len()),

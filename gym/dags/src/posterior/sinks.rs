@@ -37,7 +37,8 @@ impl ParentPosteriors {
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
-            let got = format!("it is off by {deviation:e}: too much was lost to cancellation");
+            let got =
+                format!("the sum is off by {deviation:e}, because too many digits were lost to cancellation");
             return Err(Error::contract("the posterior of each node's parent sets sums to 1", got));
         }
         Ok(Self { probs, log_total: all.ln(), deviation })

@@ -95,7 +95,7 @@ impl Bde {
             if marginals.len() != n || !marginals.iter().zip(data.n_values()).all(fits) {
                 let got = format!("{marginals:?} for variables of {:?} values", data.n_values());
                 let expected =
-                    "for each variable a probability above 0 of each of its values, which sum to 1";
+                    "for each variable, a positive probability of each of its values, with the sum 1";
                 return Err(Error::config("the marginals of a BDe prior", got, expected));
             }
         }

@@ -92,8 +92,8 @@ impl Bge {
         let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
         check_positive("alpha_mu", alpha_mu)?;
         if !(alpha_w > n as f64 + 1.0 && alpha_w.is_finite()) {
-            let got = format!("{alpha_w} of {n} variables");
-            return Err(Error::config("alpha_w", got, "more than the number of variables and one"));
+            let got = format!("{alpha_w} for {n} variables");
+            return Err(Error::config("alpha_w", got, "a number above the number of variables plus 1"));
         }
         let nu = config.nu.unwrap_or_else(|| vec![0.0; n]);
         if nu.len() != n {

@@ -55,9 +55,9 @@ impl<S: LocalScore> CachedScores<S> {
         let sets = sets.and_then(|sets| sets.checked_mul(n));
         if sets.is_none_or(|sets| sets > MAX_SCORES) {
             let count = sets.map_or("more than can be counted".into(), |sets| sets.to_string());
-            let got = format!("{count} of {n} nodes with at most {most} parents");
-            let expected =
-                "at most 4,194,304: limit the parents, or let scores be computed as they are asked for";
+            let got = format!("{count} scores of {n} nodes with at most {most} parents");
+            let expected = "at most 4,194,304 scores: limit the number of parents, or compute scores only \
+                when they are needed";
             return Err(Error::config("scores to compute ahead", got, expected));
         }
         let mut out = Self::new(score);

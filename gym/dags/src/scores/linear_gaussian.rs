@@ -44,9 +44,9 @@ impl LinearGaussianBic {
             if rows.len() <= n {
                 return Err(Error::config(
                     "the number of observations",
-                    format!("{} of {n} variables", rows.len()),
-                    "more observations than variables, without those in which a node was intervened on \
-                               (a regression on all others would fit them exactly; BGe has a prior)",
+                    format!("{} for {n} variables", rows.len()),
+                    "more observations than variables, not counting those with an intervention on a node \
+                     (otherwise a regression on all other variables fits exactly; BGe has a prior instead)",
                 ));
             }
             data.check_varying(rows)?;
@@ -63,9 +63,9 @@ impl LinearGaussianBic {
             if let Some(node) = (0..n).find(collinear) {
                 return Err(Error::config(
                     "a variable",
-                    format!("`{}`, a linear function of others before it", data.names()[node]),
-                    "variables of which none is a linear function of others, not even in the rows without \
-                     interventions on one of them: leave it out",
+                    format!("`{}`, which is a linear function of variables before it", data.names()[node]),
+                    "variables none of which is a linear function of others, not even in the rows without an \
+                     intervention on it: leave the variable out",
                 ));
             }
         }

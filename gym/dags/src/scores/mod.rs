@@ -94,9 +94,9 @@ fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> R
     match sets.iter().map(Vec::len).min() {
         Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(
             "the number of observations",
-            format!("{fewest} of {n_nodes} variables"),
-            "at least as many observations as variables, for each without those in which it was intervened \
-             on (`allow_few_observations` lets the prior decide instead)",
+            format!("{fewest} for {n_nodes} variables"),
+            "at least as many observations as variables, not counting for each variable those with an \
+             intervention on it (`allow_few_observations` lets the prior decide instead)",
         )),
         _ => Ok(()),
     }

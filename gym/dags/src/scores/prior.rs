@@ -52,7 +52,7 @@ impl StructurePrior {
             _ => 0.5,
         };
         if !(p > 0.0 && p < 1.0) {
-            let expected = "a number of edges for each node that makes edges possible and not certain";
+            let expected = "a number of edges per node for which the edge probability is above 0 and below 1";
             return Err(Error::config(
                 "edges_per_node",
                 format!("an edge probability of {p} between {n} nodes"),

@@ -41,10 +41,10 @@ impl Scatter {
             }
         }
         if values.iter().chain(&mean).any(|value| !value.is_finite()) {
-            let expected = "values of ordinary size: standardise the data";
+            let expected = "values whose squares are finite: standardise the data";
             return Err(Error::config(
                 "observations",
-                "values whose squares are beyond the largest number",
+                "too large: their squares are beyond the largest number",
                 expected,
             ));
         }

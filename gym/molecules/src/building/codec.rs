@@ -111,9 +111,13 @@ impl MoleculeCodec {
         let rules = self.rules();
         let config = &rules.config;
         if config.scaffold.is_some() {
-            let expected = "an environment without a scaffold: a molecule doesn't say which of its atoms are \
-                the scaffold's";
-            return Err(Error::config("the environment of the molecule", "one with a scaffold", expected));
+            let expected = "an environment without a scaffold, because a molecule doesn't record which of \
+                its atoms belong to the scaffold";
+            return Err(Error::config(
+                "the environment of the molecule",
+                "an environment with a scaffold",
+                expected,
+            ));
         }
         let refuse = |what: String| {
             let got = format!("{} ({what})", molecule.smiles());
@@ -124,7 +128,7 @@ impl MoleculeCodec {
             )
         };
         if !molecule.marks().is_empty() && !config.stereo {
-            return Err(refuse("with marks of stereochemistry: `without_stereo` takes them off".into()));
+            return Err(refuse("it has marks of stereochemistry: remove them by `without_stereo`".into()));
         }
         let node = |a: usize| rules.node(molecule, a).map_err(refuse);
         let nodes: Vec<Node> = (0..molecule.atoms().len()).map(node).collect::<Result<_>>()?;
@@ -134,17 +138,22 @@ impl MoleculeCodec {
         let highest = molecule.bonds().iter().map(|bond| bond.order.value()).max().unwrap_or(1);
         let (atoms, order, rings) = (config.max_atoms, config.max_order.value(), molecule.n_rings());
         if graph.n_nodes() > atoms {
-            return Err(refuse(format!("of {} heavy atoms: at most {atoms} are built", graph.n_nodes())));
+            return Err(refuse(format!(
+                "it has {} heavy atoms, but the environment builds at most {atoms}",
+                graph.n_nodes()
+            )));
         }
         if highest > order {
-            return Err(refuse(format!("with a bond of order {highest}: the highest is {order}")));
+            return Err(refuse(format!(
+                "it has a bond of order {highest}, but the highest order of the environment is {order}"
+            )));
         }
         if let Some(most) = config.max_rings.filter(|most| rings > *most) {
-            return Err(refuse(format!("of {rings} rings: at most {most} are built")));
+            return Err(refuse(format!("it has {rings} rings, but the environment builds at most {most}")));
         }
         if !rules.rings_within(&graph) {
             return Err(refuse(format!(
-                "with a ring of more than {} atoms",
+                "it has a ring of more than {} atoms",
                 config.max_ring_size.unwrap_or(0)
             )));
         }
@@ -186,8 +195,8 @@ impl Rules {
     pub(super) fn specs(&self, graph: &GraphState) -> Result<Vec<AtomSpec>> {
         let spec = |(node, state): (Node, AtomState)| {
             let Some(valence) = self.valence(state) else {
-                let got = format!("one with {node:?} of {} bonds", state.bonds);
-                let expected = "a state of the environment that the codec is of";
+                let got = format!("a graph with {node:?} that has {} bonds", state.bonds);
+                let expected = "a state of the environment of this codec";
                 return Err(Error::config("a graph to be read as a molecule", got, expected));
             };
             let (element, charge) = self.element(state);
@@ -200,22 +209,22 @@ impl Rules {
     fn node(&self, molecule: &Molecule, a: usize) -> std::result::Result<Node, String> {
         let (atom, config) = (molecule.atoms()[a], &self.config);
         let (bonds, valence) = (molecule.bond_orders(a), molecule.valence(a));
-        let name = || format!("with an atom {} of charge {}", atom.element.symbol(), atom.charge);
+        let name = || format!("it has an atom {} of charge {}", atom.element.symbol(), atom.charge);
         let Some(class) = config.elements.iter().position(|element| *element == atom.element) else {
             let listed: Vec<&str> = config.elements.iter().map(|element| element.symbol()).collect();
-            return Err(format!("{}: the elements are {}", name(), listed.join(", ")));
+            return Err(format!("{}, but the elements of the environment are {}", name(), listed.join(", ")));
         };
         let charge = self.charges.iter().position(|charge| *charge == atom.charge);
         let valences = charge.map_or(&[][..], |charge| self.valences(class, charge));
         let (Some(charge), false) = (charge, valences.is_empty()) else {
-            return Err(format!("{}: that charge isn't among those of the environment", name()));
+            return Err(format!("{}, but the environment doesn't have that charge", name()));
         };
         let step = valences.iter().filter(|other| (bonds..=valence).contains(other)).count();
         let extra = config.extra_valences;
         if !valences.contains(&valence) || step > 1 + usize::from(extra) {
             return Err(format!(
-                "{} and valence {valence}: it has {valences:?}, with `extra_valences` {extra} above the \
-                 smallest that its bonds need",
+                "{} and valence {valence}, but the environment has the valences {valences:?}, of which it \
+                 builds the smallest that the bonds need and the next {extra} (`extra_valences`)",
                 name()
             ));
         }

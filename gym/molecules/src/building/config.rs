@@ -92,7 +92,11 @@ impl MoleculeConfig {
         }
         let listed = |element: &Element| self.elements.iter().filter(|other| *other == element).count();
         if self.elements.is_empty() || self.elements.iter().any(|element| listed(element) > 1) {
-            return refuse("elements", format!("{:?}", self.elements), "one or more elements, each once");
+            return refuse(
+                "elements",
+                format!("{:?}", self.elements),
+                "one or more elements, each listed once",
+            );
         }
         if let Some(element) =
             self.elements.iter().find(|element| self.table.valences(**element, 0).is_empty())
@@ -100,13 +104,17 @@ impl MoleculeConfig {
             return refuse(
                 "elements",
                 format!("{element:?}"),
-                "elements that the valence table has without a charge",
+                "elements for which the valence table has a valence without a charge",
             );
         }
         if let Some(scaffold) = &self.scaffold {
             self.check_scaffold(scaffold)?;
             if self.stereo {
-                return refuse("stereo", "with a scaffold".into(), "signs of stereochemistry, or a scaffold");
+                return refuse(
+                    "stereo",
+                    "set together with a scaffold".into(),
+                    "stereochemistry (`stereo`) or a scaffold, but not both",
+                );
             }
         }
         for &(element, charge) in &self.charges {
@@ -117,7 +125,8 @@ impl MoleculeConfig {
                 return refuse(
                     "charges",
                     got,
-                    "charges other than 0, each once, of listed elements with valences for them",
+                    "charges other than 0, each listed once, of listed elements that have a valence for the \
+                     charge",
                 );
             }
         }

@@ -92,8 +92,13 @@ impl MoleculeEnv {
         let scaffold = rules.scaffold.as_ref();
         let start = scaffold.map_or_else(|| Ok(GraphState::undirected(0)), Fixed::graph)?;
         if !rules.rings_within(&start) {
-            let got = format!("one with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0));
-            return Err(Error::config("scaffold", got, "rings within `max_ring_size`"));
+            let got =
+                format!("a molecule with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0));
+            return Err(Error::config(
+                "scaffold",
+                got,
+                "a scaffold whose rings have at most `max_ring_size` atoms",
+            ));
         }
         let mut actions = ActionSet::new(Semantics::UpToIsomorphism);
         let mut roles = Vec::new();
@@ -246,8 +251,8 @@ fn may_have_other_forms(graph: &GraphState) -> bool {
 }
 
 fn too_many(molecule: &Molecule) -> Error {
-    let expected = "one with at most 65,536 placements of the double bonds of all its rings, not so large \
-        that the search for them is given up (`max_atoms` and `max_rings` keep molecules small)";
+    let expected = "a molecule with at most 65,536 placements of the double bonds of its rings that can be \
+        found within the limit of the search (keep molecules small by `max_atoms` and `max_rings`)";
     Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
 }
 

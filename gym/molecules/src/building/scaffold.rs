@@ -176,15 +176,15 @@ impl MoleculeConfig {
         let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));
         let (atoms, rings) = (molecule.atoms().len(), molecule.n_rings());
         if atoms >= self.max_atoms {
-            let got = format!("{smiles}, of {atoms} atoms, where {} may be", self.max_atoms);
-            return refuse(
-                got,
-                "fewer atoms than `max_atoms`, which counts them, so that something can grow",
-            );
+            let got = format!("{smiles} with {atoms} atoms, although `max_atoms` is {}", self.max_atoms);
+            return refuse(got, "fewer atoms than `max_atoms`, which counts the atoms of the scaffold, too");
         }
         if self.max_rings.is_some_and(|most| rings > most) {
-            let got = format!("{smiles}, of {rings} rings, where {} may be", self.max_rings.unwrap_or(0));
-            return refuse(got, "at most as many rings as `max_rings`, which counts them");
+            let got = format!(
+                "{smiles} with {rings} rings, although `max_rings` is {}",
+                self.max_rings.unwrap_or(0)
+            );
+            return refuse(got, "at most `max_rings` rings, which counts the rings of the scaffold, too");
         }
         Ok(())
     }

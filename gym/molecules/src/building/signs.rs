@@ -142,7 +142,7 @@ impl SetSign {
         };
         let refuse = || {
             Error::config(
-                "a sign to be set",
+                "the place of a sign of stereochemistry",
                 format!("{action:?}"),
                 "an atom or a double bond of the molecule",
             )

@@ -45,23 +45,26 @@ impl Molecule {
         let refuse = |problem: String| Err(MoleculeError::Molfile { problem });
         let (n, m) = (self.atoms().len(), self.bonds().len());
         if n.max(m) > MOST {
-            return refuse(format!(
-                "{n} atoms and {m} bonds, where it has room for {MOST} of each: write SMILES"
-            ));
+            return refuse(format!("{n} atoms and {m} bonds, but only {MOST} of each: write SMILES instead"));
         }
         if title.chars().count() > 80 || title.contains(['\n', '\r']) || title.starts_with(RECORD_END) {
             return refuse(format!(
-                "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with \
+                "the title {title:?}: give one line of at most 80 characters that doesn't start with \
                  `{RECORD_END}`"
             ));
         }
         let places = self.coordinates();
         let no_bond = |a: usize| {
-            format!("the sign of atom {a}, which has no bond to be drawn as a wedge: write SMILES")
+            format!(
+                "the sign of atom {a}, because it has no bond that can be drawn as a wedge: write SMILES \
+                 instead"
+            )
         };
         let wedges = self.wedges(&places).map_err(|a| MoleculeError::Molfile { problem: no_bond(a) })?;
         if let Some(k) = (0..m).find(|&k| !self.shows_sign(&places, k)) {
-            return refuse(format!("the double bond {k}, which is in trans in its ring: write SMILES"));
+            return refuse(format!(
+                "the double bond {k}, because it is trans within its ring: write SMILES instead"
+            ));
         }
         let table = ValenceTable::default();
         // The second line of a molfile has initials, program, date and dimension in fixed columns. The date
@@ -134,8 +137,8 @@ impl Molecule {
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
             if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with(RECORD_END) {
                 let problem = format!(
-                    "{value:?} as the data item {name:?}, where it takes a line of text by a name of \
-                     letters, digits and `_`"
+                    "{value:?} as the data item {name:?}: give one line of text, and a name of letters, \
+                     digits and `_`"
                 );
                 return Err(MoleculeError::Molfile { problem });
             }

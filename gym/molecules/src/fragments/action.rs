@@ -73,7 +73,7 @@ impl GraphActionType for Attach {
             Direction::Backward => {
                 if graph.n_nodes() < 2 || graph.out_degree(a) != 1 {
                     return refuse(
-                        "what is taken off a tree of fragments is a leaf",
+                        "only a leaf can be removed from a tree of fragments",
                         format!("node {a} of {graph:?}"),
                     );
                 }
@@ -86,9 +86,14 @@ impl GraphActionType for Attach {
                     || room.get(usize::from(stem)).is_none_or(|&room| room == 0)
                 {
                     let most = self.max_fragments;
-                    let detail =
-                        format!("stem {stem} of node {a}, where at most {most} may be, of {graph:?}");
-                    return refuse("a fragment is attached to a stem with room", detail);
+                    let detail = format!(
+                        "stem {stem} of node {a} has no room, or {graph:?} already has the most fragments, \
+                         {most}"
+                    );
+                    return refuse(
+                        "a fragment can only be attached to a stem with room, in a tree that may still grow",
+                        detail,
+                    );
                 }
                 let new = graph.add_node(Node::of_class(port.fragment));
                 graph.add_edge(action.a, new, arc(stem, port.stem))?;

@@ -168,7 +168,7 @@ impl Trees {
         if n > most {
             let (setting, got) = (
                 "a graph to be read as fragments",
-                format!("one of {n} nodes, of which there may be {most}"),
+                format!("a graph of {n} nodes, although `max_fragments` is {most}"),
             );
             return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
         }

@@ -31,7 +31,7 @@ pub enum FragmentError {
         smiles: String,
     },
     /// A stem isn't an atom of the fragment.
-    #[error("{smiles} has {atoms} atoms, from 0 on, and no stem {stem}")]
+    #[error("{smiles} has no atom {stem} that could be a stem: its {atoms} atoms are counted from 0")]
     NoAtom {
         /// The SMILES of the fragment.
         smiles: String,
@@ -42,8 +42,8 @@ pub enum FragmentError {
     },
     /// An atom is listed as a stem more often than it has hydrogens.
     #[error(
-        "stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each \
-         attachment"
+        "stem {stem} of {smiles} is listed {listed} times, but has {hydrogens} hydrogens: list a stem at \
+         most once per hydrogen"
     )]
     Hydrogens {
         /// The SMILES of the fragment.
@@ -57,15 +57,15 @@ pub enum FragmentError {
     },
     /// A `*` can't stand for an attachment, because it isn't joined to exactly one atom by a single bond.
     #[error(
-        "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] where something may \
-         be attached"
+        "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] at each place where \
+         a fragment may be attached"
     )]
     Mark {
         /// The SMILES with its `*` atoms.
         smiles: String,
     },
     /// The fragment has more stems or symmetries than the library supports.
-    #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
+    #[error("{smiles} has {got} {what}, but at most {most} are allowed: list fewer stems")]
     TooMany {
         /// The SMILES of the fragment.
         smiles: String,
@@ -84,7 +84,7 @@ impl From<FragmentError> for gfn::Error {
             FragmentError::Molecule(error) => error.into(),
             error => Self::Config {
                 setting: "a fragment",
-                got: error.to_string(),
+                got: format!("not valid ({error})"),
                 expected: "a molecule and its stems, each listed at most once per hydrogen",
             },
         }

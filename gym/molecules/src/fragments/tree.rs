@@ -67,10 +67,10 @@ impl Tree {
             return Some(format!("a {:?} graph of {n} nodes and {} edges", graph.kind(), graph.n_edges()));
         }
         if let Some(node) = self.fragments.iter().position(|&k| k >= library.fragments().len()) {
-            return Some(format!("node {node} of class {}", self.fragments[node]));
+            return Some(format!("a graph whose node {node} has class {}", self.fragments[node]));
         }
         if let Some(node) = graph.nodes().position(|node| !node.attributes.is_unset()) {
-            return Some(format!("node {node} with attributes"));
+            return Some(format!("a graph whose node {node} has attributes"));
         }
         let stems_alone = |arc: &Edge| {
             let [stem, other, rest @ ..] = arc.attributes.values();
@@ -79,7 +79,10 @@ impl Tree {
         for arc in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
             if !stems_alone(&arc.weight) {
                 let Edge { class, attributes } = arc.weight;
-                return Some(format!("an arc of class {class} with attributes {:?}", attributes.values()));
+                return Some(format!(
+                    "a graph with an arc of class {class} and attributes {:?}",
+                    attributes.values()
+                ));
             }
         }
         for (node, links) in self.links.iter().enumerate() {
@@ -92,7 +95,10 @@ impl Tree {
                     || stem >= stems.len()
                     || used[stem] >= stems[stem].room
                 {
-                    return Some(format!("node {node} with stem {stem} bonded to node {}", link.to));
+                    return Some(format!(
+                        "a graph whose node {node} has stem {stem} bonded to node {}",
+                        link.to
+                    ));
                 }
                 used[stem] += 1;
             }
@@ -104,7 +110,7 @@ impl Tree {
     /// Returns an error unless the graph is a tree of fragments in which no stem has more attachments than
     /// room. The empty graph is an error, too.
     pub(super) fn check(&self, library: &FragmentLibrary, graph: &GraphState) -> Result<()> {
-        let expected = "a tree of fragments that the library has, bonded at stems with room";
+        let expected = "a tree of fragments of the library that are bonded at stems with room";
         match self.problem(library, graph) {
             None => Ok(()),
             Some(got) => Err(Error::config("a graph to be read as fragments", got, expected)),

@@ -16,7 +16,7 @@ pub enum MoleculeError {
         problem: &'static str,
     },
     /// The text has a feature that a [`Molecule`](super::Molecule) can't hold.
-    #[error("{smiles:?} at character {position} has {what}, which isn't read")]
+    #[error("{smiles:?} at character {position} has {what}, which can't be read")]
     NotRead {
         /// The text that was given as a SMILES.
         smiles: String,
@@ -26,12 +26,12 @@ pub enum MoleculeError {
         what: NotRead,
     },
     /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) atoms.
-    #[error("a molecule of more than {} atoms: give smaller ones", super::Molecule::MAX_ATOMS)]
+    #[error("the molecule has more than {} atoms: give smaller molecules", super::Molecule::MAX_ATOMS)]
     TooLarge,
     /// The bonds and hydrogens of an atom exceed its valences. If brackets fix the hydrogens, the sum must be
     /// exactly one of its valences.
-    #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or \
-        filled up to one", element.symbol())]
+    #[error("atom {atom} ({}, charge {charge}) has valence {valence}, but the allowed valences are \
+        {allowed:?}: correct its bonds or hydrogens", element.symbol())]
     Valence {
         /// The index of the atom.
         atom: usize,
@@ -69,8 +69,8 @@ pub enum MoleculeError {
     },
     /// A bond joins an atom with itself or with a missing atom, or is the second bond between two atoms.
     #[error(
-        "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that \
-         there isn't"
+        "the bond between atoms {a} and {b} joins an atom with itself, is the second bond between them, or \
+         names an atom that doesn't exist"
     )]
     Bond {
         /// The index of the bond's first atom.
@@ -80,8 +80,8 @@ pub enum MoleculeError {
     },
     /// The molecule has no atom, or has atoms that no path of bonds connects to the first atom.
     #[error(
-        "a molecule is one or more atoms joined by bonds; atom {atom} is missing or joined to nothing before \
-         it"
+        "a molecule needs one or more atoms that bonds connect; atom {atom} is missing, or no bond connects \
+         it to the atoms before it"
     )]
     Disconnected {
         /// The index of the first atom that isn't connected to atom 0.
@@ -134,13 +134,16 @@ impl MoleculeError {
     /// Returns a description of what was expected instead.
     fn expected(&self) -> &'static str {
         match self {
-            Self::TooLarge => "one of at most `Molecule::MAX_ATOMS` atoms",
-            Self::Kekulise { .. } => "aromatic atoms that double bonds join in pairs",
-            Self::Bond { .. } => "bonds between different atoms of it, one for each pair",
-            Self::Stereo { .. } => "marks that agree, one for each element of `Molecule::stereo_elements`",
+            Self::TooLarge => "a molecule of at most `Molecule::MAX_ATOMS` atoms",
+            Self::Kekulise { .. } => "aromatic atoms that double bonds can join in pairs",
+            Self::Bond { .. } => "bonds between different atoms of the molecule, at most one for each pair",
+            Self::Stereo { .. } => {
+                "marks that agree with each other, one for each element of `Molecule::stereo_elements`"
+            }
             _ => {
-                "a SMILES or atoms and bonds of one molecule: connected, of closed shells within the valence \
-                 table, of known elements without isotopes, with aromatic atoms and bonds in rings only"
+                "a SMILES, or the atoms and bonds, of one connected molecule of known elements, with \
+                 valences of the valence table, without radicals and isotopes, and with aromatic atoms and \
+                 bonds only in rings"
             }
         }
     }
@@ -151,7 +154,8 @@ impl From<MoleculeError> for gfn::Error {
         let (got, expected) = match &error {
             MoleculeError::Molfile { problem } => (
                 format!("not writable as a molfile, which can't hold {problem}"),
-                "up to 999 atoms and bonds, a title of one line, and data of one line by plain names",
+                "at most 999 atoms and 999 bonds, a title of one line, and data items of one line with plain \
+                 names",
             ),
             error => (format!("not valid ({error})"), error.expected()),
         };

@@ -46,9 +46,9 @@ pub const BLOCKS: [Block; 11] = [
 /// [`Error::Config`] for no block, for more than five blocks, and for an unknown index of a block.
 pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
-    let known = known
-        .filter(|known| (1..=LENGTH).contains(&known.len()))
-        .ok_or_else(|| Error::config("blocks", format!("{blocks:?}"), "one to five numbers below 11"))?;
+    let known = known.filter(|known| (1..=LENGTH).contains(&known.len())).ok_or_else(|| {
+        Error::config("blocks", format!("{blocks:?}"), "one to five numbers, each below 11")
+    })?;
     let (mut atoms, mut bonds) = (Vec::new(), Vec::new());
     let mut stem = None;
     for Block { smiles, left, right } in known {

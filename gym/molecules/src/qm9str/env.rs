@@ -40,7 +40,7 @@ impl Qm9Str {
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
             if blocks.len() > LENGTH || blocks.iter().any(|&block| usize::from(block) >= N) {
                 let got = format!("{blocks:?}");
-                return Err(Error::config("a string of blocks", got, "at most five numbers below 11"));
+                return Err(Error::config("a string of blocks", got, "at most five numbers, each below 11"));
             }
             entries.extend(blocks.iter().map(|block| block + 1));
             entries.resize((i + 1) * LENGTH, 0);

@@ -213,13 +213,13 @@ impl<R: BufRead> MoleculeReader<R> {
     fn check_start(&mut self) -> Result<()> {
         let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
         if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
-            let remedy = "unpack it or save it as text in UTF-8: SMILES, CSV or an SD file (gzipped files \
-                are read by path)";
-            return Err(Error::file(&self.path, format!("it {what}"), remedy));
+            let remedy = "unpack the file, or save it as text in UTF-8: SMILES, CSV or an SD file (a gzipped \
+                file can be read by its path)";
+            return Err(Error::file(&self.path, format!("the file {what}"), remedy));
         }
         if self.format == MoleculeFormat::Sd && self.column.is_some() {
-            let problem = "it is an SD file, which has no columns";
-            return Err(Error::file(&self.path, problem, "name the column of a table only"));
+            let problem = "the file is an SD file, which has no columns";
+            return Err(Error::file(&self.path, problem, "name a column only for a table"));
         }
         Ok(())
     }
@@ -233,11 +233,11 @@ impl<R: BufRead> MoleculeReader<R> {
         let header = Table::from_header(text, self.column.as_deref());
         if let (None, Some(column)) = (header, &self.column) {
             let start: String = text.chars().take(200).collect();
-            let problem = format!("it has no column {column:?}: line {} is {start:?}", self.line);
+            let problem = format!("the file has no column {column:?}: line {} is {start:?}", self.line);
             return Err(Error::file(
                 &self.path,
                 problem,
-                "give the name of a column as the first line has it",
+                "give the name of a column as it is written in the first line",
             ));
         }
         self.table = header.or(Some(Table::LINES));
@@ -246,11 +246,11 @@ impl<R: BufRead> MoleculeReader<R> {
 
     /// Returns the error for a file that contains no valid molecule.
     fn nothing_read(&self) -> Error {
-        let problem = self.report.first_skipped().map_or("it has no molecule".to_owned(), |first| {
+        let problem = self.report.first_skipped().map_or("the file has no molecule".to_owned(), |first| {
             format!("none of its {} lines or records is read as a molecule; {first}", self.report.n_skipped())
         });
-        let remedy = "give a SMILES at the start of each line, a table with a header whose column is called \
-            `smiles` or named by `column`, or an SD file (.sdf)";
+        let remedy = "give a SMILES at the start of each line, a table with a header that has a column \
+            `smiles` or the one that `column` names, or an SD file (.sdf)";
         Error::file(&self.path, problem, remedy)
     }
 

@@ -22,7 +22,7 @@ pub enum SkipReason {
     #[error("an atom with too many bonds")]
     Valence,
     /// The molecule's aromatic atoms have no alternating single and double bonds, or aren't in a ring.
-    #[error("aromatic atoms or bonds that can't be")]
+    #[error("impossible aromatic atoms or bonds")]
     Aromaticity,
     /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than the SMILES of
     /// such a molecule.

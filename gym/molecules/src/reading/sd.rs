@@ -73,7 +73,7 @@ impl SdRecord {
 
     fn counts(&mut self, text: &str) -> Result<(), &'static str> {
         if text.contains("V3000") {
-            return Err("a record of the format V3000: write it as V2000");
+            return Err("the record has the format V3000: write it as V2000");
         }
         let counts = field(text, 0, 3).zip(field(text, 3, 3));
         let (atoms, bonds) = counts.ok_or("the numbers of atoms and bonds are missing")?;
@@ -86,7 +86,7 @@ impl SdRecord {
         let known =
             !symbol.is_empty() && symbol.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'*');
         if !known {
-            return Err("an atom of no symbol, or one of a query");
+            return Err("an atom has no symbol, or the symbol of a query");
         }
         // The field is a charge code: 4 stands for a radical, any other code from 1 to 7 for the charge 4 -
         // code.
@@ -94,7 +94,7 @@ impl SdRecord {
             0 => (0, 0),
             4 => (0, 1),
             code @ 1..=7 => (4 - i32::from(code), 0),
-            _ => return Err("an atom with a charge code beyond 7"),
+            _ => return Err("an atom has a charge code beyond 7"),
         };
         // The value 15 stands for a valence of 0, and the value 0 for no given valence.
         let valence = field(text, 48, 3).filter(|&valence: &u8| valence > 0).map(|valence| valence % 15);
@@ -105,14 +105,14 @@ impl SdRecord {
 
     fn bond(&mut self, text: &str) -> Result<(), &'static str> {
         let ends = field(text, 0, 3).zip(field(text, 3, 3)).zip(field(text, 6, 3));
-        let ((a, b), kind) = ends.ok_or("a bond without its two atoms and its type")?;
+        let ((a, b), kind) = ends.ok_or("a bond has no two atoms and a type")?;
         let n = self.atoms.len();
         let (a, b): (usize, usize) = (a, b);
         if !(1..=n).contains(&a) || !(1..=n).contains(&b) || a == b {
-            return Err("a bond with an atom that there isn't, or of an atom with itself");
+            return Err("a bond names an atom that doesn't exist, or joins an atom with itself");
         }
         if !(1..=AROMATIC).contains(&kind) {
-            return Err("a bond of a type beyond single, double, triple and aromatic");
+            return Err("a bond has a type other than single, double, triple and aromatic");
         }
         self.n_wedges += usize::from(kind == 1 && field(text, 9, 3).is_some_and(|wedge: u8| wedge > 0));
         self.bonds.push(BlockBond { a: a - 1, b: b - 1, kind });
@@ -127,7 +127,7 @@ impl SdRecord {
                 if kind != "M  ISO" && !std::mem::replace(&mut self.charged, true) {
                     self.atoms.iter_mut().for_each(|atom| (atom.charge, atom.unpaired) = (0, 0));
                 }
-                let damaged = "a list of charges, radicals or isotopes that is damaged";
+                let damaged = "a list of charges, radicals or isotopes is damaged";
                 let count: usize = field(text, 6, 3).ok_or(damaged)?;
                 for k in 0..count.min(8) {
                     let (atom, value): (usize, i32) =
@@ -154,7 +154,7 @@ impl SdRecord {
             return (line, Some(problem));
         }
         if self.line < 4 || self.atoms.len() < self.n_atoms || self.bonds.len() < self.n_bonds {
-            return (String::new(), Some("a record that ends before its atoms and bonds do"));
+            return (String::new(), Some("the record ends before all of its atoms and bonds"));
         }
         (write_smiles(&self.atoms, &self.bonds), None)
     }

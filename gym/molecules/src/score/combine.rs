@@ -28,7 +28,11 @@ impl<S> TransformedScore<S> {
     pub(super) fn clamp(score: S, least: f64, most: f64) -> Result<Self> {
         if !(least >= 0.0 && least <= most && most > 0.0 && most.is_finite()) {
             let got = format!("{least} to {most}");
-            return Err(Error::config("the bounds of a score", got, "0 or more to a finite number above 0"));
+            return Err(Error::config(
+                "the bounds of a score",
+                got,
+                "two bounds, from at least 0 to a finite number above 0, the smaller one first",
+            ));
         }
         Ok(Self { score, transform: Transform::Clamp(least.ln(), most.ln()) })
     }

@@ -196,15 +196,15 @@ impl MoleculeScore for FactoredScore {
                 let name = factor.property.name();
                 if !value.is_finite() || factor.shape == Shape::Value && value < 0.0 {
                     let remedy =
-                        "give the property another shape, such as a window: as it is, it must be 0 or more";
+                        "give the property a finite value of 0 or more, or another shape, such as a window";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
                 // Any factor to the power 0 is 1, also a factor of 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {
-                    let remedy = "its factor to the given power is infinite: use a smaller power, or for a \
-                        negative power a shape that is never 0";
+                    let remedy = "the factor raised to its power is infinite: use a smaller power, or, with \
+                        a negative power, a shape that is never 0";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
             }

@@ -136,14 +136,19 @@ fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Ve
     let logs = score.log_scores(molecules)?;
     let (n, got) = (molecules.len() as i64, logs.len() as i64);
     if n != got {
-        return Err(Error::shape("the answer of a score", [n], [got], "a score gives one log per molecule"));
+        return Err(Error::shape(
+            "the list that a score returned",
+            [n],
+            [got],
+            "let the score return one logarithm per molecule",
+        ));
     }
     check_logs("the logarithm of a score", logs)
 }
 
 /// Returns the natural logarithms of scores. Returns an error for a score that is negative, infinite or NaN.
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
-    let remedy = "give a finite score of 0 or more: shift it, or take its exponential";
+    let remedy = "give a finite score of 0 or more: shift the score, or take its exponential";
     check_all("the score of a molecule", scores, |score| score >= 0.0 && score.is_finite(), remedy)?;
     Ok(scores.iter().map(|score| score.ln()).collect())
 }

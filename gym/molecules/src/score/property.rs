@@ -147,8 +147,8 @@ impl Property {
 
     #[cfg(not(feature = "descriptors"))]
     fn to_measure(&self) -> Result<Measure> {
-        let expected =
-            "one of those that the library was built with: this one needs its feature `descriptors`";
+        let expected = "a property that the library was built with: build it with the feature `descriptors` \
+            to get this property";
         Err(Error::config("the property of a score", self.name(), expected))
     }
 
@@ -173,13 +173,17 @@ impl Property {
                 let mut patterns = Patterns::new(smarts.iter().map(|smarts| (smarts, smarts)))?;
                 patterns.extend(file.as_ref().map(Patterns::read).transpose()?);
                 if patterns.is_empty() {
-                    let expected = "SMARTS, a file of them, or both";
+                    let expected = "a list of SMARTS, a file of SMARTS, or both";
                     return Err(Error::config("the substructures of a score", "none", expected));
                 }
                 Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
             // Not reached: `measure` computes all other properties itself.
-            _ => Err(Error::config("the property of a score", self.name(), "one that is computed")),
+            _ => Err(Error::config(
+                "the property of a score",
+                self.name(),
+                "a property that the library computes",
+            )),
         }
     }
 }

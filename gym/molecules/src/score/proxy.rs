@@ -20,7 +20,7 @@ pub enum ProxyOutput {
 
 /// Returns the error for a proxy whose output isn't one score per molecule.
 fn refused(detail: impl ToString) -> Error {
-    Error::contract("a proxy gives each molecule one score", detail)
+    Error::contract("a proxy returns one score for each molecule", detail)
 }
 
 /// A score that a network in a TorchScript file (`torch.jit.save`) computes. Molecules are passed to the
@@ -85,8 +85,9 @@ impl TorchScriptProxy {
             let first = molecules.first().map(Molecule::smiles).unwrap_or_default();
             let got = answer.size();
             return Err(refused(format!(
-                "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where \
-                 [{n}] was expected: let it give one number per molecule, without further dimensions"
+                "the proxy returned a tensor of shape {got:?} for {n} molecules, of which {first} is the \
+                 first, but [{n}] was expected: let it return one number per molecule, without further \
+                 dimensions"
             )));
         }
         Ok(Vec::try_from(answer.to_kind(Kind::Double).to_device(Device::Cpu))?)
@@ -130,14 +131,15 @@ impl MoleculeScore for TorchScriptProxy {
             if value.is_nan() || *value == f64::INFINITY || !is_log && value.is_infinite() {
                 let smiles = molecule.smiles();
                 return Err(refused(format!(
-                    "the proxy gave {value} for {smiles}: give every molecule a finite number"
+                    "the proxy returned {value} for {smiles}: let it return a finite number for every \
+                     molecule"
                 )));
             }
             if !is_log && *value < 0.0 {
                 let smiles = molecule.smiles();
                 return Err(refused(format!(
-                    "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a \
-                     log (`ProxyOutput::LogScore`)?"
+                    "the proxy returned {value} for {smiles}, but a score of 0 or more was expected: if it \
+                     is a logarithm, set `ProxyOutput::LogScore`"
                 )));
             }
             *value = if is_log { *value } else { value.ln() };

@@ -50,7 +50,7 @@ impl Shape {
             Self::Value | Self::Exponential => (true, ""),
             Self::Window { least, most, width } => (
                 width > 0.0 && width.is_finite() && least <= most && (most - least).is_finite(),
-                "finite ends, the smaller one first, and a finite width above 0",
+                "a window with finite ends, the smaller one first, and a finite width above 0",
             ),
             Self::Linear { zero, one } => {
                 (zero != one && (one - zero).is_finite(), "two finite numbers that differ")

@@ -22,7 +22,7 @@ use crate::score::check_all;
 pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     let n = fingerprints.len();
     if n < 2 {
-        let setting = "fingerprints to compare with each other";
+        let setting = "the number of fingerprints to compare with each other";
         return Err(Error::config(setting, n, "at least two"));
     }
     let of = |(i, a): (usize, &Fingerprint)| fingerprints[i + 1..].iter().map(|b| a.tanimoto(b)).sum::<f64>();
@@ -32,7 +32,12 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
 
 /// Returns an error if a score is NaN, because molecules can't be ranked by NaN.
 pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
-    check_all(what, scores, |score| !score.is_nan(), "check the score: molecules can't be ranked by it")
+    check_all(
+        what,
+        scores,
+        |score| !score.is_nan(),
+        "give numbers that aren't NaN, because molecules are ranked by them",
+    )
 }
 
 /// Returns the indices of the best `k` molecules such that the similarity of each to all better ones of them

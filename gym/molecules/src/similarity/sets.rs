@@ -26,7 +26,7 @@ pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
 
 fn check_some(molecules: &[Molecule]) -> Result<()> {
     if molecules.is_empty() {
-        Err(Error::config("molecules to be measured", "none", "at least one"))
+        Err(Error::config("the list of molecules", "none", "at least one"))
     } else {
         Ok(())
     }
@@ -68,7 +68,7 @@ impl KnownMolecules {
         let (known, report) = Self::read_some(&path)?;
         report.first_skipped().map_or(Ok(known), |first| {
             let remedy = "give one SMILES per line, without salts, metals, isotopes and radicals, or skip \
-                these with `read_some`";
+                these lines with `read_some`";
             Err(Error::file(path.as_ref(), first, remedy))
         })
     }

@@ -133,8 +133,8 @@ pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<
     } else {
         Err(Error::config(
             "the target's dimension",
-            format!("{} for points of {} coordinates", target.dim(), env.dim()),
-            "the environment's dimension",
+            format!("{}, but the points of the environment have {} coordinates", target.dim(), env.dim()),
+            "the dimension of the environment",
         ))
     }
 }
@@ -147,7 +147,7 @@ fn check_width(target: &dyn Target, points: &Reals) -> Result<()> {
         "points under a target",
         [points.len() as i64, target.dim() as i64],
         [points.len() as i64, points.width() as i64],
-        "give the environment the target's dimension",
+        "build the environment with the target's dimension",
     ))
 }
 
@@ -173,7 +173,7 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
             "a target's log-densities",
             [points.len() as i64],
             [values.len() as i64],
-            "give one number for each point",
+            "let the target return one number for each point",
         ))
     }
 }
@@ -189,7 +189,7 @@ pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
             "a target's gradients",
             [points.len() as i64, points.width() as i64],
             [gradient.len() as i64, gradient.width() as i64],
-            "give one row for each point, of its dimension",
+            "let the target return one row for each point, of the point's dimension",
         ))
     }
 }

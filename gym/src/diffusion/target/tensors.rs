@@ -90,7 +90,7 @@ impl FromTensors {
             format!("the log-densities of a target for points {:?}", points.size()),
             [n],
             values.size(),
-            "let the closure or script give one number per point; check the target's dimension",
+            "let the closure or script return one number per point, and check the target's dimension",
         ))
     }
 }

@@ -98,7 +98,7 @@ fn check_condition(condition: f64, row: Option<usize>) -> Result<()> {
     Err(Error::config(
         "a condition",
         condition.to_string() + &row.map(|row| format!(" in row {row}")).unwrap_or_default(),
-        "a number from 0, a flat reward, to 1, the original reward",
+        "a number from 0 (a flat reward) to 1 (the original reward)",
     ))
 }
 
@@ -109,7 +109,7 @@ impl Reward<VectorStates> for ConditionalReward {
             return Err(Error::config(
                 "the conditions",
                 "none",
-                "a tensor [n, 1] of numbers from 0 to 1: sample with conditions, or take the original reward",
+                "a tensor [n, 1] of numbers from 0 to 1: sample with conditions, or use the original reward",
             ));
         };
         let expected = vec![states.len() as i64, Self::CONDITION_DIM];

@@ -113,7 +113,7 @@ impl GridReward {
     /// ```
     pub fn with_corruption(self, rate: f64, seed: u64) -> Result<Self> {
         if !(0.0..1.0).contains(&rate) {
-            return Err(Error::config("the rate of corruption", rate, "a share of at least 0 and below 1"));
+            return Err(Error::config("the rate of corruption", rate, "a number of at least 0 and below 1"));
         }
         let mut rng = Rng::seeded(seed);
         let mut sample = rng.split();

@@ -215,9 +215,10 @@ impl GridReward {
         Err(Error::config(
             "the reward's modes",
             format!(
-                "none among {n_visited} points of the {kind} reward at height {height} in {ndim} dimensions"
+                "not found among {n_visited} points of the {kind} reward at height {height} in {ndim} \
+                 dimensions"
             ),
-            "at least one point that earns all of the reward: change the height or the reward's parameters",
+            "at least one point with the greatest reward: change the height or the reward's parameters",
         ))
     }
 }
@@ -253,7 +254,7 @@ fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
         Some(point) => Err(Error::config(
             "a grid point",
             format!("{point:?}, on a grid of height {}", grid.height()),
-            "coordinates below the height of the grid that the reward was made for",
+            "coordinates below the height of the grid that the reward was built for",
         )),
     }
 }
@@ -263,7 +264,7 @@ fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));
     }
-    Err(Error::config("r0", r0, "a finite number of at least 0 (below 1e-12 it stands for 1e-12)"))
+    Err(Error::config("r0", r0, "a finite number of at least 0 (a number below 1e-12 is replaced by 1e-12)"))
 }
 
 /// Draws a uniformly random point.

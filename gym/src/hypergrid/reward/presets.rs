@@ -208,8 +208,8 @@ fn refuse<T>(kind: RewardKind, preset: Preset) -> Result<T> {
     Err(Error::config(
         "the preset",
         format!("{preset} for the {kind} reward"),
-        "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale \
-         and, but for k64, multiplicative_coprime",
+        "easy, medium, hard, challenging or impossible; or a preset whose name begins with k, for \
+         bitwise_xor, conditional_multiscale and (except k64) multiplicative_coprime",
     ))
 }
 
@@ -220,9 +220,9 @@ fn needs(kind: RewardKind, preset: Preset, grid: &HyperGrid, n_dims: usize) -> R
     Err(Error::config(
         "the preset",
         format!(
-            "{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {}",
+            "{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {} dimensions",
             grid.ndim()
         ),
-        "a grid of as many dimensions as the preset needs",
+        "a grid with at least as many dimensions as the preset needs",
     ))
 }

@@ -86,7 +86,7 @@ impl ConvKind {
                 Some("the classes and attributes of edges")
             }
             Self::Gin | Self::GinVirtual if schema.kind == GraphKind::Directed => {
-                Some("the direction of edges")
+                Some("the directions of edges")
             }
             _ => None,
         }

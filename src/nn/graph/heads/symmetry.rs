@@ -60,7 +60,7 @@ impl Symmetry {
             Self::Seen | Self::Refined if is_labelled => Err(Error::config(
                 "symmetry",
                 format!("{self:?}, in an environment of labelled graphs"),
-                "`Auto` or `Unseen`: where labels tell graphs apart, no policy depends on automorphisms",
+                "`Auto` or `Unseen`, because policies of labelled graphs never depend on automorphisms",
             )),
             Self::Auto if is_labelled || is_expensive(env) => Ok(Self::Unseen),
             Self::Auto if env.schema().max_nodes > MAX_NODES_COUNTED => Ok(Self::Refined),
@@ -82,10 +82,10 @@ fn is_expensive(env: &GraphEnv) -> bool {
 pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {
     symmetries.ok_or_else(|| {
         Error::missing(
-            "a graph network that sees symmetry",
-            "automorphisms of these graphs and of what their moves lead to",
-            "give `GraphBatch::with_symmetries` what `GraphEnv::move_symmetries` counts, as `GraphPolicy` \
-             does, or build the network with `Symmetry::Unseen`",
+            "a graph network that reads symmetries",
+            "the numbers of automorphisms of these graphs and of the graphs that their moves lead to",
+            "pass the result of `GraphEnv::move_symmetries` to `GraphBatch::with_symmetries`, as \
+             `GraphPolicy` does, or build the network with `Symmetry::Unseen`",
         )
     })
 }

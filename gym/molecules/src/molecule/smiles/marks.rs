@@ -156,8 +156,10 @@ impl RawMarks {
         for side in side_bonds(molecule, end, bond) {
             let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };
             if found.replace(up).is_some_and(|before| before != up) {
-                let problem =
-                    format!("bonds on one side of atom {end}, both of them `/` or `\\` as seen from there");
+                let problem = format!(
+                    "two bonds on one side of atom {end} that are both `/` or both `\\` as seen from that \
+                     atom"
+                );
                 return Err(MoleculeError::Stereo { problem });
             }
         }

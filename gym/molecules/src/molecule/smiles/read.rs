@@ -195,7 +195,7 @@ impl Reader<'_> {
             }
         }
         if self.mark.is_some() {
-            return self.fail("a bond leads nowhere");
+            return self.fail("a bond has no second atom");
         }
         if self.starts_with_hydrogen {
             return self.refuse(NotRead::HydrogenAtom);
@@ -204,7 +204,7 @@ impl Reader<'_> {
             return self.fail("a branch isn't closed: `)` is missing");
         }
         if !self.rings.is_empty() {
-            return self.fail("a ring isn't closed: its number comes once");
+            return self.fail("a ring isn't closed: its number occurs only once");
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Reader<'_> {
     fn open(&mut self) -> Result<()> {
         let Some(last) = self.last else { return self.fail("a branch has no atom before it") };
         if self.mark.is_some() {
-            return self.fail("a bond stands before a branch: write it inside");
+            return self.fail("a bond comes before a branch: write it inside of the branch");
         }
         self.at += 1;
         if self.peek() == Some(b')') {
@@ -224,9 +224,9 @@ impl Reader<'_> {
 
     fn close(&mut self) -> Result<()> {
         if self.mark.is_some() {
-            return self.fail("a bond leads nowhere");
+            return self.fail("a bond has no second atom");
         }
-        let Some(branch) = self.branches.pop() else { return self.fail("`)` closes no branch") };
+        let Some(branch) = self.branches.pop() else { return self.fail("a `)` has no `(` before it") };
         self.last = Some(branch);
         self.at += 1;
         Ok(())
@@ -237,7 +237,7 @@ impl Reader<'_> {
             return self.fail("a bond has no atom before it");
         }
         if self.mark.replace(mark).is_some() {
-            return self.fail("two bonds in a row");
+            return self.fail("two bonds follow each other without an atom between them");
         }
         self.at += 1;
         Ok(())
@@ -277,7 +277,11 @@ impl Reader<'_> {
             (number, digits) = (10 * number + u32::from(digit), digits + 1);
         }
         let complete = if bracketed { digits > 0 && self.take(b')') } else { digits == 2 };
-        if complete { Ok(number) } else { self.fail("`%` takes two digits, or up to five in parentheses") }
+        if complete {
+            Ok(number)
+        } else {
+            self.fail("`%` must be followed by two digits, or by up to five digits in parentheses")
+        }
     }
 
     fn organic(&mut self) -> Result<()> {

@@ -94,12 +94,12 @@ impl Molecule {
         }
         let possible = self.candidates();
         if let Some(mark) = marks.iter().find(|mark| possible.binary_search(&mark.element).is_err()) {
-            return refuse(format!("a mark of {:?}, which can't be one of two ways", mark.element));
+            return refuse(format!("a mark of {:?}, which has only one arrangement", mark.element));
         }
         let marked = self.with_stereo_marks(marks).normal();
         match marked.unwritable() {
             Some(bond) => refuse(format!(
-                "no mark of {:?} between double bonds that have them",
+                "no mark of {:?} if the double bonds next to it have marks",
                 StereoElement::DoubleBond(bond)
             )),
             None => Ok(marked),

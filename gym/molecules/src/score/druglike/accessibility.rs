@@ -45,7 +45,7 @@ impl AccessibilityTable {
         let table = if is_gzipped(&bytes) { pickled(&bytes) } else { parse_text(&bytes) };
         let table = table.map_err(|problem| Error::file(path, problem, EXPECTED))?;
         if table.is_empty() {
-            Err(Error::file(path, "it has no fragments", EXPECTED))
+            Err(Error::file(path, "the file has no fragments", EXPECTED))
         } else {
             Ok(Self(table))
         }
@@ -65,16 +65,16 @@ impl AccessibilityTable {
 }
 
 /// The remedy that errors suggest for files that aren't tables.
-const EXPECTED: &str = "give `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or text, on each line a \
-    contribution and its fragments";
+const EXPECTED: &str = "give the file `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or a text with a \
+    contribution and its fragments on each line";
 
 /// Reads RDKit's pickle: a list whose rows are a contribution followed by the fragments with this
 /// contribution.
 fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
-    let Value::List(rows) = unpickled(bytes)? else { return Err("a pickle that is no list".to_owned()) };
+    let Value::List(rows) = unpickled(bytes)? else { return Err("the pickle isn't a list".to_owned()) };
     let mut table = BTreeMap::new();
     for (k, row) in rows.iter().enumerate() {
-        let wrong = || format!("row {k} of the pickle is something else");
+        let wrong = || format!("row {k} of the pickle isn't a contribution and its fragments");
         let Value::List(row) = row else { return Err(wrong()) };
         let [Value::F64(contribution), fragments @ ..] = row.as_slice() else { return Err(wrong()) };
         if !contribution.is_finite() {
@@ -98,7 +98,7 @@ fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
         let contribution = first.parse().ok().filter(|value: &f64| value.is_finite());
         let fragments: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
         let (Some(contribution), Some(fragments)) = (contribution, fragments) else {
-            return Err(format!("line {}: {line:.60}", k + 1));
+            return Err(format!("line {} isn't a contribution and its fragments: {line:.60}", k + 1));
         };
         table.extend(fragments.into_iter().map(|fragment| (fragment, contribution)));
     }

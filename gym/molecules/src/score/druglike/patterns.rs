@@ -32,8 +32,8 @@ pub enum PatternError {
     },
     /// The text is too long, or nested too deeply.
     #[error(
-        "a SMARTS of {length} characters, nested {depth} deep ({start:?}...): at most {MAX_LENGTH} and \
-         {MAX_DEPTH} are read"
+        "the SMARTS {start:?}... has {length} characters and a nesting depth of {depth}: give at most \
+         {MAX_LENGTH} characters and a depth of at most {MAX_DEPTH}"
     )]
     TooLarge {
         /// The first characters of the text.
@@ -58,7 +58,7 @@ pub enum PatternError {
 impl From<PatternError> for Error {
     fn from(error: PatternError) -> Self {
         let expected = "SMARTS as RDKit reads them, without directions of double bonds";
-        Self::Config { setting: "a substructure", got: error.to_string(), expected }
+        Self::Config { setting: "a substructure", got: format!("not valid ({error})"), expected }
     }
 }
 
@@ -112,7 +112,7 @@ impl Patterns {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
-        let remedy = "give a SMARTS on each line, and a name behind it if you like";
+        let remedy = "give a SMARTS on each line, followed by a name if you like";
         let mut found = Vec::new();
         for (k, line) in text.lines().map(str::trim).enumerate() {
             if line.is_empty() || line.starts_with('#') {
@@ -128,7 +128,11 @@ impl Patterns {
                 pattern.map_err(|error| Error::file(path, format!("line {}: {error}", k + 1), remedy))?,
             );
         }
-        if found.is_empty() { Err(Error::file(path, "it has no patterns", remedy)) } else { Ok(Self(found)) }
+        if found.is_empty() {
+            Err(Error::file(path, "the file has no patterns", remedy))
+        } else {
+            Ok(Self(found))
+        }
     }
 
     /// Returns the number of patterns.
@@ -177,12 +181,12 @@ impl Pattern {
         let wrong = |problem: String| PatternError::Syntax { smarts: smarts.to_owned(), problem };
         if let Some(other) = smarts.chars().find(|c| !c.is_ascii_graphic()) {
             return Err(wrong(format!(
-                "the character {other:?}, where a SMARTS is printable ASCII without blanks"
+                "it has the character {other:?}, but a SMARTS consists of printable ASCII without blanks"
             )));
         }
         let query = parse_smarts(smarts).map_err(|error| wrong(error.to_string()))?;
         if query.atoms.is_empty() {
-            return Err(wrong("no atom".into()));
+            return Err(wrong("it has no atom".into()));
         }
         let query = folded(&query);
         let hydrogens = names_hydrogen(&query);

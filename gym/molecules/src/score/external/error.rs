@@ -13,15 +13,15 @@ pub enum ScorerError {
         reason: String,
     },
     /// The program ended without answering.
-    #[error("the program ended instead of scoring {smiles}: run it by hand on this molecule")]
+    #[error("the program ended instead of scoring {smiles}: run the program by hand on this molecule")]
     Crashed {
         /// The SMILES of the first molecule without an answer.
         smiles: String,
     },
     /// The program gave no answer in time.
     #[error(
-        "the program gave no line for {smiles} within {seconds} s: does it flush each line? Or raise the \
-         timeout"
+        "the program gave no line for {smiles} within {seconds} s: let the program flush each line, or raise \
+         the timeout"
     )]
     TimedOut {
         /// The SMILES of the molecule that was to be scored.
@@ -31,8 +31,8 @@ pub enum ScorerError {
     },
     /// The program wrote a line that isn't a number.
     #[error(
-        "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its \
-         standard output"
+        "the program answered {line:?} for {smiles}, but a number was expected: let it write nothing else to \
+         its standard output"
     )]
     NoNumber {
         /// The SMILES of the molecule that was to be scored.
@@ -51,8 +51,8 @@ pub enum ScorerError {
     /// A text contains a line break or another control character, which would shift the answers to all later
     /// texts. Nothing was sent to the program.
     #[error(
-        "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without \
-         control characters"
+        "text {row} ({text:?}) has the character {character:?}: give texts without control characters, \
+         because a scorer reads one text per line"
     )]
     Control {
         /// The index of the text among those passed, from 0.
@@ -64,7 +64,10 @@ pub enum ScorerError {
     },
     /// The program wrote more lines than there were molecules, so its answers may belong to other molecules
     /// than expected.
-    #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
+    #[error(
+        "the program wrote the line {line:?} without a molecule to score: let it write exactly one line per \
+         molecule"
+    )]
     Unasked {
         /// The superfluous line.
         line: String,

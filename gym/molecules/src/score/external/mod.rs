@@ -78,7 +78,7 @@ impl ExternalScorer {
             return Err(Error::config("the command of a scorer", "empty", "a program and its arguments"));
         }
         if timeout.is_zero() {
-            return Err(Error::config("the timeout of a scorer", "0 s", "more than nothing"));
+            return Err(Error::config("the timeout of a scorer", "0 s", "a duration above 0 s"));
         }
         Ok(Self { command, timeout, state: Mutex::default() })
     }

@@ -116,17 +116,17 @@ impl SehProxy {
         let path = path.as_ref();
         let arrays = read_arrays(path)?;
         let wrong = |problem: String| {
-            let remedy =
-                "give `best_params.pkl.gz` of Bengio et al. 2021, or its 22 arrays as `.npz`, in their order";
+            let remedy = "give `best_params.pkl.gz` of Bengio et al. 2021, or its 22 arrays as `.npz` in the \
+                same order";
             Error::file(path, problem, remedy)
         };
         for (place, shape) in SHAPES {
             let Some(array) = arrays.get(place) else {
-                return Err(wrong(format!("{} arrays", arrays.len())));
+                return Err(wrong(format!("the file has {} arrays, but 22 are needed", arrays.len())));
             };
             if array.size() != shape || array.isfinite().all().int64_value(&[]) == 0 {
                 return Err(wrong(format!(
-                    "array {place} of shape {:?}, not of {shape:?}, or not finite",
+                    "array {place} has shape {:?}, but {shape:?} is needed, or it isn't finite",
                     array.size()
                 )));
             }
@@ -147,7 +147,7 @@ impl SehProxy {
         let weights = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
         let output = tch::no_grad(|| weights.forward(&batch));
         let out = Vec::<f64>::try_from(output.to_kind(Kind::Double).to_device(Device::Cpu))?;
-        let remedy = "look at the weights that were loaded";
+        let remedy = "check the weights that were loaded";
         check_all("the sEH proxy's output of a molecule", &out, f64::is_finite, remedy)?;
         Ok(out)
     }

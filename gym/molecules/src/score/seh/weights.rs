@@ -13,7 +13,7 @@ use crate::score::pickle::{is_gzipped, unpickled};
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong =
-        |problem: String| Error::file(path, problem, "give an `.npz`, or a gzipped pickle, of 32-bit arrays");
+        |problem: String| Error::file(path, problem, "give an `.npz` or a gzipped pickle with 32-bit arrays");
     if !is_gzipped(&bytes) {
         let mut named = Tensor::read_npz(path).map_err(|error| wrong(error.to_string()))?;
         named.sort_by(|a, b| a.0.cmp(&b.0));
@@ -22,9 +22,9 @@ pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     match unpickled(&bytes).map_err(wrong)? {
         Value::List(values) => {
             let arrays: Option<Vec<Tensor>> = values.iter().map(array).collect();
-            arrays.ok_or_else(|| wrong("a list of other things than 32-bit arrays".to_owned()))
+            arrays.ok_or_else(|| wrong("the pickle has entries that aren't 32-bit arrays".to_owned()))
         }
-        _ => Err(wrong("a pickle that is no list".to_owned())),
+        _ => Err(wrong("the pickle isn't a list".to_owned())),
     }
 }
 

@@ -122,8 +122,8 @@ impl MultiplicativeCoprime {
             return Err(Error::config(
                 "the number of rules",
                 format!("{n_rules}, with exponents of 1 to {cap} for the primes {primes:?}"),
-                "at most 1,024, at most one for each product of all primes, and products below 2^64: \
-                    take fewer rules or primes, or a greater height",
+                "at most 1,024 rules, at most one rule for each product of all primes, and products below \
+                 2^64: use fewer rules or primes, or a greater height",
             ));
         }
         let mut rng = Rng::seeded(seed);
@@ -153,7 +153,7 @@ impl MultiplicativeCoprime {
             return Err(Error::config(
                 "the coprime pairs",
                 format!("({a}, {b}) among {n} constrained dimensions"),
-                "two different places in the list of constrained dimensions",
+                "two different positions in the list of constrained dimensions",
             ));
         }
         let factored = |target: u64| {
@@ -162,7 +162,7 @@ impl MultiplicativeCoprime {
                 Error::config(
                     "a least common multiple",
                     got,
-                    "a product of allowed primes that the height reaches",
+                    "a product of the allowed primes that are at most the height",
                 )
             })
         };
@@ -222,12 +222,12 @@ impl MultiplicativeCoprime {
             return Err(Error::config(
                 "the primes",
                 format!(
-                    "{:?}, of which {} are within a height of {}",
+                    "{:?}, of which {} are at most the height {}",
                     self.primes,
                     within.len(),
                     grid.height()
                 ),
-                "different primes, 1 to 32 of them no greater than the height",
+                "different primes, of which 1 to 32 are at most the height",
             ));
         }
         Ok(within)

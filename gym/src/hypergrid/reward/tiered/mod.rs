@@ -177,7 +177,7 @@ fn build_table(
     if !(1..=32).contains(&n) || !are_positive || !(1..=n).contains(&mode_tiers) {
         return Err(Error::config(
             "the tiers",
-            format!("{n} with the weights {weights:?}, {mode_tiers} of them for a mode"),
+            format!("{n} tiers with the weights {weights:?}, of which {mode_tiers} make a mode"),
             "1 to 32 tiers, each with a finite and positive weight, of which at least 1 makes a mode",
         ));
     }
@@ -199,7 +199,7 @@ fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
         return Err(Error::config(
             "the constrained dimensions",
             format!("{dims:?} on a grid of {} dimensions", grid.ndim()),
-            "at least one, each below the number of dimensions and named once",
+            "at least one dimension, each below the number of dimensions and named once",
         ));
     }
     Ok(())

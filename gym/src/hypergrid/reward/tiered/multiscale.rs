@@ -119,8 +119,9 @@ impl ConditionalMultiscale {
             let n_rules = self.coefficients.len();
             return Err(Error::config(
                 "the rules",
-                format!("{n_rules}, of which no point that passes the first tier has number {missing}"),
-                "rules that points have: take fewer, or no cross-dimensional condition in the first tier",
+                format!("{n_rules} rules, but no point that passes the first tier has rule number {missing}"),
+                "rules that each have at least one point: use fewer rules, or no cross-dimensional condition \
+                 in the first tier",
             ));
         }
         let (n_tiers, n_constrained) = (self.tiers.len(), self.dims.len());
@@ -139,13 +140,13 @@ impl ConditionalMultiscale {
         let n_digits = (1..=16).find(|&n| base.checked_pow(n) == Some(height)).unwrap_or(0);
         if self.base < 2 || n_digits == 0 {
             let got = format!("{base} at height {height}");
-            return refuse("the digits' base", got, "a number of at least 2 that the height is a power of");
+            return refuse("the digits' base", got, "a base of at least 2, of which the height is a power");
         }
         let n_tiers = self.tiers.len();
         if n_tiers == 0 || n_tiers > n_digits as usize {
-            let got = format!("{n_tiers} for {n_digits} digits in base {base}");
+            let got = format!("{n_tiers} tiers for {n_digits} digits in base {base}");
             let expected =
-                "at least one tier and at most one per digit: raise the height or take fewer tiers";
+                "at least one tier and at most one tier per digit: raise the height, or use fewer tiers";
             return refuse("the tiers", got, expected);
         }
         let mods: Vec<u32> = self.tiers.iter().filter_map(|tier| tier.cross_mod).collect();
@@ -154,7 +155,7 @@ impl ConditionalMultiscale {
             return refuse(
                 "the filter",
                 got,
-                "a width of 1 to the base, and cross-dimensional moduli of 2 to 65,536",
+                "a width from 1 to the base, and cross-dimensional moduli from 2 to 65,536",
             );
         }
         let patterns = u64::from(self.filter_width).saturating_pow(self.dims.len() as u32);
@@ -164,7 +165,7 @@ impl ConditionalMultiscale {
             return refuse(
                 "the rules' coefficients",
                 format!("{n_rules} rules for {n_tiers} tiers and {patterns} patterns of leading digits"),
-                "at least one rule, at most as many as there are patterns that pass the first tier (or \
+                "at least one rule, at most one rule per pattern that passes the first tier (and at most \
                  65,536), and t coefficients for tier t",
             );
         }

@@ -138,13 +138,14 @@ impl BitwiseXor {
             return Err(Error::config(
                 "the parity rules",
                 format!(
-                    "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank \
-                     {} in {width} bits{}",
+                    "{n_rules} rules of {n_checks} checks on the bit planes {bits:?} of {n_bits}, with \
+                     earlier tiers of rank {} in {width} bits{}",
                     trunk.rank(),
                     if trunk.is_consistent() { "" } else { " that contradict each other" }
                 ),
-                "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that \
-                 the height has, and tiers that leave bits free to select by",
+                "1 to 65,536 rules, at least 1 check and at most one check per constrained dimension, \
+                 ascending bit planes that the height has, and earlier tiers that leave enough free bits to \
+                 select a rule",
             ));
         }
         let mut rng = Rng::seeded(seed);
@@ -193,8 +194,8 @@ impl BitwiseXor {
             return Err(Error::config(
                 "the parity rules",
                 format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
-                "at least one rule, at most 16 parities that can select every rule, and only bits that there \
-                 are",
+                "at least one rule, at most 16 parities that can select every rule, and only bits that the \
+                 coordinates have",
             ));
         }
         let conditions = ParityConditions {

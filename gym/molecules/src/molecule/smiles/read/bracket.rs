@@ -21,7 +21,7 @@ impl Reader<'_> {
         self.at += 1;
         self.atom_map();
         if !self.take(b']') {
-            return self.fail("`]` was expected behind a hydrogen");
+            return self.fail("`]` was expected after a hydrogen");
         }
         match self.last {
             Some(last) if matches!(self.peek(), None | Some(b')' | b'.')) => {
@@ -58,7 +58,8 @@ impl Reader<'_> {
         self.atom_map();
         if !self.take(b']') {
             return self.fail(
-                "`]` was expected: brackets hold an element, @, H and its count, a charge, in this order",
+                "`]` was expected: brackets may hold an element, @, H with its count, and a charge, in this \
+                 order",
             );
         }
         self.atom(
@@ -94,7 +95,7 @@ impl Reader<'_> {
             size = self.digit().map_or(1, |digit| digit as i8);
         }
         if size > 9 {
-            return self.fail("a charge beyond 9");
+            return self.fail("the charge is beyond 9");
         }
         Ok(if sign == b'+' { size } else { -size })
     }

@@ -1,12 +1,13 @@
-//! Lets what cargo builds here find libtorch when it runs, without `LD_LIBRARY_PATH`: link arguments don't
-//! propagate from a dependency to a final binary, so the run path of our own tests, examples and benches is
-//! set here.
+//! Sets the run path of this package's own tests, examples and benches, so that they find libtorch when they
+//! run, without `LD_LIBRARY_PATH`. Cargo doesn't pass link arguments from a dependency to a final binary.
+//! Each package with binaries therefore sets the run path itself.
 
 use std::path::{Path, PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
+    // The build script of torch-sys (`links = "tch"`) sets this variable. Cargo passes it only to packages
+    // that depend on torch-sys directly.
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
         println!(
@@ -21,9 +22,10 @@ fn main() {
     }
 }
 
-/// A link to the libraries inside of the build folder: `cargo run` and `cargo test` put search paths in there
-/// (and no others) on the loader's path. Documentation tests, which link arguments don't reach, find libtorch
-/// so, and so do the packages that depend on this one.
+/// Creates a link to the folder of libtorch's libraries inside of this package's build folder. `cargo run`
+/// and `cargo test` add only search paths inside of the build folder to the loader's path. With the link,
+/// libtorch is found by documentation tests, which link arguments don't reach, and by packages that depend on
+/// this one.
 #[cfg(unix)]
 fn link_to(lib: &Path) -> Option<PathBuf> {
     let link = PathBuf::from(std::env::var_os("OUT_DIR")?).join("libtorch");

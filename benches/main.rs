@@ -1,7 +1,7 @@
-//! Benchmarks on one thread: `cargo bench --bench main`, or `cargo bench --bench main -- categorical` for
-//! those whose id contains a word.
+//! Benchmarks on one thread. `cargo bench --bench main` runs all benchmarks. `cargo bench --bench main --
+//! categorical` runs the benchmarks whose id contains "categorical".
 //!
-//! In a benchmark's id, `params` is the number of trained scalars of the network.
+//! `params` in a benchmark's id is the number of trainable scalars of the network.
 
 #![allow(missing_docs, reason = "criterion's macros make public items without documentation")]
 #![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]

@@ -1,7 +1,8 @@
-//! Training steps per second of one trainer and of replicas on threads, interleaved. Run `cargo bench --bench
-//! replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of threads.
+//! A benchmark of replicas on threads: training steps per second for several numbers of replicas, measured in
+//! turn. Run `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers
+//! of replicas.
 //!
-//! Learning rates are 0, so that every step does the same work. The batch doesn't depend on the number of
+//! Learning rates are 0, so that every step does the same work. The batch is the same for every number of
 //! replicas.
 
 #![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]
@@ -28,9 +29,9 @@ use gfn_gym::ring::{Ring, RingReward};
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::{Device, Kind};
 
-/// The number of steps before timing starts.
+/// The number of training steps before the measurement starts.
 const WARM: usize = 10;
-/// The number of rounds per number of replicas; the median is reported.
+/// The number of measurements for each number of replicas. The median of these measurements is reported.
 const ROUNDS: usize = 7;
 
 fn main() {
@@ -44,8 +45,8 @@ fn main() {
     compare("grid", 200, &sizes, grid);
 }
 
-/// Trains for a number of steps on a number of replicas. Returns the number of trained scalars and the
-/// seconds that the steps took.
+/// A function that trains on a number of replicas for a number of steps. Returns the number of trainable
+/// scalars of the network, and the seconds that the steps took.
 type Run = fn(usize, usize) -> Result<(i64, f64)>;
 
 fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
@@ -70,7 +71,7 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
     }
 }
 
-/// Measures the seconds of training steps, with one trainer per replica.
+/// Measures the seconds of `steps` training steps. `make` builds a trainer for each replica.
 fn timed<E: TrainEnv + 'static>(
     replicas: usize,
     steps: usize,
@@ -104,7 +105,7 @@ fn on_graphs(
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, frozen(128), rng)
 }
 
-/// Rings of five directed nodes, with the network of `reproduce ring --nodes 5`.
+/// Trains on rings of five directed nodes, with the network of `reproduce ring --nodes 5`.
 fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let network = GraphNetConfig {
@@ -121,7 +122,7 @@ fn ring(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Molecules of at most six atoms, with the network of `reproduce molecule --max-atoms 6`.
+/// Trains on molecules of at most six atoms, with the network of `reproduce molecule --max-atoms 6`.
 fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let network = GraphNetConfig {
@@ -137,7 +138,7 @@ fn molecules(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// Structures of five variables and a graph network, as in `reproduce bayesian-structure`.
+/// Trains on structures of five variables with a graph network, as `reproduce bayesian-structure` does.
 fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);
@@ -154,7 +155,7 @@ fn structures(threads: usize, steps: usize) -> Result<(i64, f64)> {
     })
 }
 
-/// A grid of 16^4 points, as in `reproduce hypergrid --ndim 4 --height 16 --batch 128`.
+/// Trains on a grid of 16^4 points, as `reproduce hypergrid --ndim 4 --height 16 --batch 128` does.
 fn grid(threads: usize, steps: usize) -> Result<(i64, f64)> {
     timed(threads, steps, || {
         let mut rng = Rng::seeded(0);

@@ -1,5 +1,5 @@
-//! Compiles the C++ shim around c10d against libtorch's headers, and sets the run path so that programs find
-//! libtorch.
+//! Compiles the C++ code that calls c10d, with libtorch's headers. Also sets the run path, so that programs
+//! find libtorch.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_DOC_ONLY").is_some() {
         return;
     }
-    // This variable is set by torch-sys (`links = "tch"`). cargo passes it to direct dependents only.
+    // The build script of torch-sys (`links = "tch"`) sets this variable. Cargo passes it only to packages
+    // that depend on torch-sys directly.
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
         println!(
             "cargo::error=torch-sys did not set DEP_TCH_LIBTORCH_LIB, so that libtorch's headers can't be \
@@ -23,7 +24,7 @@ fn main() {
         .cpp(true)
         .std("c++20")
         .warnings(false)
-        // The shim only forwards arguments, so more optimization gains nothing.
+        // The C++ code only passes arguments on, so more optimization gains nothing.
         .opt_level(1)
         .debug(false)
         .flag("-fvisibility=hidden")

@@ -1,8 +1,9 @@
-//! Bayesian structure learning. A policy samples graphs of four variables in proportion to their posterior
-//! given 100 observations, and is compared with the exact posterior.
+//! Learns the structure of a Bayesian network. A policy samples graphs of four variables in proportion to
+//! their posterior probability given 100 observations. The distribution of the policy is compared with the
+//! exact posterior.
 //!
 //! Run `cargo run --release --example bayesian_structure`. The task `reproduce bayesian-structure` has flags
-//! for sizes, scores, networks and objectives.
+//! for the size, score, network and objective.
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
@@ -26,16 +27,17 @@ const STEPS: usize = 500;
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // The data are observations of a random linear Gaussian network. Use `DiscreteData` and `Bde` for
-    // discrete data, and `ContinuousData::read` for files.
+    // The data are simulated from a random linear Gaussian network. For discrete data use `DiscreteData` and
+    // `Bde`, and for data in files use `ContinuousData::read`.
     let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(NODES, &mut rng)?;
     let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.5, &mut rng)?.sample(100, &mut rng)?;
 
-    // The reward of a graph is its posterior probability relative to that of the graph without edges.
+    // The reward of a graph is its posterior probability divided by that of the graph without edges.
     let env = BayesianStructure::new(StructureConfig::new(NODES))?.into_env();
     let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
-    // All 543 graphs are listed, to compute the exact posterior and the policy's probabilities.
+    // All 543 graphs are listed, so that the exact posterior and the policy's exact probabilities can be
+    // computed.
     let all = StateGraph::build(&env, 1_000)?;
     let posterior = ExactPosterior::of(all.states(), &reward)?;
 

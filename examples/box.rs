@@ -1,5 +1,5 @@
-//! The unit box: a policy on continuous states, with densities instead of probabilities. Sampler, objective
-//! and trainer are the same as for graphs.
+//! Trains a policy on the unit box, whose states are continuous. The policy has densities instead of
+//! probabilities. Sampler, objective and trainer are the same as for graphs.
 
 use std::error::Error;
 use std::fs;
@@ -17,12 +17,13 @@ use gfn_plot::{Figure, Panel};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
-/// The number of cells along each axis of the histograms that compare samples with the target.
+/// The number of cells along each axis of the histogram that compares samples with the target.
 const BINS: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Steps are at least 0.25 along each axis and start at the origin; rewards are highest in four corners.
+    // Trajectories start at the origin, and each step has a length of at least 0.25 along each axis. The
+    // reward is largest near the four corners.
     let (env, reward) = (BoxEnv::cartesian(2, 0.25)?, BoxReward::default());
     let policy =
         BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;

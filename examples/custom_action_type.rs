@@ -1,5 +1,5 @@
-//! A custom action type: matchings, sets of edges without a common node, built edge by edge. Each edge
-//! doubles the reward.
+//! Defines a custom action type, which builds matchings edge by edge. A matching is a set of edges without a
+//! common node. Each edge doubles the reward.
 
 use gfn::contract::check_action_type;
 use gfn::env::{Direction, StateGraph};
@@ -17,7 +17,8 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Sets the class of an edge to 1 if no edge at its ends has class 1. The backward action sets it to 0 again.
+/// An action that selects an edge for the matching, by setting the edge's class to 1. The action is legal if
+/// no edge at the two nodes of this edge is selected. The backward action sets the class to 0 again.
 #[derive(Clone, Copy, Debug)]
 struct Match;
 

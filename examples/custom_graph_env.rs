@@ -1,4 +1,4 @@
-//! A custom environment of directed acyclic graphs, made by a rule that forbids some actions of `AddEdge`.
+//! Defines a custom environment of directed acyclic graphs, by a rule that forbids some actions of `AddEdge`.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::StateGraph;
@@ -13,8 +13,8 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Directed acyclic graphs on labelled nodes, built edge by edge; edges that would close a cycle are
-/// forbidden.
+/// The rules of directed acyclic graphs on labelled nodes, which are built edge by edge. The rules forbid
+/// every edge that would close a cycle.
 struct Acyclic;
 
 impl GraphRules for Acyclic {
@@ -23,8 +23,8 @@ impl GraphRules for Acyclic {
     }
 }
 
-/// Returns `true` if a directed path leads from one node to another. The recursion ends because graphs have
-/// no cycles.
+/// Returns `true` if a directed path leads from node `from` to node `to`. The recursion ends because graphs
+/// have no cycles.
 fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
     graph.adjacency().neighbours(from).any(|next| next == to || has_path(graph, next, to))
 }
@@ -33,10 +33,11 @@ fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
-        // Any edge of a graph can have been added last, so the action type's own backward actions are exact
-        // here. They are also faster than derived ones.
+        // Every edge of an acyclic graph may have been added last. The backward actions of `AddEdge`, which
+        // remove any edge, are therefore right. These actions are also faster than actions that the library
+        // derives.
         .with_backward(BackwardRule::ByType);
-    // Checks that steps, masks and backward actions agree.
+    // Checks that steps, masks and backward actions of the environment agree.
     check_graph_env(&env, Budget::thorough(), &mut rng)?;
     // log R is 2 for each edge of the path 0 -> 1 -> 2 -> 3, and -1 for any other edge.
     let reward =

@@ -1,5 +1,4 @@
-//! A custom torso with custom node features, trained on directed rings. The library adds heads, log Z and
-//! training.
+//! Trains a custom torso with custom node features on directed rings. The library adds heads and log Z.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphArrays, GraphKind};
@@ -14,10 +13,11 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
 
-const N: usize = 3; // the number of nodes of each graph
-const WIDTH: usize = 64; // the width of embeddings
+const N: usize = 3; // The number of nodes of each graph.
+const WIDTH: usize = 64; // The width of all embeddings.
 
-/// A torso: a perceptron on each node's features, then one on its result and the pooled results of the graph.
+/// A torso of two perceptrons. The first one embeds the features of each node. The second one embeds the sum
+/// of a node's first embedding and a linear map of the graph's pooled embeddings.
 #[derive(Debug)]
 struct MyTorso {
     features: Mlp,
@@ -25,8 +25,8 @@ struct MyTorso {
     mixed: Mlp,
 }
 
-/// Returns the features of each node, `[nodes, 3 N]`, as 0 and 1: its own number, the nodes that it points
-/// to, and the nodes that point to it.
+/// Returns the features of each node, of shape `[nodes, 3 N]`. The features are three vectors of zeros and
+/// ones, which mark the node itself, the nodes that it points to, and the nodes that point to it.
 fn features(arrays: &GraphArrays) -> Vec<f64> {
     let mut rows = vec![[[0.0; N]; 3]; arrays.nodes.len()];
     for (g, nodes) in rows.chunks_exact_mut(N).enumerate() {

@@ -1,5 +1,5 @@
-//! A custom objective that needs two quantities which no objective of the library needs: the policy's
-//! entropy, and the state flows of a target network.
+//! Defines a custom objective. The objective needs two quantities that no objective of the library needs: the
+//! entropy of the policy, and the state flows of a target network.
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
@@ -13,8 +13,8 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
-/// Detailed balance with the flow of the next state from a target network, and a bonus for the entropy of
-/// P_F.
+/// Detailed balance with the flow of the next state from a target network, and with a bonus for the entropy
+/// of P_F.
 ///
 /// Without the bonus, the residuals `log F(s) + log P_F - log F_target(s') - log P_B` are 0 for a policy that
 /// samples in proportion to the reward. The bonus pulls the policy towards the uniform policy, so it must be
@@ -51,7 +51,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Trains on a grid of 8 x 8 and returns the exact distance between the policy's distribution and R / Z.
+/// Trains a policy on a grid of 8 x 8 points. Returns the exact distance between the policy's distribution
+/// and R / Z.
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
     let (grid, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
     let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);

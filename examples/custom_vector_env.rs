@@ -1,5 +1,5 @@
-//! A custom environment on vectors: permutations, written item by item. log R is the number of items at the
-//! place with their own number.
+//! Defines a custom environment on vectors. The objects are permutations, which are written item by item. log
+//! R is the number of items whose number is equal to their position.
 
 use gfn::contract::{Budget, check_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules, VectorStates};
@@ -11,7 +11,8 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
 
-/// Permutations of `N` items: entry `k` is the item at place `k`, counted from 1, or 0 if there is none yet.
+/// The rules of permutations of `N` items. Entry `k` of a state is the number of the item at position `k`.
+/// Items are numbered from 1, and the entry of an empty position is 0.
 struct Permutations;
 const N: usize = 5;
 
@@ -19,11 +20,11 @@ impl VectorRules for Permutations {
     fn width(&self) -> usize {
         N
     }
-    // A forward action appends an item; the only backward action removes the last item.
+    // A forward action appends one of `N` items. The only backward action removes the last item.
     fn n_moves(&self, direction: Direction) -> usize {
         if direction == Direction::Forward { N } else { 1 }
     }
-    // A full row ends by itself, without an exit action.
+    // A trajectory ends by itself when the permutation is complete, without an exit action.
     fn has_exit(&self) -> bool {
         false
     }

@@ -1,17 +1,18 @@
-"""The smallest scorer: 0.1 and the share of heavy atoms that aren't carbon, by Python's standard library
-alone.
+"""Scores molecules by 0.1 plus the share of heavy atoms that aren't carbon, with Python's standard library
+alone. It is the smallest example of a scoring program.
 
     echo CCO | python3 examples/heteroatom_scorer.py
 
-One SMILES per line in, one number of 0 or more per line out, in the same order, flushed line by line. With a
-number of milliseconds as argument it waits that long at each molecule: a stand-in for a slow program.
+The program reads one SMILES per line, and writes a number of 0 or more per line, in the same order. Each line
+of output is flushed. With a number of milliseconds as argument, the program waits that long for each
+molecule, as a slow program would.
 """
 
 import re
 import sys
 import time
 
-# An atom in brackets with its element, or one without.
+# The pattern matches an atom in brackets, with its element as group 1, or an atom without brackets.
 ATOM = re.compile(r"\[(?:\d*)([A-Z][a-z]?|[a-z]{1,2})[^\]]*\]|(Cl|Br|[BCNOFPSI]|[bcnops])")
 
 

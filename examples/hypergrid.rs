@@ -1,5 +1,5 @@
-//! The hyper-grid: vectors of small integers, with the same sampler, objectives and trainer as graphs. The
-//! example prints exact distances, and distances of samples compared with those of a perfect sampler.
+//! Trains a policy on a hyper-grid, whose states are vectors of small integers. Prints exact distances to the
+//! target, and compares the policy's samples with samples of a perfect sampler.
 
 use std::error::Error;
 use std::fs;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let grid = HyperGrid::new(2, 8)?;
     let env = grid.env();
     let reward = OriginalReward::standard(&grid)?;
-    // `space` lists all 64 points, to compute their target probabilities.
+    // `space` lists all 64 points, so that their target probabilities can be computed.
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
 
@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{table}\nThe true log Z is {:.4}.", target.log_z);
 
-    // Samples can be compared without the policy's exact probabilities; their distances include sampling
-    // noise.
+    // Samples can also be compared with the target if the policy's exact probabilities aren't known. The
+    // distance then includes sampling noise.
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let shares = space.empirical(&env, samples.terminal_states())?;
     let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}."
     );
 
-    // The samples can also be read as transitions, and as visited states.
+    // Trajectories give access to their transitions and to all visited states, too.
     let (steps, visited) = (samples.transitions(), samples.visited_states());
     let distinct = visited.states().group().first.len();
     println!(

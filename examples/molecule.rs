@@ -1,5 +1,4 @@
-//! Molecules, built atom by atom up to isomorphism. The reward grows with the share of atoms other than
-//! carbon.
+//! Trains a policy to build molecules atom by atom, with a reward for atoms other than carbon.
 
 use std::error::Error;
 use std::fs;
@@ -21,7 +20,7 @@ use gfn_plot::Table;
 
 const STEPS: usize = 1_000;
 
-/// Returns the reward of a molecule. Any function of a molecule with values above 0 is possible.
+/// Returns the reward of a molecule. You can use any function of a molecule whose values are above 0.
 fn score(molecule: &Molecule) -> f64 {
     0.1 + molecule.heteroatom_share()
 }
@@ -39,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         conv: ConvKind::Gine,
         layers: 3,
         embedding: 64,
-        // Atoms are distinguished by their element and neighbours, not by a number.
+        // The network distinguishes atoms by element and neighbours, and doesn't see their node numbers.
         identity: false,
         pair_walks: Some(3),
         backward: BackwardPolicy::SharedTorso,
@@ -54,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // The distance is exact, over all molecules of at most three atoms, with symmetries taken into account.
+    // The distance is exact. All molecules of at most three atoms are listed, up to isomorphism.
     let (env, policy) = (trainer.env(), trainer.policy());
     let space = StateGraph::build(env, 10_000)?;
     let target = space.target_distribution(&MoleculeReward::new(&codec, score), None)?;

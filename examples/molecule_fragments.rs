@@ -1,6 +1,6 @@
-//! Fragments from a file of molecules. A policy is pre-trained on the molecules by maximum likelihood. Then
-//! it is fine-tuned to a reward by relative trajectory balance, with the pre-trained policy as prior. Samples
-//! are in proportion to prior times reward.
+//! Samples molecules from fragments of given molecules. A policy is first trained on the molecules of a file
+//! by maximum likelihood. Then a copy is fine-tuned to a reward by relative trajectory balance, with the
+//! first policy as prior. The copy samples in proportion to the prior's probability times the reward.
 
 use std::error::Error;
 
@@ -22,7 +22,7 @@ const STEPS: usize = 300;
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/molecules.smi".into());
-    // The library has the sixty most frequent fragments, and states are trees of at most five of them.
+    // States are trees of at most five fragments. The sixty most frequent fragments of the file are used.
     let vocabulary = Vocabulary::read(&path)?;
     let library = vocabulary.library(60)?;
     let fragments = Fragments::new(&library, 5)?;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 
-    // Backward trajectories are drawn from each tree, anew whenever a tree is used.
+    // Each time that training uses a tree, it draws a new backward trajectory from the tree.
     let states = GraphStates::from(trees);
     let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
     let capacity = states.graphs().len();
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Fit::new(STEPS).run(&mut learner)?;
 
     let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
-    // The trained policy stays fixed as the prior, and a copy of it is fine-tuned.
+    // The trained policy becomes the prior, which stays fixed. A copy of the policy is fine-tuned.
     let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
     let learned = prior.parameters().ok_or(gfn::Error::missing(
         "tuning",

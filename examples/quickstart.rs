@@ -1,21 +1,21 @@
-//! The README's example: rings among the graphs on four nodes, then two pictures of the result. An argument
-//! sets the folder for pictures.
+//! The example in the README: a policy learns to sample graphs on four nodes, with a high reward for rings.
+//! The program writes two pictures of the result. The argument of the program is the folder for the pictures.
 
 use gfn::prelude::*;
 use gfn_plot::{Figure, GraphDrawing, Layout, Panel, PictureSheet};
 
 fn main() -> gfn::Result<()> {
-    // The 64 undirected graphs on four labelled nodes, built edge by edge.
+    // The states are the 64 undirected graphs on four labelled nodes, which are built edge by edge.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::undirected(4))?;
-    // log R: 2 for each node with two neighbours. The three rings have the highest reward, because all four
-    // nodes have two.
+    // log R is 2 for each node with exactly two neighbours. The three rings have the highest reward, because
+    // all four nodes have two neighbours.
     let reward =
         PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
 
     let mut trained = Experiment::new(env, reward).steps(500).train()?;
 
-    // Exact, not an estimate: the policy's probability of every graph, and R(x) / Z.
+    // `exact` holds the policy's exact probability of every graph, and the target R(x) / Z.
     let exact = trained.exact(1_000)?;
     println!("total variation {:.4} over {} graphs", exact.distances.tv, exact.space.len());
     for graph in trained.sample(5)?.graphs() {

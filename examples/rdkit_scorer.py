@@ -1,11 +1,11 @@
-"""Scores molecules with RDKit: one SMILES per line in, one number per line out.
+"""Scores molecules with RDKit. It reads one SMILES per line, and writes one number per line.
 
     pip install rdkit
     echo CCO | python3 examples/rdkit_scorer.py qed
 
-Scores are 0 or more, so that they can be rewards: `qed` (0 to 1), `sa` (synthetic accessibility as (10 - SA)
-/ 9, 1 being the easiest) and `logp` (exp(logP), so that the reward exponent weighs logP itself). A molecule
-that RDKit refuses scores 0.
+Scores are 0 or more, so that they can be rewards. `qed` is from 0 to 1. `sa` is synthetic accessibility as
+(10 - SA) / 9, which is 1 for the easiest molecules. `logp` is exp(logP), so that the exponent of the reward
+is a factor of logP. The score of a molecule that RDKit can't read is 0.
 """
 
 import math

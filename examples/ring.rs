@@ -1,4 +1,4 @@
-//! Rings: a graph network learns to sample the six directed cycles through four nodes equally often.
+//! Trains a graph network to sample the six rings (directed cycles) through four nodes equally often.
 
 use std::{error::Error, fs};
 
@@ -21,24 +21,24 @@ const STEPS: usize = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    // Edges are added one by one; a ring has reward 100, any other graph 1e-6.
+    // Graphs are built edge by edge. A ring has the reward 100, and any other graph 1e-6.
     let (ring, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
 
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
         embedding: 128,
-        // Nodes are distinguished by their number, and P_B is uniform over the edges that can be removed.
+        // The network distinguishes nodes by their number. P_B is uniform over the edges that can be removed.
         identity: true,
         backward: BackwardPolicy::Uniform,
-        // Initially the exit is about as likely as all edges together.
+        // With this bias an untrained policy exits about as often as it adds an edge.
         initial_exit_bias: 16f64.ln(),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(ring.env(), network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Random actions keep the policy from concentrating on a few rings.
+        // Random actions keep the policy from concentrating on only a few of the rings.
         epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
         ..TrainerConfig::default()
@@ -55,9 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     trainer.prefill(60_000)?; // Uniform random trajectories reach all six rings.
     Fit::new(STEPS).run(&mut trainer)?;
 
-    // The policy's exact probabilities of all 4,096 graphs are compared with the target.
     let (env, policy) = (trainer.env(), trainer.policy());
-    let space = StateGraph::build(env, 4_096)?;
+    let space = StateGraph::build(env, 4_096)?; // All graphs are listed, so the distance is exact.
     let target = space.target_distribution(&reward, None)?;
     let learned = space.terminating_distribution(env, policy, None)?;
     let distance = Distances::between(&learned.probs, &target.probs)?;

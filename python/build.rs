@@ -1,4 +1,5 @@
-//! Compiles the shim that hands tensors to and fro, and links what the Python package torch brings.
+//! Compiles the C++ shim that passes tensors to and from Python, and links the libraries of the Python
+//! package torch.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +10,8 @@ fn main() {
     for variable in ["DEP_TCH_LIBTORCH_LIB", "PYO3_PYTHON"] {
         println!("cargo:rerun-if-env-changed={variable}");
     }
-    // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
+    // torch-sys (`links = "tch"`) sets this variable. Cargo passes it to direct dependents only, so torch-sys
+    // is a direct dependency.
     let Some(lib) = std::env::var_os("DEP_TCH_LIBTORCH_LIB").map(PathBuf::from) else {
         println!("cargo::error=torch-sys did not say where libtorch is, whose headers are needed");
         return;
@@ -34,7 +36,7 @@ fn main() {
         .cpp(true)
         .std("c++20")
         .warnings(false)
-        // The C++ of a shim that only passes arguments on gains nothing by more.
+        // The shim only passes arguments to libtorch, so more optimisation would gain nothing.
         .opt_level(1)
         .debug(false)
         .flag("-fvisibility=hidden")
@@ -47,11 +49,12 @@ fn main() {
     println!("cargo:rustc-link-lib=torch_python");
     println!("cargo:rustc-link-lib=torch_cpu");
     println!("cargo:rustc-link-lib=c10");
-    // `import torch` comes first and brings its libraries; this is for whatever looks at the module alone.
+    // In Python, `import torch` has already loaded these libraries. The path is for tools that inspect or
+    // load the extension alone.
     println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/../torch/lib");
 }
 
-/// Where `Python.h` is.
+/// Returns the folder of `Python.h`.
 fn python_include() -> Option<PathBuf> {
     let python = std::env::var("PYO3_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let ask = "import sysconfig; print(sysconfig.get_path('include'))";
@@ -60,7 +63,7 @@ fn python_include() -> Option<PathBuf> {
     include.join("Python.h").is_file().then_some(include)
 }
 
-/// The minor version of a libtorch: `2.13`.
+/// Returns the version of a libtorch without its patch number, such as `2.13`.
 fn torch_minor(root: &Path) -> Option<String> {
     let header = std::fs::read_to_string(root.join("include/torch/headeronly/version.h")).ok()?;
     let number = |name: &str| {

@@ -1,6 +1,7 @@
-"""maturin, told where the libtorch of this environment's torch is: `pip install ./python` needs nothing else.
+"""The build backend of `pip install ./python`: maturin, with the path of the libtorch in the installed torch.
 
-pip builds in an environment of its own, where torch can't be imported, so it is looked up by its path.
+pip builds in a separate environment, in which torch can't be imported. So torch is searched for in the
+folders of the surrounding environment.
 """
 
 import os
@@ -17,18 +18,18 @@ from maturin import (  # noqa: F401 - the hooks that pip asks for
     prepare_metadata_for_build_wheel,
 )
 
-# Those that torch-sys compiles against and that pass the tests: docs/setup.md. What is built is linked to one
-# of them.
+# The supported minor versions of torch: torch-sys compiles with them, and the tests pass (docs/setup.md). A
+# built extension is linked to one of these versions.
 MINORS = ("2.13", "2.14")
 HERE = Path(__file__).resolve().parent
-# What torch-sys 0.26 lacks for torch 2.14 and newer.
+# A header with the declarations that torch-sys 0.26 needs to compile with torch 2.14 and newer.
 NEWER = (
     HERE / "python" / "shim" / "torch_sys.h" if (HERE / "python").is_dir() else HERE / "shim" / "torch_sys.h"
 )
 
 
 def _version(torch):
-    """The version of the torch in a folder, or an empty text."""
+    """Returns the version of the torch package in a folder, or an empty text if there is none."""
     for name, pattern in (
         ("version.py", r"(?m)^__version__ *= *['\"]([^'\"]+)"),
         ("build-version", r"(\S+)"),
@@ -40,18 +41,19 @@ def _version(torch):
 
 
 def _minor(version):
-    """The minor version if it is one that fits and a release, or an empty text."""
+    """Returns the minor version (such as "2.13") of a release that the extension supports, or an empty text
+    for any other version."""
     release = re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", version)
     return release.group(1) if release and release.group(1) in MINORS else ""
 
 
 def _libtorch():
-    """The folder that holds lib/ and include/ of a libtorch that fits."""
+    """Returns the folder of a supported libtorch, which contains `lib` and `include`."""
     wanted = f"gfn-rs needs a release of torch {' or '.join(MINORS)}"
     if os.environ.get("LIBTORCH"):
         named = Path(os.environ["LIBTORCH"])
         version = _version(named)
-        # One that doesn't say what it is is left to torch-sys.
+        # A libtorch without a known version is accepted here; torch-sys checks it.
         if version and not _minor(version):
             raise RuntimeError(
                 f"{wanted}, but LIBTORCH names torch {version} in {named}: unset LIBTORCH, or set it to the "
@@ -73,12 +75,13 @@ def _libtorch():
 
 
 def _told():
-    """Tells torch-sys and the build script of the extension by the environment."""
+    """Sets the environment variables by which torch-sys and the extension's build script find libtorch."""
     libtorch = _libtorch()
     minor = _minor(_version(libtorch))
     os.environ["LIBTORCH"] = str(libtorch)
     if minor:
-        # torch-sys knows one version only; those that are known to fit are above.
+        # torch-sys accepts only one version of torch. The check of torch-sys is turned off, because `MINORS`
+        # lists the supported versions.
         os.environ["LIBTORCH_BYPASS_VERSION_CHECK"] = "1"
     if minor == "2.14":
         os.environ["CC_SHELL_ESCAPED_FLAGS"] = "1"

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""Builds and tests wheels of the Python package, one for each version of torch and each interpreter found.
+"""Builds and tests wheels of the Python package. There is a wheel for each version of torch and each Python
+interpreter.
 
   build_wheels.py [--torch 2.13]... [--python python3.12]... [--out FOLDER] [--stubs]
 
-For each pair it makes a virtual environment, installs torch, builds and installs the wheel, trains ring-4 for
-ten steps and computes its exact distribution. A wheel that passes is written to `--out`, with a version that
-names torch (0.1.0+torch213) and requires it. The script ends with a table, and with an error if a wheel
-failed. It needs Rust, a C++ compiler and Python's headers.
+For each wheel the script makes a virtual environment, installs torch, and builds and installs the wheel. Then
+it trains ring-4 for ten steps and computes its exact distribution. A wheel that passes is written to `--out`.
+Its version names the version of torch that it requires (0.1.0+torch213). The script ends with a table, and
+with an error if a wheel failed. It needs Rust, a C++ compiler and Python's headers.
 
-torch brings the libraries of CUDA, several gigabytes, unless PIP_INDEX_URL names an index without them. With
-`--stubs` torch is installed without them, and stubs replace missing libraries (scripts/check_python.py; run
-`make setup` first).
+torch depends on the libraries of CUDA, which have several gigabytes, unless PIP_INDEX_URL names an index
+without them. With `--stubs` torch is installed without these libraries, and stubs replace them (see
+scripts/check_python.py). Run `make setup` before you use `--stubs`.
 """
 
 import argparse
@@ -29,8 +30,8 @@ import check_python
 
 ROOT = check_python.ROOT
 PYTHONS = ["python3.%d" % minor for minor in range(10, 15)]
-# The platform of torch's own wheels, with the newest symbols that it provides. A wheel that needs newer
-# symbols isn't for that platform.
+# The platform for which torch's own wheels are made, and the newest symbol versions that this platform
+# provides. A wheel that needs newer symbols can't name this platform.
 PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
@@ -41,11 +42,12 @@ assert 0.0 <= trainer.exact().tv <= 1.0
 
 
 class StepFailed(Exception):
-    """The message of a failed step, one line."""
+    """The message of a step that failed, in one line."""
 
 
 def run(what, *command, **settings):
-    """Runs a command and returns its output; prints the last lines and raises an error if it fails."""
+    """Runs a command and returns its output. If the command fails, prints the last lines of its output and
+    raises `StepFailed`."""
     done = subprocess.run(
         [str(part) for part in command],
         stdout=subprocess.PIPE,
@@ -60,7 +62,7 @@ def run(what, *command, **settings):
 
 
 def minors():
-    """Returns the supported minor versions of torch, as listed in the build backend."""
+    """Returns the minor versions of torch that are supported, as the build backend lists them."""
     found = re.search(
         r"^MINORS = \((.*)\)$", (ROOT / "python" / "build_backend.py").read_text(), re.MULTILINE
     )
@@ -68,8 +70,8 @@ def minors():
 
 
 def interpreters(names):
-    """Returns the paths of the interpreters that can be run, by name. Some of pyenv's commands only print
-    that a version is missing."""
+    """Returns a dictionary from the names of interpreters to their paths. An interpreter that can't be run is
+    left out: some commands of pyenv only print that a version is missing."""
     found = {}
     for name in names or PYTHONS:
         try:
@@ -87,7 +89,7 @@ def interpreters(names):
 
 
 def newest_symbols(wheel):
-    """Returns the newest symbol version that the extension needs from each system library."""
+    """Returns the newest symbol version that the wheel's extension module needs from each system library."""
     with zipfile.ZipFile(str(wheel)) as archive, tempfile.TemporaryDirectory() as folder:
         name = next(name for name in archive.namelist() if re.fullmatch(r"gfn_rs/_gfn[^/]*\.so", name))
         listed = run("objdump", "objdump", "-T", archive.extract(name, folder))
@@ -99,8 +101,8 @@ def newest_symbols(wheel):
 
 
 def rename_wheel(wheel, minor, out):
-    """Writes the wheel again with a version that names the required torch, and with the platform that it runs
-    on."""
+    """Writes the wheel again, with a version that names the required torch, and with the platform on which
+    the wheel runs."""
     needs = newest_symbols(wheel)
     name, version, python, abi, platform = wheel.stem.split("-")
     if all(newest <= SYMBOLS[kind] for kind, newest in needs.items()):
@@ -136,7 +138,8 @@ def rename_wheel(wheel, minor, out):
 
 
 def build(minor, interpreter, folder, out, stubs):
-    """Builds and tests a wheel; returns its path and the symbol versions that it needs."""
+    """Builds and tests a wheel. Returns its path, and the symbol versions that it needs from system
+    libraries."""
     run("making an environment", interpreter, "-m", "venv", folder)
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "--disable-pip-version-check"]

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Trains on every enumerable gym environment with default settings, and compares the exact total variation
-with a bound, to detect defaults that stop working.
+"""Trains on every enumerable environment of the gym with default settings, and fails if an exact total
+variation is above its bound. This detects defaults that stop working.
 
-  check_defaults.py [NAME ...]     these rows, or all; --steps N instead of 2,000
+  check_defaults.py [NAME ...] [--steps N]
 
-It prints a table and fails if a row is above its bound. It needs the Python package (`pip install ./python`)
-and takes minutes, so it isn't part of `.ci/run`. A bound is about twice the result of one seed, and at least
-0.01. A row without a bound hasn't been measured: it is printed without a comparison.
+The names select rows of the table; by default all rows are run. Each row is trained for 2,000 steps unless
+`--steps` is given. The script needs the Python package (`pip install ./python`). It takes minutes, so it
+isn't part of `.ci/run`.
+
+A bound is about twice the result of one seed, and at least 0.01. A row without a bound hasn't been measured
+yet, and is only printed.
 """
 
 import argparse
@@ -22,7 +25,7 @@ def edges(graphs):
 
 
 def turns(nodes):
-    """Returns log-rewards of paths in the binary tree: half of the number of left turns."""
+    """Returns the log-rewards of paths in a binary tree. A log-reward is half of the number of left turns."""
     return 0.5 * (nodes == 1).sum(axis=1)
 
 
@@ -32,7 +35,7 @@ def couplings(n):
 
 
 def samples(n):
-    """Returns observations of a chain of Gaussians."""
+    """Returns 100 observations of a chain of `n` Gaussian variables."""
     noise = np.random.default_rng(0).normal(size=(100, n))
     return np.cumsum(noise, axis=1)
 
@@ -40,8 +43,8 @@ def samples(n):
 SPECIES = ["ACGTAC", "ACGTTC", "TCGTTC", "TCGAAC", "GCGAAC"]
 BITS = ["00001111", "11110000"]
 
-# Environment, reward, network with default settings, and the bound on total variation after 2,000 steps, None
-# if it is unknown.
+# Each row has an environment, a reward, a network with default settings, and the bound on total variation
+# after 2,000 steps. The bound is None if it is unknown.
 ROWS = {
     "ring": (gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(), None),
     "triangle": (gfn.Triangle(3), gfn.TriangleReward(), gfn.GraphNet(), None),

@@ -1,4 +1,4 @@
-"""Checks total variation and flow consistency of `reproduce judge` against a second implementation.
+"""Compares total variation and flow consistency of `reproduce judge` with a second implementation.
 
     reproduce truth grid --out truth.csv
     reproduce judge grid examples/data/torchgfn_grid.csv --json > judged
@@ -14,7 +14,8 @@ SUBSETS, SUBSET_SIZE = 4_000, 16
 
 
 def read_shares(truth, samples):
-    """Reads the target and the shares of the samples, by object as text, and the list of samples."""
+    """Returns the target probability and the share of samples of each object, as dictionaries by the object's
+    text. Also returns the list of samples."""
     with open(truth, newline="") as file:
         target = {row["object"]: float(row["probability"]) for row in csv.DictReader(file)}
     with open(samples) as file:
@@ -41,8 +42,8 @@ def distance(p, q):
 
 
 def consistency(target, shares, drawn):
-    """Returns the mean distance on subsets, half of which are drawn from the target and half from the
-    samples."""
+    """Returns the mean distance between target and shares on random subsets. One half of the objects of a
+    subset is drawn from the target, and the other half from the samples."""
     names, weights, total = list(target), list(target.values()), 0.0
     for _ in range(SUBSETS):
         subset = sorted(
@@ -63,7 +64,7 @@ def main():
         judged = json.loads(file.read().splitlines()[-1])
     tv, fcs = distance(shares.values(), target.values()), consistency(target, shares, drawn)
     found = judged["consistency"]["fcs"]
-    # The two means are over different random subsets.
+    # The two estimates are means over different random subsets, so they may differ by sampling noise.
     allowed = 0.5 * (found["high"] - found["estimate"]) + 1e-9
     print(
         f"total variation {tv:.6f} and {judged['tv']['estimate']:.6f}; flow consistency {fcs:.4f} and "

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the links of all tracked Markdown files: scripts/check_links.py. Addresses on the web aren't
+"""Checks the links in all tracked Markdown files: scripts/check_links.py. Addresses on the web aren't
 fetched.
 
-A link to a file must lead to a tracked file or its folder; a link to a heading must name a heading of that
-file. The guide is a separate book: its chapters link to its own chapters only, and SUMMARY.md lists each
-chapter once.
+A link to a file must lead to a tracked file, or to a folder with tracked files. A link to a heading must name
+a heading of the file. The guide is a separate book. Its chapters may link only to other chapters, and
+SUMMARY.md must list each chapter once.
 """
 
 import pathlib
@@ -19,14 +19,14 @@ LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^
 
 
 def prose(path):
-    """Returns the text of a file without code."""
+    """Returns the text of a Markdown file without its code blocks and inline code."""
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     return re.sub(r"`[^`\n]*`", "``", text)
 
 
 def anchors(path):
-    """Returns the anchors of a file's headings, as GitHub and mdBook form them: lower case, hyphens between
-    words, -1 for a repeated heading."""
+    """Returns the anchors of a file's headings. Anchors are formed as on GitHub and in mdBook: in lower case,
+    with hyphens between words, and with -1 after a heading that is repeated."""
     found, counts = set(), {}
     text = re.sub(r"^(```+|~~~+).*?^\1[^\n]*$", "", path.read_text(), flags=re.M | re.S)
     for heading in re.findall(r"^#{1,6}\s+(.+?)\s*#*$", text, re.M):

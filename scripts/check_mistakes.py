@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles the programs in tests/mistakes, which have typical mistakes of users, and checks the compiler's
-messages.
+"""Compiles the programs in tests/mistakes, which contain typical mistakes of users, and checks the messages
+of the compiler.
 
-Each program begins with lines `//! expected: TEXT`; it must not compile, and the errors must contain each
-TEXT. `--print` shows the messages. Run it from anywhere.
+Each program begins with lines `//! expected: TEXT`. The program must not compile, and the compiler's messages
+must contain each TEXT. `--print` shows the messages. The script can be run from any folder.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks the packages that would be published: scripts/check_packages.py, on a clone of the last commit,
-without libtorch.
+"""Checks the packages that will be published, on a clone of the last commit and without libtorch:
+scripts/check_packages.py.
 
-Each published package must have its metadata, pack without an unknown warning and without files that don't
-belong in it, and build its documentation as docs.rs does: with the feature `doc-only`, without libtorch. The
-build folder is target/packages, or packages in CARGO_TARGET_DIR. An empty one takes some minutes of processor
+A package must have its metadata. It must be packed without unknown warnings, and without files that don't
+belong in it. Its documentation must build as on docs.rs, which uses the feature `doc-only`. The build folder
+is target/packages, or packages in CARGO_TARGET_DIR. If it is empty, the build takes some minutes of processor
 time.
 """
 
@@ -23,9 +23,9 @@ BELONGS = re.compile(
     r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE-(MIT|APACHE)|build\.rs"
     r"|src/.+\.(rs|txt)|shim/.+\.(cpp|h)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
 )
-# The largest package that crates.io accepts, in bytes.
+# The size of the largest package that crates.io accepts, in bytes.
 LARGEST = 10_000_000
-# Expected until the project has a repository address.
+# This warning of cargo is expected until the project has the address of a repository.
 KNOWN = "manifest has no documentation, homepage or repository"
 
 
@@ -71,7 +71,7 @@ def main():
                 if file not in listed
             ]
 
-        # All packages go in one call, because they depend on each other and none is published yet.
+        # All packages are packed by one command, because they depend on each other and none is published yet.
         chosen = [argument for name in names for argument in ("-p", name)]
         packed = cargo(clone, environment, "package", "--no-verify", *chosen)
         warnings = re.findall(r"^warning: (.+)$", packed.stderr, re.M)
@@ -82,7 +82,7 @@ def main():
             if size > LARGEST:
                 wrong.append(f"{package['name']} has {size:,} bytes packed, expected at most {LARGEST:,}")
 
-        # No program is run, so procedural macros needn't be optimized.
+        # The build runs no program but procedural macros, so optimising them gains nothing.
         quick = ["--config", 'profile.dev.package."*".opt-level=0']
         documented = {**environment, "RUSTDOCFLAGS": "-Dwarnings"}
         for name in names:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Checks the Python package as users install it: a virtual environment, `pip install ./python`, then mypy and
-pytest.
+"""Installs the Python package as users do, in a virtual environment with `pip install ./python`, and then
+runs mypy and pytest.
 
-  check_python.py [--all] [FOLDER]     makes the environment in FOLDER and keeps it; by default in a temporary
-  folder
-                                       `--all` runs slow tests, too: all notebooks, long trainings
+  check_python.py [--all] [FOLDER]
 
-The wheel is built in the profile `ci`, with the libtorch of this checkout. torch from PyPI loads the
-libraries of CUDA (several gigabytes) on import, but doesn't call them without a GPU: see `stub_cuda`. Run
-`make setup` first.
+The environment is made in FOLDER, which is kept. By default it is made in a temporary folder. `--all` also
+runs slow tests, which are all notebooks and long trainings.
+
+The wheel is built in cargo's profile `ci`, with the libtorch of this checkout; run `make setup` first. The
+torch on PyPI loads the libraries of CUDA on import, which have several gigabytes, but doesn't call them on a
+machine without a GPU. `stub_cuda` therefore replaces them.
 """
 
 import os
@@ -22,14 +23,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LIBTORCH = ROOT / ".libtorch" / "torch"
 PINS = ROOT / "scripts" / "libtorch.txt"
-# The packages that torch imports, and those that the package and the tests need.
+# The packages that torch imports, and the packages that the Python package and its tests need.
 NEEDED = ("numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist "
     "mypy").split()
-# torch_geometric and the packages that it imports: a test trains one of its networks.
+# torch_geometric, one of whose networks a test trains, and the packages that it imports.
 GEOMETRIC = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
-# Packages for the examples, the notebooks and the guide's page.
+# The packages that the examples, the notebooks and the page of the guide need.
 EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
-# The libraries of the system, which are always present.
+# The libraries that every Linux system has, and that need no stub.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")
 
 
@@ -45,8 +46,9 @@ def output_of(*command):
 
 
 def stub_cuda(site):
-    """Lets torch be imported without the libraries of CUDA: links the two that it calls to those of this
-    checkout's libtorch, and replaces the others by stubs whose functions abort."""
+    """Makes torch importable without the libraries of CUDA. torch calls two of these libraries on import.
+    They are replaced by links to the same libraries in this checkout's libtorch. All other libraries are
+    replaced by stubs, whose functions abort."""
     torch_libraries, cuda_libraries = site / "torch" / "lib", site / "nvidia" / "cu13" / "lib"
     cuda_libraries.mkdir(parents=True, exist_ok=True)
     for real in (LIBTORCH.parent / "nvidia" / "cu13" / "lib").glob("*.so*"):
@@ -80,7 +82,8 @@ def stub_cuda(site):
     functions = "\n".join("void %s(void) { abort(); }" % name for name in sorted(called - defined))
     source.write_text("#include <stdlib.h>\n" + functions + "\n")
     for number, name in enumerate(missing):
-        # The first stub has all functions; the others only have to exist.
+        # The first stub defines all missing functions. The other stubs are empty, because they only have to
+        # exist.
         sources = [source] if number == 0 else ["-x", "c", "/dev/null"]
         subprocess.run(
             [
@@ -107,7 +110,7 @@ def check(folder, slow):
     run(*pip, "--no-deps", torch)
     run(*pip, *NEEDED, *GEOMETRIC, *EXAMPLES)
     stub_cuda(Path(output_of(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
-    # The build uses the libtorch of all other builds, so that torch-sys isn't compiled again.
+    # The build uses the same libtorch as all other builds. Otherwise torch-sys would be compiled again.
     settings = dict(os.environ, LIBTORCH=os.environ.get("LIBTORCH", str(LIBTORCH)), PYO3_PYTHON=str(python))
     run(
         "cargo",

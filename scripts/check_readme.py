@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Builds and runs the README's example in a new crate: scripts/check_readme.py, after `make setup`.
+"""Builds and runs the README's example in a new crate: scripts/check_readme.py. Run `make setup` first.
 
-The files under "Your own crate" in docs/setup.md are written to an empty folder, with this checkout as
-/path/to/gfn and the README's example as src/main.rs. The program is run twice: by cargo, and directly, which
-needs the run path. The build folder is CARGO_TARGET_DIR or target/readme; the first build of libtorch's
-bindings takes minutes. With --shared the build uses the workspace's profile `ci`, Cargo.lock and target
-folder, so that it reuses the build of `.ci/run`.
+The section "Your own crate" of docs/setup.md lists the files of a crate. The script writes them to an empty
+folder, replaces /path/to/gfn by the path of this checkout, and uses the README's example as src/main.rs. The
+program is run twice: by cargo, and directly, which works only if the run path is set.
+
+The build folder is CARGO_TARGET_DIR or target/readme. The first build of libtorch's bindings takes minutes.
+With `--shared` the crate uses the workspace's profile `ci`, Cargo.lock and target folder, and so reuses the
+build of `.ci/run`.
 """
 
 import os
@@ -37,7 +39,8 @@ def expect_one(found, what):
 
 
 def check_packages(manifest):
-    """Checks the paths of the optional packages, which are in comments and therefore not checked by cargo."""
+    """Checks the paths of the optional packages in a manifest. Cargo doesn't check these paths, because they
+    are in comments."""
     lines = re.findall(r'^# (gfn-\w+) = \{ path = "/path/to/gfn/([\w/]+)" \}$', manifest, re.M)
     if not lines:
         sys.exit(
@@ -83,13 +86,13 @@ def main():
             profiles = re.findall(
                 r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S
             )
-            # Profiles that docs/setup.md also contains must not be repeated.
+            # A profile that docs/setup.md contains, too, must not be defined twice.
             profiles = [
                 profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]
             ]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
-                # The settings are those of gfn in the workspace, so that its build is reused.
+                # gfn has the same settings as in the workspace, so that its build there is reused.
                 manifest.write(
                     "\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n"
                 )
@@ -97,7 +100,7 @@ def main():
         subprocess.run(
             ["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True
         )
-        # The program is run directly, without variables that name libtorch.
+        # The program is run without cargo, and without environment variables that name libtorch.
         environment = {
             name: value
             for name, value in os.environ.items()

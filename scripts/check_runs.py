@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks run folders of a built `reproduce`, and scripts/runs.py: python3 scripts/check_runs.py PROGRAM
-FOLDER
+"""Checks run folders (`--run`) of a built `reproduce`, and the script scripts/runs.py: python3
+scripts/check_runs.py PROGRAM FOLDER
 
-Most runs have only a few steps.
+Most of the runs have only a few steps, so that the checks take little time.
 """
 
 import json
@@ -36,7 +36,8 @@ def main(program, folder):
     def runs(*arguments, code=0):
         return run_command(script, arguments, code)
 
-    # A run folder holds settings, metrics, result, pictures and a checkpoint.
+    # The next checks are about the files of a run folder: settings, metrics, result, pictures and a
+    # checkpoint.
     run = folder / "grid"
     printed = call(*GRID, "--steps", 6, "--run", run, "--json")
     assert json.loads(printed.stdout) == result(run), "result.json is the line of --json"
@@ -68,8 +69,8 @@ def main(program, folder):
     )
     assert len(rows(run)) == 6 and any("jsd" in row for row in rows(run)), rows(run)
 
-    # A folder holds one run: another start is refused for the same run, for another run, beside other files,
-    # and if it can't be written.
+    # A run isn't started in a folder that holds a finished run, another run or other files, or that can't be
+    # written.
     for words, arguments in {
         "finished": [*GRID, "--steps", 6, "--run", run],
         "`seed` is 0 in the folder, 1 in this command": [*GRID, "--steps", 6, "--run", run, "--seed", 1],
@@ -82,7 +83,7 @@ def main(program, folder):
     call(*GRID, "--steps", 9, "--run", run, "--resume", run / "checkpoint")
     assert [row["step"] for row in rows(run)] == list(range(1, 10))
 
-    # A stopped run is resumed by the same command, with the result of an uninterrupted run.
+    # The same command resumes a run that was stopped. The result is that of an uninterrupted run.
     long = [*GRID, "--steps", 800, "--validate-every", 200]
     stopped = subprocess.Popen(
         [program, *map(str, long), "--run", folder / "stopped"],
@@ -105,7 +106,8 @@ def main(program, folder):
     ]
     assert picture(folder / "stopped") == picture(folder / "whole"), "the curves have all steps"
 
-    # A run that was killed between its last step and its result takes figures of training from its metrics.
+    # A run may be killed after its last step and before it writes its result. The same command then takes the
+    # statistics of training from the metrics file.
     before, drawn_before = result(folder / "whole"), picture(folder / "whole")
     (folder / "whole/result.json").unlink()
     assert "nothing is trained" in call(*long, "--run", folder / "whole").stderr
@@ -120,12 +122,12 @@ def main(program, folder):
     errors = call(*long, "--run", folder / "whole", code=1).stderr
     assert "line 800 isn't a line of metrics (missing field `reward_calls`" in errors, errors
     assert not (folder / "whole/result.json").exists()
-    # Lines after the checkpoint's step are dropped, because these steps are repeated.
+    # A resumed run repeats the steps after its checkpoint. Their lines in the metrics file are dropped.
     metrics.write_text(kept + '{"step":801}\n')
     call(*long, "--run", folder / "whole")
     assert metrics.read_text() == kept and result(folder / "whole")["loss"] == before["loss"]
 
-    # Runs of different lengths and tasks, one of them unfinished, can be compared.
+    # Runs of different lengths and tasks can be compared, even if one of them is unfinished.
     call("line", "--steps", 4, "--samples", 100, "--run", folder / "line")
     (folder / "line/result.json").unlink()
     compared = runs("compare", run, folder / "whole", folder / "line").stdout
@@ -138,8 +140,8 @@ def main(program, folder):
     assert pair["differ_in"] == ["steps", "validate-every"], pair["differ_in"]
     assert "isn't the folder of a run" in runs("compare", run, folder, code=1).stderr
 
-    # A sweep has a run for each seed. Repeating it runs only missing seeds; a failed seed doesn't affect
-    # others.
+    # A sweep makes a run for each seed. Repeating the sweep makes only the missing runs. A run that fails
+    # doesn't affect the other runs.
     sweep = [
         "--json",
         "sweep",
@@ -174,14 +176,15 @@ def main(program, folder):
         3,
     ), found
     assert "median" in runs(*sweep[1:]).stdout
-    # Tasks without run folders say so, and name the flag or task to use instead.
+    # A task without run folders prints an error, which names the flag or the task to use instead.
     for task, words in {
         "compare-objectives": "--json",
         "dag-from-csv": "bayesian-structure --data FILE --run FOLDER",
     }.items():
         errors = call(task, "--run", folder / "none", code=2).stderr
         assert "--run" in errors and words in errors and "--run" not in call(task, "--help").stdout, errors
-    # A sweep that gets a signal ends its runs, which save a checkpoint; the same command resumes them.
+    # A sweep that gets a signal ends its runs after they have saved a checkpoint. The same command resumes
+    # them.
     sweep = [
         "sweep",
         "hypergrid",
@@ -231,7 +234,7 @@ def lines_of(path):
 
 
 def step(run):
-    """Returns the last step with a complete line."""
+    """Returns the last step of a run whose line in the metrics file is complete."""
     path = run / "metrics.jsonl"
     whole = [line for line in lines_of(path) if line.endswith("\n")] if path.exists() else []
     return json.loads(whole[-1])["step"] if whole else 0
@@ -246,7 +249,7 @@ def wait_until(holds, what):
 
 
 def rows(run):
-    """Returns the lines of metrics, one per step."""
+    """Returns the lines of a run's metrics file. There is one line per step."""
     return [json.loads(line) for line in lines_of(run / "metrics.jsonl")]
 
 

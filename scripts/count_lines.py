@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts lines and tokens of code per package, and per room of the core: scripts/count_lines.py [--json]
-[--files PACKAGE].
+"""Counts lines and tokens of code for each package and for each module ("room") of the core:
+scripts/count_lines.py [--json] [--files PACKAGE].
 
 A line of code is a line of Rust that isn't blank, a comment, documentation or part of a test. A token is a
-word or a punctuation character of such a line, so that packing more into a line saves none. The number of
-names that the core exports counts `pub use` and `pub` items of its public modules. `tests/rooms.rs` compares
-all numbers with caps.
+word or a punctuation character in such a line, so the number of tokens doesn't fall if lines are made longer.
+The exported names of the core are the `pub use` and `pub` items of its public modules. `tests/rooms.rs`
+compares all numbers with the largest allowed numbers.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The folder of each package; a file in a nested package counts for the nested one only.
+# The folder of each package. A file in the folder of a nested package is counted only there.
 PACKAGES = {
     "core": "src",
     "gym": "gym",
@@ -35,7 +35,7 @@ ITEM = re.compile(r"pub (?:unsafe |const |async )*(?:struct|enum|trait|fn|const|
 
 
 def code_lines(text):
-    """Returns the lines of code of a file."""
+    """Returns the lines of code in the text of a file."""
     code, lines, at = [], text.split("\n"), 0
     while at < len(lines):
         line = lines[at]
@@ -45,7 +45,7 @@ def code_lines(text):
             while lines[at].strip().startswith("#["):
                 at += 1
             if lines[at].rstrip().endswith("{"):
-                # rustfmt indents the closing brace like the item.
+                # The tested item ends at the closing brace that is indented as the item's first line.
                 end = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "}"
                 while not lines[at].startswith(end):
                     at += 1
@@ -56,20 +56,20 @@ def code_lines(text):
 
 
 def sources(folder, others):
-    """Yields the files of a package, without tests and nested packages."""
+    """Yields the files of a package, except for tests and for files of nested packages."""
     for path in sorted(folder.rglob("*.rs")):
         inside = path.relative_to(folder).parts
         foreign = any(
             other != folder and other.is_relative_to(folder) and path.is_relative_to(other)
             for other in others
         )
-        # `target` at the root of a package is where cargo builds.
+        # Cargo may have a build folder called `target` in the folder of a package.
         if not foreign and path.name != "tests.rs" and "tests" not in inside[:-1] and inside[0] != "target":
             yield path
 
 
 def count_exports(path):
-    """Counts the names that a module and its public modules export."""
+    """Returns the number of names that a module and its public submodules export."""
     names, code = set(), "\n".join(code_lines(path.read_text()))
     for used in re.findall(r"^pub use ([^;]+);", code, re.M):
         inner = re.search(r"\{(.*)\}", used, re.S)

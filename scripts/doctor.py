@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks in a second whether this machine can build gfn: `make doctor`. Python 3.6 or newer.
+"""Checks in a second whether this machine can build gfn: `make doctor`. It needs Python 3.6 or newer.
 
-Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a
-remedy if something is wrong. `cargo run --release --example reproduce -- devices` tests a GPU, which needs a
-build.
+The script looks for Rust, a C++ compiler, libtorch and CUDA. It also checks the version of libtorch, and
+whether libtorch can be loaded. If something is wrong, it prints what to do and ends with exit code 1. It
+doesn't test a GPU, which needs a build: `cargo run --release --example reproduce -- devices`.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ SETUP = "run `make setup`"
 
 
 def output(*command):
-    """Returns the first line that a command prints, or None if it can't be run."""
+    """Returns the first line that a command prints. Returns None if the command fails or can't be run."""
     if shutil.which(command[0]) is None:
         return None
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
@@ -58,7 +58,7 @@ def compiler():
 
 
 def folder():
-    """Returns the folder of the libtorch that the build will use."""
+    """Returns the folder of the libtorch that a build would use."""
     if os.environ.get("LIBTORCH_USE_PYTORCH"):
         return Path(
             output("python3", "-c", "import os, torch; print(os.path.dirname(torch.__file__))")
@@ -84,7 +84,7 @@ def libtorch():
 
 
 def cuda():
-    """Describes GPU and CUDA; never a failure, because CUDA is optional."""
+    """Describes GPU and CUDA. A missing GPU is never a failure, because CUDA is optional."""
     gpu = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
     built = (folder() / "lib" / "libtorch_cuda.so").is_file()
     if gpu is None:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Puts a suitable libtorch into `.libtorch/` of this checkout, for `make setup`. Python 3.6 or newer, with
-pip.
+"""Puts a suitable libtorch into the folder `.libtorch/` of this checkout, for `make setup`. It needs Python
+3.6 or newer, with pip.
 
-Links to the libtorch of an exported LIBTORCH or LIBTORCH_USE_PYTORCH, or to /usr/lib/libtorch.so. Otherwise
-pip downloads three wheels (hashes in scripts/libtorch.txt), whose libraries and headers are unpacked. All
-work happens in `.libtorch.part/`, which is renamed when it is complete, so that an interrupted run does no
-harm: the next run reuses complete wheels and removes everything else.
+If LIBTORCH or LIBTORCH_USE_PYTORCH is exported, or /usr/lib/libtorch.so exists, the folder links to that
+libtorch. Otherwise pip downloads three wheels, whose hashes are in scripts/libtorch.txt, and their libraries
+and headers are unpacked.
+
+All work happens in `.libtorch.part/`, which is renamed when it is complete. An interrupted run therefore does
+no harm. The next run reuses wheels that were downloaded completely, and removes everything else.
 """
 
 import hashlib
@@ -32,7 +34,7 @@ OWN_LIBTORCH = (
 
 
 class Problem(Exception):
-    """A message for the user, with a remedy."""
+    """An error message for the user, with a remedy."""
 
     def __init__(self, what, remedy):
         super().__init__(what)
@@ -47,12 +49,12 @@ def megabytes(n):
     return "{:,.0f} MB".format(n / 1e6)
 
 
-# --- Existing libtorch
-# ---------------------------------------------------------------------------------------------
+# --- Existing libtorch.
 
 
 def library(folder):
-    """Returns the main library in a folder of libraries, or None."""
+    """Returns the path of libtorch's main library in a folder of libraries. Returns None if it isn't
+    there."""
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
         if (folder / name).is_file():
             return folder / name
@@ -60,8 +62,8 @@ def library(folder):
 
 
 def version_of(folder):
-    """Returns the version of the libtorch in `folder` (which holds lib/ and include/), or None if no file
-    states it."""
+    """Returns the version of the libtorch in `folder`, which holds lib/ and include/. Returns None if no file
+    states the version."""
     if (folder / "build-version").is_file():
         return (folder / "build-version").read_text().strip()
     if (folder / "version.py").is_file():
@@ -81,7 +83,7 @@ def version_of(folder):
 
 
 def check_libtorch(name, lib, include, folder):
-    """Returns the version of an existing libtorch; raises `Problem` if cargo can't build with it."""
+    """Returns the version of an existing libtorch. Raises `Problem` if cargo can't build with it."""
     undo = "correct {0}, or run `unset {0}` and then `make setup`, which downloads a libtorch".format(name)
     if library(lib) is None:
         raise Problem("{}: there is no libtorch_cpu library in {}".format(name, lib), undo)
@@ -109,10 +111,10 @@ def check_libtorch(name, lib, include, folder):
 
 
 def libtorch_from_environment():
-    """Returns the libtorch named by the environment as (name, lib, include, version), or None. It has
-    priority over `.libtorch`."""
+    """Returns the libtorch that LIBTORCH_USE_PYTORCH or LIBTORCH names, as (name, lib, include, version).
+    Returns None if neither variable is set. This libtorch takes precedence over `.libtorch`."""
     if "LIBTORCH_USE_PYTORCH" in os.environ:
-        python = "python" if "VIRTUAL_ENV" in os.environ else "python3"  # the choice of torch-sys
+        python = "python" if "VIRTUAL_ENV" in os.environ else "python3"  # torch-sys chooses the same one.
         code = "import torch, os; print(os.path.dirname(torch.__file__))"
         try:
             done = subprocess.run(
@@ -147,14 +149,15 @@ def libtorch_from_environment():
             "libtorch",
         )
     if folder.resolve() == (HOME / "torch").resolve():
-        return None  # our own copy: `installed_stamp` checks it more strictly
+        return None  # `installed_stamp` checks our own copy more strictly.
     lib = Path(os.environ.get("LIBTORCH_LIB", str(folder))) / "lib"
     include = Path(os.environ.get("LIBTORCH_INCLUDE", str(folder))) / "include"
     return "LIBTORCH", lib, include, check_libtorch("LIBTORCH", lib, include, folder)
 
 
 def system_libtorch():
-    """Returns the libtorch of the system's packages as (name, lib, include, version), or None."""
+    """Returns the libtorch of the system's package manager, as (name, lib, include, version). Returns None if
+    it isn't installed or can't be used."""
     usr = Path("/usr")
     if not (usr / "lib" / "libtorch.so").exists():
         return None
@@ -165,13 +168,14 @@ def system_libtorch():
             usr / "include",
             check_libtorch("/usr/lib/libtorch.so", usr / "lib", usr / "include", usr),
         )
-    except Problem as problem:  # harmless, because cargo's LIBTORCH has priority
+    except Problem as problem:  # Cargo uses LIBTORCH, so this libtorch does no harm.
         say("note: {}; it is not used".format(problem))
         return None
 
 
 def installed_stamp(pins):
-    """Returns the stamp of `.libtorch` if it is complete, or None."""
+    """Returns the stamp of `.libtorch`, which records its origin. Returns None if `.libtorch` is missing or
+    incomplete."""
     try:
         stamp = json.loads((HOME / "stamp.json").read_text())
         if stamp["kind"] == "link":
@@ -182,8 +186,7 @@ def installed_stamp(pins):
         return None
 
 
-# --- Installation
-# -------------------------------------------------------------------------------------------------
+# --- Installation.
 
 
 def read_pins():
@@ -208,8 +211,8 @@ def remove(path):
 
 
 def put_in_place(new, stamp):
-    """Renames `new` to `.libtorch`. The stamp is written first, because a folder without a stamp counts as
-    incomplete."""
+    """Writes the stamp to the folder `new`, and renames the folder to `.libtorch`. The stamp is written
+    first, because a folder without a stamp counts as incomplete."""
     (new / "stamp.json").write_text(json.dumps(stamp, indent=1) + "\n")
     os.sync()
     old = PART / "old"
@@ -273,8 +276,8 @@ def digest(path):
 
 
 def complete_wheels(pins):
-    """Returns the wheels in the part folder with the right hash, by name, and removes everything else
-    there."""
+    """Returns the wheels that an earlier run has downloaded completely, as a dictionary from names to paths.
+    Removes all other files of earlier runs."""
     by_hash = {pin["sha256"]: pin["name"] for pin in pins}
     found = {}
     for path in sorted(PART.glob("*")):
@@ -290,8 +293,8 @@ def complete_wheels(pins):
 
 
 def download(pin, lock):
-    """Downloads a wheel with pip, which checks the hash. pip inherits `lock`, so that a next run waits for it
-    if only we are killed."""
+    """Downloads a wheel with pip, which checks its hash. pip inherits `lock`. If only this script is killed,
+    the next run therefore waits until pip has ended."""
     requirement = PART / "requirement.txt"
     requirement.write_text("{name}=={version} --hash=sha256:{sha256}\n".format(**pin))
     scratch = PART / "scratch"
@@ -317,7 +320,8 @@ def download(pin, lock):
         pin["tag"],
     ]
     command += ["--dest", str(PART / "wheels"), "--requirement", str(requirement)]
-    # pip downloads to its temporary folder first; the default one is often too small for half a gigabyte.
+    # The download needs a temporary folder with room for half a gigabyte, which the default one often doesn't
+    # have.
     done = subprocess.run(command, env=dict(os.environ, TMPDIR=str(scratch)), pass_fds=[lock.fileno()])
     if done.returncode != 0:
         raise Problem(
@@ -340,7 +344,8 @@ def is_needed(name):
 
 
 def unpack(wheels, new):
-    """Unpacks the libraries and headers of the wheels; returns the size of each library, for later checks."""
+    """Unpacks the libraries and headers of the wheels. Returns the size of each library, with which later
+    runs check that it is complete."""
     libraries = {}
     for path in wheels:
         say("unpacking " + path.name)
@@ -377,7 +382,8 @@ def fetch(pins, lock):
             megabytes(packed), HOME, megabytes(unpacked)
         )
     )
-    # pip's temporary copy and the final one exist together for a moment, before anything is unpacked.
+    # The disk needs room for the wheels and, beside them, for pip's temporary copies or the unpacked files.
+    # The copies are removed before anything is unpacked.
     need, free = int(1.1 * (packed + max(packed, unpacked))), shutil.disk_usage(str(ROOT)).free
     if free < need:
         raise Problem(

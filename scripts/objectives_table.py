@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes docs/objectives.md: every objective on every source of trajectories, exact distances, three seeds.
+"""Writes docs/objectives.md, a table of the exact distances of every objective on every source of
+trajectories, for three seeds.
 
-Run it from anywhere: scripts/objectives_table.py. It trains 2 environments x 3 seeds x all pairs, about half
-an hour on one core.
+The script can be run from any folder: scripts/objectives_table.py. It trains on 2 environments, with 3 seeds,
+for all pairs of an objective and a source. This takes about half an hour on one core.
 """
 
 import json
@@ -14,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BATCH, SEEDS = 16, (0, 1, 2)
 ENVIRONMENTS = {"grid": "5 x 5 grid, original reward", "dag": "The toy DAG of 11 states"}
 STEPS = 1000
-# The numbers of steps of slower pairs of environment and objective.
+# The number of training steps for a pair of environment and objective that needs more than STEPS.
 SLOW = {("grid", "subtb-geometric"): 2000}
 
 

@@ -2,8 +2,9 @@
 """Reads the event files of a run with TensorBoard's own reader: python3 scripts/read_tensorboard.py FOLDER
 [METRICS.jsonl]
 
-Prints each tag with its steps and its last value, and fails if the steps of a tag don't rise. With a metrics
-file of the same run it also fails if a figure is missing or differs. Needs `pip install tensorboard`.
+The script prints each tag with its number of steps and its last value. It fails if the steps of a tag don't
+rise. If the metrics file of the same run is given, it also fails if a number in that file is missing in the
+event files or differs. It needs `pip install tensorboard`.
 """
 
 import json
@@ -17,12 +18,14 @@ PHASES = ["sample", "score", "backward", "update"]
 
 
 def to_single(value):
-    """Rounds a figure to single precision; null in a metrics file means NaN."""
+    """Rounds a number of the metrics file to single precision, in which TensorBoard stores numbers. null
+    becomes NaN."""
     return math.nan if value is None else struct.unpack("f", struct.pack("f", value))[0]
 
 
 def figures(path):
-    """Returns the figures of a metrics file by tag and step."""
+    """Returns the numbers of a metrics file, as a dictionary from tags to dictionaries from steps to
+    numbers."""
     found = {}
     for line in map(json.loads, open(path, encoding="utf-8")):
         step, seconds = line.pop("step"), line.pop("seconds")

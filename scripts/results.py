@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Writes docs/results.md and the results in README.md from stored JSON of `reproduce`.
+"""Makes the runs for docs/results.md, stores their JSON, and writes docs/results.md and the results in
+README.md.
 
-    scripts/results.py run     makes the runs of scripts/results_runs.py that docs/results/runs.jsonl lacks;
-    can be interrupted scripts/results.py write   writes both files from the stored JSON scripts/results.py
-    check   fails if a file differs from the stored JSON
+    scripts/results.py run
+        makes the runs of scripts/results_runs.py that aren't stored in docs/results/runs.jsonl; it can be
+        interrupted
+    scripts/results.py write
+        writes both files from the stored JSON
+    scripts/results.py check
+        fails if one of the files differs from the stored JSON
 
-`run --only NAME...` runs these rows only, `--again` repeats stored runs, `--minutes N` starts no run after
-that time. Rows of speeds are skipped while other programs run, unless `--loaded` is given. The script builds
-`reproduce` from a clean checkout; with `--binary PATH --commit HASH` it uses a program that was built from
-that commit.
+`run --only NAME...` makes only the runs of these rows, `--again` repeats stored runs, and `--minutes N`
+starts no further run after N minutes. Rows with measurements of speed are skipped while other programs use
+the machine, unless `--loaded` is given. The script builds `reproduce` from a clean checkout. With `--binary
+PATH --commit HASH` it uses a program that was built from that commit.
 """
 
 import argparse
@@ -33,10 +38,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STORE, EARLIER = ROOT / "docs/results/runs.jsonl", ROOT / "docs/results/earlier.md"
 RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
-# The sources of the program; none may have changes, so that a result belongs to a commit.
+# The files from which the program is built. These files must have no uncommitted changes, so that a result
+# belongs to a commit.
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# The number of seconds that a run may take, and the load average of a quiet machine, to which the previous
-# run contributes 1.
+# The number of seconds after which a run is ended. The second number is the largest load average of a machine
+# that counts as quiet; the previous run contributes 1 to it.
 LIMIT, QUIET = 900, 1.3
 
 
@@ -72,7 +78,7 @@ def read_store():
 
 
 def write_store(runs):
-    """Replaces the file atomically, in the order of the tables."""
+    """Replaces the file of stored runs atomically. Runs are written in the order of the tables."""
     order = {key: place for place, (key, _) in enumerate(required_runs())}
     lines = [
         json.dumps(runs[key], sort_keys=True, allow_nan=False)
@@ -84,7 +90,7 @@ def write_store(runs):
 
 
 def rows():
-    """Returns (table, row) by the row's name."""
+    """Returns a dictionary from the name of each row to the pair (table, row)."""
     found = {}
     for table in TABLES:
         for row in table["rows"]:
@@ -94,13 +100,15 @@ def rows():
 
 
 def required_runs():
-    """Lists ((command, seed), name) of every run in the tables, in order of seeds."""
+    """Returns ((command, seed), name) for every run in the tables, ordered by seed. `name` is the name of the
+    row."""
     listed = [(seed, row) for _, row in rows().values() for seed in row[3]]
     return [((row[2], seed), row[0]) for seed, row in sorted(listed, key=lambda pair: pair[0])]
 
 
 def check_run(table, run):
-    """Returns the run; raises an error if its table can't show it."""
+    """Returns the run. Raises an error if its JSON lacks a number that its table shows, or differs from the
+    table's `must`."""
     for key, value in table["must"].items():
         if run["result"].get(key) != value:
             raise ResultsError(
@@ -130,7 +138,7 @@ def output(*command):
 
 
 def build_program():
-    """Builds `reproduce` from a clean checkout; returns its path and commit."""
+    """Builds `reproduce` from a clean checkout. Returns the path of the program and the commit."""
     edited = output("git", "status", "--porcelain", "--", *SOURCES)
     if edited:
         raise ResultsError(
@@ -176,7 +184,7 @@ def describe_machine(commit):
 
 
 def processor_time():
-    """Returns the processor time of all finished child processes, in seconds."""
+    """Returns the processor time of all child processes that have ended, in seconds."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -253,7 +261,7 @@ def run(args):
         try:
             runs[command, seed] = check_run(rows()[name][0], {**measure(binary, command, seed), **machine})
         except ResultsError as wrong:
-            # The failure of a run doesn't stop the others.
+            # A run that fails doesn't stop the runs after it.
             failed.append(name)
             print(f"{place} of {len(remaining)}: {name}: error: {wrong}", file=sys.stderr, flush=True)
             continue
@@ -273,7 +281,8 @@ def line(cells):
 
 
 def provenance_letters(shown):
-    """Assigns a letter to each combination of commit, day, machine and libtorch."""
+    """Assigns a letter to each combination of commit, day, machine and libtorch with which the shown runs
+    were made."""
     found = {}
     for run in shown:
         found.setdefault(provenance(run), chr(ord("a") + len(found)))
@@ -342,7 +351,7 @@ def results(runs):
 
 
 def headlines(runs):
-    """Returns the table of README.md."""
+    """Returns the table of results in README.md."""
     earlier = EARLIER.read_text()
     lines = [line(["what", "parameters", "gfn", "compared with"]), "|---" * 4 + "|"]
     for headline in HEADLINES:
@@ -368,7 +377,7 @@ def headlines(runs):
 
 
 def readme(runs):
-    """Returns README.md with a new block of results."""
+    """Returns the text of README.md with the current table of results."""
     text = README.read_text()
     if any(text.count(mark) != 1 for mark in BLOCK):
         raise ResultsError(f"README.md must have each of these lines once: {BLOCK}")

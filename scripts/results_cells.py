@@ -1,15 +1,16 @@
-"""Cells of the tables in docs/results.md: short texts from the JSON of a row's runs, one run per seed."""
+"""Formats the cells of the tables in docs/results.md. A cell is a short text about the runs of a row, which
+has one run per seed."""
 
 import math
 import re
 import statistics
 
-# The largest number of characters in a cell.
+# The largest number of characters that a cell may have.
 MAX_WIDTH = 60
 
 
 class ResultsError(Exception):
-    """An error that the user can correct."""
+    """An error that the user of scripts/results.py can correct."""
 
 
 def number(value):
@@ -25,7 +26,7 @@ def number(value):
 
 def figure(run, key):
     value = run["result"].get(key)
-    # `reproduce` prints NaN as null.
+    # A NaN of `reproduce` is null in its JSON.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ResultsError(f"`{run['command']}`, seed {run['seed']}: `{key}` is {value!r}, expected a number")
     return value
@@ -34,7 +35,7 @@ def figure(run, key):
 def format_spread(values):
     values, middle = sorted(values), statistics.median(values)
     if all(isinstance(value, int) for value in values) and middle == int(middle):
-        # The median of an even number of counts is a float.
+        # The median of an even number of integers is a float. A whole median is shown without decimals.
         middle = int(middle)
     low, middle, high = number(values[0]), number(middle), number(values[-1])
     return middle if low == high else f"{middle} ({low} to {high})"

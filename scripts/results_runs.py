@@ -1,14 +1,15 @@
-"""The tables of docs/results.md and the README, with the commands of their runs. Data only; read by
-`scripts/results.py`.
+"""The tables of docs/results.md and of the README, with the commands of their runs. This file has only data,
+which `scripts/results.py` reads.
 
-A table has columns (title, kind, keys of the JSON of `reproduce`; scripts/results_cells.py has the kinds) and
-rows (name, description, command, seeds). `must` holds values that the JSON of each run must have. A command
-is a task of `reproduce` with its flags; `--seed` and `--json` are added. The default is one thread.
+A table has columns and rows. A column has a title, a kind (scripts/results_cells.py lists the kinds), and
+keys of the JSON of `reproduce`. A row has a name, a description, a command and seeds. `must` holds values
+that the JSON of each run of a table must have. A command is a task of `reproduce` with its flags, to which
+`--seed` and `--json` are added. Runs have one thread by default.
 """
 
 ALL, ONE, FIVE = (0, 1, 2), (0,), (0, 1, 2, 3, 4)
 
-# The first columns of most tables.
+# The columns with which most tables begin.
 SIZE = [
     ("parameters", "same", "params"),
     ("steps x batch", "by", "steps", "batch"),
@@ -280,8 +281,9 @@ TABLES = [
     },
 ]
 
-# The rows of the README: a description, a cell of a row above, and a comparison: a text, a text around a cell
-# of another row, or a text around figures that must occur in docs/results/earlier.md.
+# The rows of the README's table. A row has a description, a reference to the cell of a row above, and a
+# comparison. The comparison is a text, a text around the cell of another row, or a text around numbers that
+# must occur in docs/results/earlier.md.
 HEADLINES = [
     {
         "what": "rings, 5 nodes, directed: exact Jensen-Shannon divergence over 2^20 graphs",

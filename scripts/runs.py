@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Starts and compares several runs of `reproduce`, each in a run folder (`--run`).
+"""Starts several runs of `reproduce`, each in a run folder (`--run`), or compares them.
 
     scripts/runs.py sweep TASK --runs FOLDER [--seeds N] [--first N] [--jobs N] -- FLAGS...
         runs a task with several seeds, in FOLDER/seed-0 and so on, and prints median, minimum and maximum of
-        the results; repeated, it continues with missing seeds. Ctrl-C or SIGTERM also ends the runs, which
-        save a checkpoint first.
+        the results. The same command continues with the seeds that are missing. Ctrl-C or SIGTERM ends the
+        runs after they have saved a checkpoint.
     scripts/runs.py compare FOLDER...
-        prints the flags in which runs differ, and their results
+        prints the flags in which the runs differ, and their results
 
-`--program PATH` names the program, target/release/examples/reproduce by default; `--json` prints one line of
-JSON.
+`--program PATH` names the program; the default is target/release/examples/reproduce. `--json` prints one line
+of JSON instead of tables.
 """
 
 import argparse
@@ -23,9 +23,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The flags that don't change the computation of a run.
+# The flags that don't change the results of a run.
 NOT_COMPARED = {"run", "resume", "checkpoint-every", "tensorboard", "config", "json"}
-# The numbers that describe a run, not its result.
+# The entries of a result that describe the run and aren't measured.
 SIZES = {"seed", "steps", "batch", "threads", "members", "params", "samples", "evaluated_samples"}
 INTERRUPTED = 130
 
@@ -43,7 +43,7 @@ def read(folder):
 
 
 def figures(results):
-    """Returns the names of the numbers in these results, in order."""
+    """Returns the names of the entries of these results that are numbers, in order."""
     names = dict.fromkeys(
         name for result in results for name, value in result.items() if type(value) in (int, float)
     )
@@ -90,13 +90,13 @@ def sweep(options, flags):
         while missing and len(running) < options.jobs and not ended:
             seed = missing.pop(0)
             log = open(runs / f"seed-{seed}.log", "w")
-            # The new session keeps Ctrl-C at the terminal from reaching the run twice: a second signal ends
-            # it without a checkpoint.
+            # Each run gets a new session, so that Ctrl-C at the terminal doesn't reach it directly. A run
+            # that gets a second signal ends without a checkpoint.
             running[seed] = subprocess.Popen(
                 command(seed), stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
             )
         if ended and not terminated:
-            # The signal is sent only once, because a second one would end the runs without a checkpoint.
+            # The runs get only one signal, because a second signal would end them without a checkpoint.
             terminated, missing = True, []
             [program.terminate() for program in running.values()]
         time.sleep(0.02)

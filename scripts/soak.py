@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Stress tests of a built `reproduce`: python3 scripts/soak.py PROGRAM FOLDER MODE [--json]
+"""Runs stress tests of a built `reproduce`, on Linux: python3 scripts/soak.py PROGRAM FOLDER MODE [--json]
 
-    steps [--steps N]   many steps: compares memory and speed of the last tenth with those of the second
-    kills [--kills N]   kills runs at random moments and resumes them: the results must equal those of
-    uninterrupted runs, bit for bit disks               full disks, read-only and vanishing folders: a clear
-    error, and a run that can be resumed
+    steps [--steps N]
+        makes many steps, and compares memory and speed in the last tenth of the steps with the second tenth
+    kills [--kills N]
+        kills runs at random moments and resumes them; results must equal those of uninterrupted runs, bit
+        for bit
+    disks
+        runs on full and read-only disks, and in folders that vanish; each must end with a clear error, and
+        leave a run that can be resumed
 
-A mode prints a table, or with --json one line of JSON, and ends with 1 if something is wrong. For Linux.
+Each mode prints a table or, with --json, one line of JSON. The exit code is 1 if a test has failed.
 """
 
 import argparse
@@ -29,26 +33,26 @@ import time
 LONG = (
     "hypergrid --ndim 1 --height 4 --batch 2 --embedding 4 --layers 1 --replay 100 --checkpoint-every 10000"
 )
-# The allowed growth of memory. The smallest allocation has 32 bytes, so a leak of one per step is 3.2 MB in
-# 100,000 steps.
+# The largest growth of memory that is allowed, in megabytes, and the number of steps for which it is allowed.
+# A leak of one smallest allocation (32 bytes) per step would be 3.2 MB in 100,000 steps.
 GROWTH_MB, GROWTH_STEPS = 2, 100_000
-# The smallest speed of the last tenth relative to the second one. Speeds are steps per processor time of a
-# fixed piece of work, because other programs slow both. Work that grows with the number of steps makes a much
-# larger difference.
+# The smallest allowed speed in the last tenth of the steps, relative to the second tenth. A speed is the
+# number of steps in the processor time of a fixed piece of work, because other programs slow down both. If
+# the time of a step grew with the number of earlier steps, the speed would fall much further.
 SPEED = 0.8
 SHORTEST = 20_000
 
 GRID = "hypergrid --ndim 2 --height 8 --batch 4 --embedding 16 --layers 1 --replay 100"
 RING = ("ring --nodes 4 --directed --batch 4 --embedding 8 --layers 1 --replay 50 --threads 2 --threads-for "
     "replicas")
-# The runs, of a few seconds each, which are killed about ten times.
+# The flags of the runs that are killed. Each run takes a few seconds, and is killed about ten times.
 KILLED_RUNS = {
     "grid": f"{GRID} --steps 5000 --checkpoint-every 100",
     "ring": f"{RING} --steps 1500 --checkpoint-every 25",
 }
 SIGNALS = {signal.SIGKILL: 6, signal.SIGTERM: 2, signal.SIGINT: 2}
 PHASES = ["starting", "training", "saving", "ending"]
-# The exit code after a signal in training, and the number of seconds that a run may take.
+# The exit code of a run that got a signal, and the number of seconds after which a run counts as hanging.
 INTERRUPTED, PATIENCE = 130, 300
 TIMES = {"train_s", "its_per_s", "states_per_s", "phases_ms"}
 
@@ -59,7 +63,7 @@ FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = (
     "File too large",
     "doesn't exist|No such file",
 )
-# The limit of memory, in case a program reads an endless device.
+# The largest memory of a run that could read an endless device.
 MEMORY = 4 * 2**30
 
 
@@ -107,10 +111,12 @@ def show_status(words):
 
 
 def start(program, flags, log, before=lambda: None, **more):
-    """Starts a run that writes its output to a file."""
+    """Starts the program, which writes its output to the file `log`. `before` is called in the new
+    process."""
 
     def prepare():
-        # A program that is started in the background ignores SIGINT, and its children inherit that.
+        # A program that was started in the background ignores SIGINT, and so do its child processes. The run
+        # must not ignore SIGINT.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         before()
 
@@ -121,13 +127,13 @@ def start(program, flags, log, before=lambda: None, **more):
             **{"stdout": file, "stderr": file, **more},
             preexec_fn=prepare,
         )
-    # The run ends together with this script.
+    # The run is killed when this script ends.
     atexit.register(child.kill)
     return child
 
 
 def step(run):
-    """Returns the last step with a complete line."""
+    """Returns the last step of a run whose line in the metrics file is complete."""
     try:
         with open(run / "metrics.jsonl", "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 8192))
@@ -226,7 +232,8 @@ def steps(options):
 
 
 def process_usage(child):
-    """Returns memory, threads, open files and processor time of a process; None if it has ended."""
+    """Returns memory, threads, open files and processor time of a process. Returns None if the process has
+    ended."""
     try:
         folder = pathlib.Path(f"/proc/{child.pid}")
         status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
@@ -245,7 +252,8 @@ def process_usage(child):
 
 
 def reference_work():
-    """Returns the processor seconds of a fixed piece of work."""
+    """Returns the processor seconds that a fixed piece of work takes now. This time shows how much other
+    programs slow this machine down."""
     begun = time.process_time()
     sorted(str(k) for k in range(20_000))
     return time.process_time() - begun
@@ -292,7 +300,8 @@ def kills(options):
 
 
 def attack(program, flags, run, rng, target, count):
-    """Kills a run and restarts it by the same command until it ends; returns a list of problems."""
+    """Kills a run and restarts it by the same command, until the run is complete. Returns a list of
+    problems."""
     log, metrics, problems = run.with_suffix(".log"), run / "metrics.jsonl", []
     steps, every = (int(flags[flags.index(flag) + 1]) for flag in ("--steps", "--checkpoint-every"))
     while True:
@@ -329,9 +338,10 @@ def attack(program, flags, run, rng, target, count):
             )
         count.update({"kills": 1, number.name: 1, where: 1})
         if (run / "result.json").exists():
-            # The run was complete.
+            # The run was already complete when it was killed.
             return problems
-        # A single kill imitates the state between the two renames of a save, which random kills rarely hit.
+        # A save renames two folders. Random kills rarely hit the moment between the two, so this state is
+        # made once.
         if (
             count["moved"] == 0
             and saved > every
@@ -348,7 +358,9 @@ def is_saving(run):
 
 
 def compare(whole, broken):
-    """Returns the number of compared files, the number of hidden files left behind, and the differences."""
+    """Compares the files of an uninterrupted run with those of a run that was killed. Returns the number of
+    compared files, the number of files that the killed run has left behind in addition, and a list of
+    differences."""
     named = [
         {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()} for run in (whole, broken)
     ]
@@ -367,7 +379,8 @@ def compare(whole, broken):
 
 
 def comparable_content(path):
-    """Returns the content of a run's file without times, the folder's name and the run's id."""
+    """Returns the part of a file's content that must be equal for equal runs. Times, the name of the run's
+    folder and the id of the run are left out."""
     if path.name == "metrics.jsonl":
         return re.sub(rb'"seconds":\[[^]]*\]', b"", path.read_bytes())
     if path.name == "result.json":
@@ -395,7 +408,8 @@ def disks(options):
         return start(options.program, [*flags.split(), *(["--run", str(run)] if run else [])], log, **more)
 
     def check_failure(run, words, path=None, act=None, **more):
-        """Checks that a run ends with the expected error; returns a problem or None."""
+        """Waits until a run has ended, and checks that it ended with the expected error. Returns a
+        description of the problem, or None."""
         child = begin(run, **more)
         try:
             if act:
@@ -492,7 +506,7 @@ def disks(options):
     )
     with open("/dev/full", "w") as device:
         case("standard output on a full device", [check_failure(run, FULL, "output", stdout=device)])
-        # The error can't be printed, so only the exit code is checked.
+        # Standard error is full, so the run can't print an error. Only its exit code is checked.
         code = begin(run, stderr=device).wait(PATIENCE)
         case("standard error on a full device", [None if code in (0, 1) else f"it ended with {code}"])
     return table, problems
@@ -504,14 +518,16 @@ def at_step(child, run, target):
 
 
 def limit_file_size(size):
-    """Limits the size of files that this process writes; larger ones are an error, not a signal."""
+    """Limits the size of the files that this process writes. Writing more is then an error, because the
+    signal SIGXFSZ is ignored."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 @contextlib.contextmanager
 def disk(folder, options="size=64m"):
-    """Mounts a disk in memory for a while; yields False if this user may not mount."""
+    """Mounts a disk in memory at a folder, for the duration of the `with` block. Yields False if this user
+    isn't allowed to mount a disk."""
     mounted = (
         subprocess.run(
             ["mount", "-t", "tmpfs", "-o", options, "none", str(folder)], stderr=subprocess.DEVNULL

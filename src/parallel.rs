@@ -1,5 +1,5 @@
-//! Work on rows. It is split over rayon's threads if there is enough of it and if splitting was measured to
-//! be faster.
+//! Work on rows. The work is split over rayon's threads if there are enough rows and if splitting was
+//! measured to be faster.
 //!
 //! Passing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay
 //! on the calling thread. If other programs use the cores, the pool can be slower than one thread for larger
@@ -20,26 +20,28 @@ thread_local! {
     static CHOICES: RefCell<HashMap<&'static Location<'static>, Choice>> = RefCell::default();
 }
 
-/// The number of calls of a trial. Half of them use the pool.
+/// The number of calls of a trial. Half of these calls use the pool.
 const TRIAL_CALLS: u32 = 32;
-/// The time of all calls of a trial, in seconds, after which the trial ends early. Its outcome counts like
-/// `NEEDED_WINS` trials.
+/// The time of all calls of a trial, in seconds, after which the trial ends early. The outcome of such a
+/// trial counts like `NEEDED_WINS` trials.
 const LONG_TRIAL: f64 = 0.5;
-/// The size of a large call, as a multiple of the minimum number of rows per thread. Larger calls use the
-/// pool without a trial.
+/// The smallest size of a large call, as a multiple of the minimum number of rows per thread. Large calls use
+/// the pool without a trial.
 const LARGE_CALL: usize = 1_024;
 /// The number of successive trials that the pool must win before the calls between trials use it. A trial
-/// that ended early because its calls are long counts as this many. After a single lost trial the pool isn't
-/// used any more between trials.
+/// that ended early because its calls are long counts as this many trials. After a single lost trial the pool
+/// isn't used any more between trials.
 const NEEDED_WINS: u32 = 4;
 /// The largest time per row in the pool with which the pool wins a trial, as a share of the time per row on
 /// the calling thread.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
-/// The number of calls between two trials while the pool is used. After lost trials the number is up to 16
-/// times as large. After a trial that ended early it is at most 32 times the number of calls of the trial.
+/// The number of calls between two trials while the pool is used. Each successive lost trial doubles the
+/// number, up to 16 times this constant. After a trial that ended early, the number is at most 32 times the
+/// number of calls of the trial.
 const PAUSE: u32 = 256;
 
-/// The choice between the pool and the calling thread, from the times of earlier calls.
+/// The choice between the pool and the calling thread at one place in the code, based on the times of earlier
+/// calls.
 #[derive(Clone, Copy, Default, Debug)]
 struct Choice {
     /// The number of calls until the next trial begins.
@@ -50,8 +52,8 @@ struct Choice {
     wins: u32,
     /// The number of successive trials that the pool has lost.
     losses: u32,
-    /// The seconds and the rows of the calls of the current trial, first on the calling thread, then in the
-    /// pool.
+    /// The total seconds and rows of the calls of the current trial. The first entry is for the calling
+    /// thread, the second entry for the pool.
     measured: [(f64, f64); 2],
 }
 
@@ -61,8 +63,8 @@ impl Choice {
         if self.pause > 0 {
             return self.wins >= NEEDED_WINS;
         }
-        // The Thue-Morse sequence decides which calls use the pool. It distributes early, large and regularly
-        // repeated calls equally over both halves of a trial.
+        // The Thue-Morse sequence decides which calls use the pool. This sequence distributes early, large
+        // and regularly repeated calls equally over both halves of a trial.
         self.calls.count_ones() % 2 == 1
     }
 
@@ -90,12 +92,12 @@ impl Choice {
     }
 }
 
-/// A call that may be split. Its time is measured until it is dropped.
+/// A call that may be split. The time is measured until the call is dropped.
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code of the call and its start time, from which the duration is recorded; `None` if
-    /// the call is too small or too large for trials.
+    /// The place in the code of the call, and the call's start time; `None` if the call is too small or too
+    /// large for trials.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 
@@ -127,7 +129,7 @@ impl Drop for Call {
 
 /// Runs `work` without splitting it, for callers that already keep all threads busy.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    /// The previous value of `ALONE`, which is restored when this is dropped, even if `work` panics.
+    /// The previous value of `ALONE`, which is restored when this guard is dropped, even if `work` panics.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -138,7 +140,7 @@ pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns `f` of each item, in order.
+/// Returns the result of `f` for each item, in order. A thread of the pool gets at least `per_thread` items.
 #[track_caller]
 pub(crate) fn map<T: Sync, U: Send>(
     items: &[T],
@@ -153,7 +155,7 @@ pub(crate) fn map<T: Sync, U: Send>(
     }
 }
 
-/// Returns `f` of each index below `n`, in order, or the first error.
+/// Returns the result of `f` for each index below `n`, in order, or the first error.
 #[track_caller]
 pub(crate) fn try_map_range<U: Send>(
     n: usize,
@@ -168,8 +170,8 @@ pub(crate) fn try_map_range<U: Send>(
     }
 }
 
-/// Calls `f` with each item, which it may change, and the element of `beside` at the same index. Returns the
-/// results in order, or the first error.
+/// Calls `f` with each item, which `f` may change, and the element of `beside` at the same index. Returns the
+/// results of `f` in order, or the first error.
 #[track_caller]
 pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     items: &mut [T],
@@ -186,7 +188,7 @@ pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     }
 }
 
-/// Calls `f` with each item, by value.
+/// Calls `f` with each item, which `f` consumes.
 #[track_caller]
 pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) + Sync + Send) {
     let call = Call::begin(items.len(), per_thread);
@@ -201,12 +203,12 @@ pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) 
 mod tests {
     use super::*;
 
-    /// The number of seconds that one unit of time of these tests stands for.
+    /// The length of one unit of time in these tests, in seconds.
     const UNIT: f64 = 1e-4;
 
-    /// Makes `n` calls of 100 rows at one place. A call takes `alone` units of time on the calling thread and
-    /// `pool` units in the pool; nothing is measured. Returns the number of calls that used the pool, and the
-    /// time of all calls in units.
+    /// Simulates `n` calls of 100 rows at the place in the code to which `choice` belongs. A call takes
+    /// `alone` units of time on the calling thread and `pool` units in the pool. Returns the number of calls
+    /// that used the pool, and the time of all calls in units.
     fn make_calls(choice: &mut Choice, n: usize, alone: f64, pool: f64) -> (usize, f64) {
         let (mut pooled, mut total) = (0, 0.0);
         for _ in 0..n {
@@ -221,8 +223,7 @@ mod tests {
 
     #[test]
     fn a_pool_that_is_slower_than_one_thread_is_given_up() {
-        // The pool takes as long as one thread, a tenth longer, and several times as long, as on a busy
-        // machine.
+        // The pool takes 1, 1.1, 2 and 5 times as long as one thread, as on a busy machine.
         for slowdown in [1.0, 1.1, 2.0, 5.0] {
             let (pooled, total) = make_calls(&mut Choice::default(), 10_000, 1.0, slowdown);
             assert!(pooled <= 128, "{slowdown}: {pooled} of 10,000 calls");
@@ -244,15 +245,15 @@ mod tests {
         // Another program takes the second core. The pool loses the next trial and isn't used any more.
         make_calls(&mut choice, 600, 1.0, 3.0);
         assert!(make_calls(&mut choice, 10_000, 1.0, 3.0).0 <= 128);
-        // The other program ends. The pool is used again after the longest pause and as many won trials as it
-        // needs.
+        // The other program ends. The pool is used again after the longest pause and `NEEDED_WINS` won
+        // trials.
         make_calls(&mut choice, 4_096 + 128, 1.0, 0.6);
         assert!(make_calls(&mut choice, 1_000, 1.0, 0.6).0 > 900);
     }
 
     #[test]
     fn calls_that_take_long_are_compared_by_few() {
-        // All calls on one thread would take ten seconds each, in the pool six: four calls decide the trial,
+        // A call takes ten seconds on one thread and six seconds in the pool. Four calls decide the trial,
         // and the next trial comes after a short pause.
         let mut choice = Choice::default();
         assert_eq!(make_calls(&mut choice, 4, 10.0 / UNIT, 6.0 / UNIT).0, 2);
@@ -295,7 +296,7 @@ mod tests {
         let items: Vec<usize> = (0..100).collect();
         let expected: Vec<usize> = items.iter().map(|k| k * k).collect();
         pool.install(|| {
-            // The number of calls exceeds that of a trial, so some of them use the pool and others don't.
+            // There are more calls than in a trial, so some of them use the pool and others don't.
             for _ in 0..40 {
                 assert_eq!(map(&items, 10, |k| k * k), expected);
                 assert_eq!(try_map_range(100, 10, |k| Ok(k * k)).unwrap(), expected);

@@ -2,7 +2,7 @@
 //! [`objective`](crate::objective).
 //!
 //! An objective declares the [`Quantity`]s that it needs. [`score`](crate::objective::score) requests some of
-//! them from the policy and computes the others, and the objective reads them from the
+//! these quantities from the policy and computes the others. The objective reads the quantities from the
 //! [`Scores`](crate::objective::Scores).
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// A quantity with one number for each transition, state or trajectory of a batch.
 ///
 /// A quantity of each state has a number for the state before each transition, unless stated otherwise. All
-/// are flat lists, with one number for each item of [`per`](Self::per).
+/// quantities are flat lists, with one number for each item of [`per`](Self::per).
 ///
 /// A policy may provide custom quantities, to which policy and objective give the same name:
 ///
@@ -29,9 +29,9 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Quantity {
-    /// log P_F of each transition. In a request to a policy it stands for the distribution P_F.
+    /// log P_F of each transition. A policy that gets this request returns the distribution P_F.
     LogPf,
-    /// log P_B of each transition, 0 for exits. In a request to a policy it stands for the distribution P_B.
+    /// log P_B of each transition, 0 for exits. A policy that gets this request returns P_B.
     LogPb,
     /// log P_B of each transition, by a learned P_B. A policy with a fixed P_B is refused.
     LearnedLogPb,
@@ -69,8 +69,8 @@ pub enum Quantity {
     IntrinsicEdge,
     /// An intrinsic reward of each finished object, not negative and without gradient.
     IntrinsicTerminal,
-    /// log F of each state by a target network, which is an older copy of the policy, without gradient. A
-    /// trainer provides it ([`Trainer::with_target_network`](crate::train::Trainer::with_target_network)).
+    /// log F of each state, without gradient, by a target network: an older copy of the policy that a trainer
+    /// keeps ([`Trainer::with_target_network`](crate::train::Trainer::with_target_network)).
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,
@@ -105,8 +105,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the error for a missing quantity. It names `needed_by` (an objective) and the setting that
-    /// provides it.
+    /// Returns the error for a missing quantity. The error names `needed_by` (an objective) and the setting
+    /// that provides the quantity.
     ///
     /// ```
     /// use gfn::objective::Quantity;
@@ -205,7 +205,7 @@ const MAX_QUANTITIES: usize = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Quantities {
     items: [Option<Quantity>; MAX_QUANTITIES],
-    /// `true` if a quantity was added to a full set. [`check`](Self::check) returns an error then.
+    /// `true` if a quantity was added to a full set. In this case [`check`](Self::check) returns an error.
     is_overfull: bool,
 }
 
@@ -319,19 +319,19 @@ impl<Q: Into<Quantities>> BitOr<Q> for Quantity {
 pub struct Values(BTreeMap<Quantity, Tensor>);
 
 impl Values {
-    /// Adds the tensor of a quantity, replaces an earlier tensor, and returns the map.
+    /// Adds the tensor of a quantity and returns the map. An earlier tensor of the same quantity is replaced.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, tensor: Tensor) -> Self {
         self.insert(quantity, tensor);
         self
     }
 
-    /// Adds the tensor of a quantity, and replaces an earlier tensor.
+    /// Adds the tensor of a quantity. An earlier tensor of the same quantity is replaced.
     pub fn insert(&mut self, quantity: Quantity, tensor: Tensor) {
         self.0.insert(quantity, tensor);
     }
 
-    /// Returns the tensor of a quantity; `None` if it isn't there.
+    /// Returns the tensor of a quantity; `None` if the map doesn't have the quantity.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
         self.0.get(&quantity)
@@ -345,13 +345,13 @@ impl Values {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
 
-    /// Removes a quantity and returns its tensor; `None` if it isn't there.
+    /// Removes a quantity and returns its tensor; `None` if the map doesn't have the quantity.
     pub fn remove(&mut self, quantity: Quantity) -> Option<Tensor> {
         self.0.remove(&quantity)
     }
 
-    /// Removes the tensor of a quantity that `needed_by` requires, and returns it. It must be a flat list of
-    /// `n` numbers.
+    /// Removes the tensor of a quantity that `needed_by` requires, and returns it. The tensor must be a flat
+    /// list of `n` numbers.
     pub(crate) fn take_flat(
         &mut self,
         quantity: Quantity,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Training and sampling use no other source of randomness: no clock, no thread-local generator, not
 /// libtorch's generator. (An exception is the id of each run, which distinguishes its checkpoints from those
-/// of other runs; it comes from the system's randomness.)
+/// of other runs; the id comes from the system's randomness.)
 ///
 /// ```
 /// use gfn::Rng;
@@ -33,8 +33,8 @@ impl Rng {
     }
 
     /// Returns the number to which the mixing function of SplitMix64 (Stafford's mix 13) maps `bits`. The
-    /// function is a bijection of 64-bit numbers in which every input bit affects all output bits. Use it for
-    /// hashes.
+    /// function is a bijection of 64-bit numbers in which every input bit affects all output bits. Use this
+    /// function for hashes.
     #[must_use]
     pub fn mix64(mut bits: u64) -> u64 {
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -52,8 +52,8 @@ impl Rng {
         self.normal_pair().0
     }
 
-    /// Draws two independent numbers from the standard normal distribution (Box-Muller). It uses as many
-    /// random numbers as `normal`.
+    /// Draws two independent numbers from the standard normal distribution (Box-Muller). A pair uses as many
+    /// random numbers as one call of `normal`.
     ///
     /// ```
     /// use gfn::Rng;
@@ -71,7 +71,7 @@ impl Rng {
     /// In debug builds, if `n` is zero.
     pub fn below(&mut self, n: usize) -> usize {
         debug_assert!(n > 0, "an index below zero was asked for");
-        // The index comes from a multiplication and a shift. The bias is below n / 2^64.
+        // The indices aren't exactly equally likely: their probabilities differ by at most 1 / 2^64.
         ((u128::from(self.0.next_u64()) * n as u128) >> 64) as usize
     }
 }

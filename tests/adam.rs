@@ -1,4 +1,5 @@
-//! Adam compared with its formula in f64 and with libtorch's Adam, and its treatment of bad gradients.
+//! Adam is compared with its formula in f64 and with libtorch's Adam. Its treatment of invalid gradients is
+//! tested, too.
 
 use gfn::nn::{Group, Parameter, Parameters};
 use gfn::optim::{Adam, AdamConfig, Optimizer};
@@ -19,7 +20,7 @@ fn model(kind: Kind) -> Parameters {
     parameters
 }
 
-/// Computes the gradients of a loss whose minimum changes with each call.
+/// Computes the gradients of a loss whose minimum is different in each call.
 fn backward(parameters: &Parameters, rng: &mut Rng) {
     let shift = rng.normal();
     for p in parameters {
@@ -28,7 +29,7 @@ fn backward(parameters: &Parameters, rng: &mut Rng) {
     }
 }
 
-/// Computes the paper's formula in f64, one scalar at a time.
+/// Computes Adam's published formula in f64, one scalar at a time.
 fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Rng::seeded(9);
     let mut p = values(&model(Kind::Double));
@@ -136,14 +137,15 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
             assert_eq!(before, (values(&parameters), adam.state().unwrap()));
             assert!(parameters.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) == 0.0));
         }
-        // The bad gradient leaves no trace: the next step is an ordinary one.
+        // The step after the invalid gradient must succeed, because the invalid gradient must not change
+        // the optimizer's state.
         backward(&parameters, &mut rng);
         assert!(adam.step().unwrap().grad_norm.is_finite());
         assert!(values(&parameters).iter().all(|value| value.is_finite()));
     }
 }
 
-/// Makes a step on the gradient `size` at each of two elements.
+/// Makes an optimizer step. The gradient is `size` at each of the two elements of the parameter.
 fn step_on(parameters: &Parameters, adam: &mut Adam, size: f64) -> gfn::Result<f64> {
     for p in parameters {
         (&p.tensor * size).sum(p.tensor.kind()).backward();
@@ -162,7 +164,7 @@ fn two_ones(kind: Kind) -> Parameters {
 
 #[test]
 fn a_gradient_whose_square_overflows_changes_nothing() {
-    // The largest gradient that fits: its square times 1 - beta2 is just below the largest f32.
+    // `edge` is the largest accepted gradient: its square times 1 - beta2 is just below the largest f32.
     let edge = (f64::from(f32::MAX) / 1e-3).sqrt();
     for (size, fits) in [(1e19, true), (0.99 * edge, true), (1.01 * edge, false), (1e30, false)] {
         let parameters = two_ones(Kind::Float);
@@ -182,7 +184,7 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
             }
             other => panic!("{size:e}: {other:?}"),
         }
-        // The parameter still moves afterwards.
+        // Later steps must still move the parameter, whether the step with the large gradient failed or not.
         let before = values(&parameters);
         for _ in 0..3 {
             step_on(&parameters, &mut adam, 1.0).unwrap();
@@ -190,7 +192,8 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
         assert!(values(&parameters).iter().zip(&before).all(|(after, before)| after < before), "{size:e}");
         adam.load_state(&adam.state().unwrap()).unwrap();
     }
-    // Gradients that fit one by one, but not together; clipped gradients; f64.
+    // Three further cases are tested: gradients that are small enough one by one but not in the running
+    // sum, clipped gradients, and f64.
     let parameters = two_ones(Kind::Float);
     let mut adam = Adam::new(&parameters, AdamConfig { beta2: 0.5, ..AdamConfig::default() }).unwrap();
     let refused = (0..9).find(|_| step_on(&parameters, &mut adam, 1.9e19).is_err());
@@ -241,7 +244,7 @@ fn a_loss_from_before_a_step_is_not_differentiated_after_it() {
             let message = loss.f_backward().unwrap_err().to_string();
             assert!(message.contains("modified by an inplace operation"), "{message}");
         }
-        // Gradients recorded after the step can be computed.
+        // Gradients of a loss that is recorded after the step can be computed.
         cubes().f_backward().unwrap();
     }
 }
@@ -260,7 +263,8 @@ fn a_parameter_without_a_gradient_is_left_alone_until_it_has_had_one() {
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < 1.0);
         assert_eq!(b.double_value(&[0]), 1.0);
-        // Momentum still moves it: a zero gradient isn't the same as no gradient.
+        // Momentum must still move this parameter, because its gradient is zero. A parameter with a zero
+        // gradient differs from a parameter without a gradient.
         let before = a.double_value(&[0]);
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < before);
@@ -288,8 +292,8 @@ fn a_loaded_state_goes_on_bit_for_bit() {
                     adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
                     adam.load_state(&state).unwrap();
                 }
-                // The second parameter misses every other step, including the first one after the
-                // interruption.
+                // The second parameter has no gradient in every other step, including the first step after
+                // the interruption.
                 let shift = rng.normal();
                 for (i, p) in parameters.iter().enumerate() {
                     if i != 1 || step % 2 == 1 {

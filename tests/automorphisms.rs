@@ -1,5 +1,5 @@
-//! |Aut| of large graphs with many symmetries: exact by closed forms, computed fast, and refused beyond a
-//! limit.
+//! Tests of |Aut| of large graphs with many symmetries. |Aut| must equal closed formulas and be computed
+//! fast. Searches beyond a limit must give errors.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ use gfn::graph::{
 };
 use gfn::{Error, Rng};
 
-/// Far above the usual time (a few hundredths of a second; more without optimisation), far below that of a
-/// full search.
+/// The largest time that a computation may take. A computation usually takes a few hundredths of a second, or
+/// more without optimisation. A full search would take far longer than this limit.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
@@ -27,7 +27,8 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
-/// Checks that `body` is fast, in the best of up to three runs, because other programs may slow one down.
+/// Checks that `body` is fast. The best of up to three runs counts, because other programs may slow down a
+/// run.
 fn check_fast<T>(what: &str, body: impl Fn() -> T) -> T {
     let mut best = Duration::MAX;
     for _ in 0..3 {
@@ -101,7 +102,8 @@ fn classes_directions_and_scaffolds_are_respected() {
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
-    // 60 leaves of each class of nodes and edges, with half of the edges reversed.
+    // The graph is a wheel with 60 leaves for each combination of a class of nodes and a class of edges.
+    // Half of its edges are reversed.
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
@@ -121,12 +123,12 @@ fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
     graph(n, (1..n).map(|b| (rng.below(b), b)).collect::<Vec<_>>())
 }
 
-/// Returns ln |Aut| of a tree, from class numbers of subtrees, computed from the centre outwards (Aho,
-/// Hopcroft, Ullman).
+/// Returns ln |Aut| of a tree. The root is the tree's centre, and each subtree gets the number of its
+/// isomorphism class (Aho, Hopcroft and Ullman).
 fn log_of_tree(tree: &GraphState) -> f64 {
     let n = tree.n_nodes();
     let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().neighbours(a).collect()).collect();
-    // The centre remains after leaves are removed repeatedly.
+    // The centre of a tree remains after leaves are removed repeatedly.
     let mut degrees: Vec<usize> = neighbours.iter().map(Vec::len).collect();
     let mut leaves: Vec<usize> = (0..n).filter(|&a| degrees[a] <= 1).collect();
     let mut n_left = n;
@@ -158,7 +160,8 @@ fn log_of_tree(tree: &GraphState) -> f64 {
 
 type Names = HashMap<(Node, Vec<(Edge, usize)>), usize>;
 
-/// Returns the class number of the subtree at node `a` away from `from`, and its ln |Aut|.
+/// Returns the isomorphism class and ln |Aut| of the subtree that consists of node `a` and everything
+/// behind it, as seen from node `from`.
 fn subtree(
     tree: &GraphState,
     neighbours: &[Vec<usize>],
@@ -186,7 +189,8 @@ fn trees_have_the_automorphisms_of_their_branches() {
         let n = 1 + rng.below(300);
         let mut tree = random_tree(n, &mut rng);
         if round % 2 == 0 {
-            // Two copies joined at two nodes, so that the centre is often an edge.
+            // Two copies of the tree are joined by an edge between a node and its copy, so that the centre
+            // of the result is often an edge.
             let edges: Vec<_> = tree.edges().map(|(a, b)| (a as usize, b as usize)).collect();
             let twice = edges.iter().flat_map(|&(a, b)| [(a, b), (n + a, n + b)]);
             let joint = rng.below(n);
@@ -241,7 +245,8 @@ fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
         other.set_node(17, Node::of_class(1)).unwrap();
         assert!(key != canonical_key(&other));
         other.set_node(17, Node::default()).unwrap();
-        // Swaps an edge for a non-edge.
+        // One edge of the graph, if it has any, is removed, and another edge is added. The key of the changed
+        // graph must differ.
         let first = other.edges().next();
         if let Some((a, b)) = first {
             other.remove_edge(a, b).unwrap();
@@ -252,8 +257,8 @@ fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
     }
 }
 
-/// Pentagons that each hang on one node by an edge: neither twins nor leaves, so that the search must order
-/// them.
+/// Returns a graph of pentagons that are all joined to one node by an edge. The pentagons are neither twins
+/// nor leaves, so the search must determine their order.
 fn flower(petals: usize) -> GraphState {
     let petal = |k: usize| {
         let ring = (0..5).map(move |j| (1 + 5 * k + j, 1 + 5 * k + (j + 1) % 5));
@@ -266,7 +271,7 @@ fn flower(petals: usize) -> GraphState {
 fn slow_searches_are_refused_without_side_effects() {
     let small = flower(20);
     let expected = log_factorial(20) + 20.0 * 2_f64.ln();
-    // Searches on other threads continue meanwhile.
+    // Searches on other threads must continue while one search fails.
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| {
             let mut canonizer = Canonizer::default();
@@ -274,7 +279,7 @@ fn slow_searches_are_refused_without_side_effects() {
             let error = canonizer.log_automorphisms(&large, 0).unwrap_err();
             assert!(matches!(error, Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 }), "{error}");
             assert!(error.to_string().contains("log_automorphisms"), "{error}");
-            // The same buffers can be used again.
+            // The same buffers must be usable after the error.
             assert_close(canonizer.log_automorphisms(&small, 0).unwrap(), expected, "a small flower");
             assert!(canonizer.log_automorphisms(&large, 0).is_err());
         });
@@ -308,7 +313,8 @@ fn an_environment_hands_the_error_on() {
     assert!(matches!(env.symmetry().log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
 }
 
-/// Incoming edges distinguish nodes as well as outgoing ones.
+/// Tests directed graphs of interchangeable parts. Incoming edges must distinguish nodes, and outgoing
+/// edges must do so as well.
 #[test]
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
@@ -345,7 +351,8 @@ fn canonical_forms_that_would_take_too_long_are_refused() {
         Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })
     ));
     assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
-    // Listing states needs the keys of their children.
+    // Listing the states of an environment requires the keys of their children, so it must give the error,
+    // too.
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
     let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();

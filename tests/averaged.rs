@@ -1,5 +1,5 @@
-//! A trainer's moving average of parameters: it follows its recursion, is used for sampling on request, and
-//! is saved in checkpoints.
+//! Tests of a trainer's moving average of parameters. The average must follow its recursion, be used for
+//! sampling on request, and be saved in checkpoints.
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::env::VectorEnv;

@@ -1,4 +1,4 @@
-//! Derived backward masks compared with a direct definition, and their cost.
+//! Derived backward masks are compared with a direct definition, and their cost is measured.
 
 use std::time::{Duration, Instant};
 
@@ -14,15 +14,17 @@ use gfn::graph::{
 #[derive(Clone, Copy, Debug)]
 enum Restriction {
     Nothing,
-    /// Forbids edges from a higher to a lower node, which could close a directed cycle.
+    /// The restriction forbids edges from a higher to a lower node, so that no directed cycle can be
+    /// closed.
     Acyclic,
-    /// Forbids the first legal slot of each type, so that the meaning of one slot depends on the others.
+    /// The restriction forbids the first legal slot of each type. Whether a slot is legal therefore depends
+    /// on other slots.
     AllButTheFirst,
 }
 
 struct Parts {
     restriction: Restriction,
-    /// Declares graphs with an odd number of edges unreachable.
+    /// `true` if graphs with an odd number of edges are declared unreachable.
     even_edges: bool,
 }
 
@@ -59,7 +61,7 @@ fn parts(
         .unwrap()
 }
 
-/// A scaffold of two different nodes and an edge.
+/// Builds an initial graph with two different nodes and an edge.
 fn scaffold(kind: GraphKind) -> GraphState {
     let marked = Node { class: 1, attributes: Attributes::new(&[1]).unwrap() };
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
@@ -94,7 +96,7 @@ fn environments() -> Vec<GraphEnv> {
     out
 }
 
-/// Draws a random graph that contains the initial one, with attributes.
+/// Draws a random graph with attributes that contains the initial graph.
 fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
     let mut graph = initial.clone();
     while graph.n_nodes() < 8 && rng.below(6) > 0 {
@@ -110,7 +112,7 @@ fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
     graph
 }
 
-/// Returns `true` if `graph` contains all of `initial`.
+/// Returns `true` if `graph` contains the nodes, edges and attributes of `initial`.
 fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     let keeps = |then: Attributes, now: Attributes| {
         then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n)
@@ -126,7 +128,7 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     (0..initial.n_nodes() as u32).all(node) && initial.edges().all(edge)
 }
 
-/// Returns `true` if removing a candidate gives a parent of the graph.
+/// Returns `true` if the backward move of a slot leads to a parent of the graph.
 fn is_parent(
     env: &GraphEnv,
     kind: ActionKind,
@@ -144,7 +146,7 @@ fn is_parent(
         return false;
     }
     let redo = action_type.reverse(back, graph, undo);
-    // Removing nodes shifts the labels after them.
+    // Removing nodes shifts the labels of all nodes after them.
     let gone = action_type.removed_nodes(back, graph, undo);
     let shifted = |a: u32| (0..a).filter(|b| !gone.contains(b)).count() as u32;
     let redo = Move { a: shifted(redo.a), b: shifted(redo.b), ..redo };
@@ -229,7 +231,7 @@ fn a_graph_without_a_node_is_the_one_that_the_others_induce() {
     }
 }
 
-/// Returns the shortest of several runs, to reduce the influence of other programs.
+/// Returns the shortest time of several runs, to reduce the influence of other programs.
 fn shortest(mut run: impl FnMut()) -> Duration {
     let times = (0..20).map(|_| {
         let start = Instant::now();
@@ -239,7 +241,7 @@ fn shortest(mut run: impl FnMut()) -> Duration {
     times.min().unwrap()
 }
 
-/// Draws a random tree with as many further edges.
+/// Draws a random tree with `n` nodes, and adds up to `n` further edges.
 fn tree_and_edges(n: usize) -> GraphState {
     let mut rng = Rng::seeded(4);
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
@@ -252,8 +254,8 @@ fn tree_and_edges(n: usize) -> GraphState {
     graph
 }
 
-/// Each candidate needs the parent's forward mask and the parent graph; both must cost little more than
-/// writing their memory.
+/// Tests the cost of checking a candidate parent. A check needs the parent's graph and forward mask. Both
+/// must cost little more than writing their memory.
 #[test]
 fn a_candidate_costs_little_more_than_writing_it() {
     let graph = tree_and_edges(400);
@@ -271,7 +273,8 @@ fn a_candidate_costs_little_more_than_writing_it() {
 
     let graph = tree_and_edges(2000);
     let edge = graph.edges().next().unwrap();
-    // A copied graph gets its own edges when one of them changes.
+    // A copy shares its edges with the original until an edge changes, so this measures a copy of the
+    // edges.
     let copied = shortest(|| {
         std::hint::black_box(graph.clone()).remove_edge(edge.0, edge.1).unwrap();
     });

@@ -1,4 +1,5 @@
-//! Damaged, incomplete, forged and foreign checkpoints: a typed error, and an unchanged trainer, bit for bit.
+//! Tests of damaged, incomplete, forged and foreign checkpoints. Resuming must return a typed error and
+//! leave the trainer unchanged, bit for bit.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +20,8 @@ use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
 use tch::Tensor;
 
-/// Checks that a trainer refuses to resume from `path`, with these words, and stays unchanged, bit for bit.
+/// Checks that a trainer returns an error with these words if it resumes from `path`. Also checks that the
+/// trainer stays unchanged, bit for bit.
 fn check_unchanged<E>(trainer: &mut Trainer<E>, folder: &Folder, path: &Path, words: &[&str])
 where
     E: TrainEnv,
@@ -70,7 +72,8 @@ fn damaged_checkpoints_change_nothing() {
     assert!(state(&other, &folder) == bytes(&path), "what is whole can still be loaded");
 }
 
-/// Writes a copy of the checkpoint at `from` whose sections are changed by `edit`, with a valid checksum.
+/// Writes a copy of the checkpoint at `from` whose tensors are changed by `edit`. The copy has valid
+/// checksums.
 fn forge_checkpoint(
     from: &Path,
     to: &Path,
@@ -138,8 +141,8 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     assert!(state(&other, &folder) == bytes(&good));
 }
 
-/// Objectives of one name with different settings have different targets; checkpoints distinguish them by
-/// their description.
+/// Tests objectives with the same name but different settings, which have different targets. Their
+/// checkpoints are distinguished by the objective's description.
 #[test]
 fn checkpoints_of_other_objectives_change_nothing() {
     let folder = Folder::new("objectives");
@@ -217,7 +220,8 @@ fn checkpoints_of_something_else_change_nothing() {
     let [of_coloured, of_rings] = ["coloured", "rings"].map(|name| folder.join(name));
     coloured.save(&of_coloured).unwrap();
     rings.save(&of_rings).unwrap();
-    // The objectives are compared before the models; these runs differ in both.
+    // The objectives are compared before the models. These runs differ in both, so the error must be about
+    // the objectives.
     check_unchanged(
         &mut rings,
         &folder,
@@ -231,8 +235,8 @@ fn checkpoints_of_something_else_change_nothing() {
         &["by sub-trajectory balance", "resume with the settings"],
     );
 
-    // The same network for five nodes instead of four, whose actions have other names. It has no identity
-    // features, whose number would differ.
+    // The network is the same, but the graphs have five nodes instead of four, and the actions have other
+    // names. The network has no identity features, because their number would differ.
     let make = |n: usize, replay: bool| {
         let env = Ring::new(n, GraphKind::Directed).unwrap().into_env();
         let mut rng = Rng::seeded(0);

@@ -1,5 +1,5 @@
-//! Bad input gives a typed error with problem, expectation and remedy; nothing panics, and nothing is changed
-//! halfway.
+//! Tests of invalid input. Every input must give a typed error whose message names the problem, the
+//! expectation and the remedy. Nothing may panic, and nothing may be changed halfway.
 
 use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
@@ -24,7 +24,8 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::Tensor;
 
-/// Asserts that an error has one of these variants and that its message contains all of these words.
+/// Asserts that a result is an error whose variant matches the pattern, and that its message has all of
+/// these words.
 macro_rules! refused {
     ($result:expr, $pattern:pat, $($word:expr),+) => {{
         let error = $result.map(|_| ()).unwrap_err();
@@ -37,7 +38,7 @@ macro_rules! refused {
 }
 
 fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv>> {
-    // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 is the exit.
+    // The pairs (0, 1), (0, 2) and (1, 2) are the slots 1, 2 and 5 of nine slots. Slot 9 is the exit.
     Trajectories::replay(&Triangles::env(), &Slots(slots.to_vec()), offsets)
 }
 
@@ -55,7 +56,7 @@ fn walks_from_outside_are_checked_move_by_move() {
     illegal(&[3, 9], ["action 3", "10 slots", "node 1, node 0"]);
     illegal(&[10], ["action 10", "10 slots", "no such slot"]);
     illegal(&[u32::MAX], ["4294967295", "10 slots", "no such slot"]);
-    // The error has the index of the trajectory, not that among unfinished trajectories.
+    // The error must name the index among all trajectories, not the index among unfinished trajectories.
     refused!(replay(&[9, 1, 1, 9], &[0, 1, 4]), Error::IllegalAction { row: 1, .. }, "state 1");
     refused!(
         replay(&[1, 2], &[0, 2]),
@@ -109,7 +110,8 @@ fn steps_that_a_state_cannot_take_are_refused() {
     refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
 }
 
-/// Builds a trainer whose reward returns these values, repeating the last one.
+/// Builds a trainer whose reward returns these values and repeats the last value if more are needed.
+/// `count` maps the number of states to the number of returned values.
 fn trainer_with_rewards(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv> {
     let env = Triangles::env();
     let mut rng = Rng::seeded(0);
@@ -178,7 +180,7 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
             "one log-reward per state"
         );
     }
-    // Finite in double, but not in single precision.
+    // The reward is finite in double precision, but infinite in single precision.
     refused!(
         trainer_with_rewards(&[1e300], |n| n).step(),
         Error::NonFinite { .. },
@@ -319,7 +321,7 @@ fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
         "a backward roll-out",
         "1 of 1"
     );
-    // A graph that can't be reached from the initial one.
+    // This graph can't be reached from the initial graph, because it has another number of nodes.
     let other = GraphStates::from(vec![gfn::graph::GraphState::with_nodes(GraphKind::Undirected, 4)]);
     refused!(
         sampler_of(&env).backward(&other, &mut rng),

@@ -1,4 +1,4 @@
-//! Metrics of invalid input give typed errors, and metrics of extreme but valid input give numbers.
+//! Tests of metrics. Invalid input must give typed errors, and extreme but valid input must give numbers.
 
 use gfn::env::{Reals, StateGraph};
 use gfn::graph::GraphStates;
@@ -20,7 +20,7 @@ fn distances_are_between_distributions() {
     }
     assert!(matches!(Distances::between(&[], &[]), Err(Error::Config { .. })));
     assert!(matches!(Distances::between(&[1.0], &even), Err(Error::Shape { .. })));
-    // Values rounded to four digits are accepted.
+    // Probabilities that are rounded to four digits must be accepted.
     assert!(Distances::between(&[0.3333; 3], &[1.0 / 3.0; 3]).unwrap().tv < 1e-3);
 }
 
@@ -50,7 +50,8 @@ fn weights_that_are_no_numbers_estimate_nothing() {
     assert!(importance_log_z(&[1000.0, -1000.0]).unwrap().log_z.is_finite());
 }
 
-/// Squares of such coordinates overflow or underflow, but distances don't.
+/// Tests points with very large or very small coordinates. Squares of these coordinates overflow or
+/// underflow, but distances must not.
 #[test]
 fn transport_between_points_of_any_size() {
     let near = Reals::from_rows([[0.0, 1.0], [1.0, 5.0], [2.0, -3.0]]);
@@ -73,7 +74,8 @@ fn transport_between_points_of_any_size() {
     assert_eq!(wasserstein2(&origin, &origin).unwrap(), 0.0);
 }
 
-/// Underflowed probabilities count as equal.
+/// Tests probabilities that underflow. Such probabilities must count as equal in the check for dependence
+/// on labels.
 #[test]
 fn underflowed_probabilities_are_equivariant() {
     let env = ColoredGraphs::new(3).unwrap().into_env();

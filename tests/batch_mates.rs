@@ -1,5 +1,6 @@
-//! Policies that depend slightly on the other states of the batch are refused: before training, after some
-//! steps, and by exact metrics. Policies that only round differently are accepted.
+//! Tests of policies that depend slightly on other states of the batch. Such policies must be refused
+//! before training, after some steps, and by exact metrics. Policies that only round differently must be
+//! accepted.
 
 use std::cell::Cell;
 
@@ -19,14 +20,16 @@ use crate::nets;
 
 const LETTERS: usize = 6;
 
-/// The factor of P_F's logits, in addition to 1: per state of the batch, or per mean entry of the batch.
+/// The number by which P_F's logits are multiplied. The factor is 1 plus a term that depends on the batch.
 #[derive(Clone, Copy)]
 enum Factor {
+    /// The term is this number times the number of states in the batch.
     PerState(f64),
+    /// The term is this number times the mean of all entries of the batch.
     Mean(f64),
 }
 
-/// A policy whose logits depend on the batch.
+/// A policy whose mistake is that its logits depend on the whole batch.
 struct BatchDependent(MlpPolicy<KHot>, Cell<Factor>);
 
 impl Policy<VectorEnv> for BatchDependent {
@@ -88,7 +91,7 @@ fn check_refused<T>(result: Result<T>) {
     }
 }
 
-/// Factors as small as 0.001 per state of the batch, and a tenth of the batch's mean.
+/// Tests small dependences: 0.001 per state of the batch, and a tenth of the batch's mean.
 #[test]
 fn a_slight_dependence_on_batch_mates_is_refused_before_training() {
     for seed in 0..8 {
@@ -115,7 +118,7 @@ fn a_dependence_that_grows_is_refused_after_ten_and_a_hundred_steps() {
         };
         assert_eq!(trainer.steps_done(), refused, "{grown}");
         check_refused::<()>(Err(refusal));
-        // The check is repeated until it passes.
+        // The check must be repeated in each step until it passes.
         check_refused(trainer.step());
         trainer.policy_as::<BatchDependent>().unwrap().1.set(Factor::Mean(0.0));
         trainer.step().unwrap();
@@ -131,7 +134,8 @@ fn exact_figures_refuse_a_policy_that_depends_on_batch_mates() {
     space.terminating_distribution(&words(), &batch_dependent(Factor::Mean(0.0), 0), None).unwrap();
 }
 
-/// The checks use their own random stream.
+/// Tests that the checks have a separate random stream, so that they don't change the random numbers of
+/// training.
 #[test]
 fn checks_change_no_random_number() {
     let losses = |again: bool| {
@@ -147,8 +151,9 @@ fn checks_change_no_random_number() {
     assert_eq!(losses(false), losses(true));
 }
 
-/// Networks in single precision with weights far from their initial values: without norms their sums are
-/// large, and round.
+/// Tests that every network of the library is accepted. The networks are in single precision, and their
+/// weights are far from their initial values. Without normalisation their sums are large, so they round
+/// differently in different batches.
 #[test]
 fn no_network_of_the_library_is_refused() {
     tch::set_num_threads(1);

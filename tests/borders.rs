@@ -1,5 +1,5 @@
-//! Results of a user's policy, objective and condition source are checked for their shape: a column instead
-//! of a flat list would be broadcast silently.
+//! Tests that results of a user's policy, objective and condition source are checked for their shape. A
+//! column instead of a flat list would be broadcast silently.
 
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
@@ -16,7 +16,7 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-/// A policy whose estimators have the shape `[n, 1]`, as a linear layer returns them.
+/// A policy whose mistake is that its estimators have the shape `[n, 1]`, as a linear layer returns them.
 struct ColumnEstimators {
     inner: MlpPolicy<KHot>,
     flow: bool,
@@ -79,7 +79,7 @@ fn columns_of_a_policy_are_refused() {
     says(&error, &["LogPaths", ", 1]"]);
 }
 
-/// Trajectory balance with residuals of a wrong shape.
+/// Trajectory balance whose mistake is that the values or the weights of its residuals have a wrong shape.
 #[derive(Debug)]
 enum WrongShape {
     Values,
@@ -102,7 +102,7 @@ impl Objective for WrongShape {
     }
 }
 
-/// An objective that returns a loss per trajectory instead of a scalar.
+/// An objective whose mistake is that it returns a loss per trajectory instead of a scalar.
 #[derive(Debug)]
 struct LossPerTrajectory;
 

@@ -1,13 +1,14 @@
-//! Bounds on means and probabilities of the package `judge`, compared with known values.
+//! Bounds on means and probabilities from the package `judge` are compared with known values.
 
 use gfn::Rng;
 use gfn::metrics::Estimate;
 use gfn_judge::{Interval, log_mean_at_least, probability_at_least};
 
-/// The number of stakes of the bets: 1, 1/2, 1/4 and so on.
+/// The number of stakes of the bets by which the bound is computed. The stakes are 1, 1/2, 1/4 and so on.
 const N_STAKES: i32 = 16;
 
-/// 100 heads of 100 tosses: p^100 equals the risk at the bound. 0 heads give no lower bound.
+/// Tests bounds on the probability p of heads. If all 100 tosses are heads, p^100 must equal the risk at
+/// the bound. If no toss is heads, there is no lower bound.
 #[test]
 fn shares_have_the_bounds_of_chernoff() {
     assert!((probability_at_least(1.0, 100, 0.025) - 0.025f64.powf(0.01)).abs() < 1e-12);
@@ -16,7 +17,8 @@ fn shares_have_the_bounds_of_chernoff() {
     assert!(0.48 < low && low < 0.49, "{low}");
 }
 
-/// The bound is below equal draws, because other values could have been missed.
+/// Tests the bound for equal samples. The bound must be below the samples, because rare smaller values
+/// could have been missed.
 #[test]
 fn means_of_equal_draws_lose_what_they_cannot_exclude() {
     for n in [1, 20, 1_000] {
@@ -27,14 +29,15 @@ fn means_of_equal_draws_lose_what_they_cannot_exclude() {
     }
     assert!(log_mean_at_least(&[], 0.025) == f64::NEG_INFINITY);
     assert!(log_mean_at_least(&[f64::NEG_INFINITY; 3], 0.025) == f64::NEG_INFINITY);
-    // One draw that is nearly the whole sum: the bound is that of Markov's inequality.
+    // One sample is nearly the whole sum. The bound must then be that of Markov's inequality.
     let mut logs = vec![0.0; 999];
     logs.push(500.0);
     let bound = log_mean_at_least(&logs, 0.025);
     assert!(480.0 < bound && bound < 500.0 - 1_000f64.ln() + 0.025f64.ln(), "{bound}");
 }
 
-/// Bounds for variables of mean 1 with rare large values: above the mean in at most 5 % of 400 samples.
+/// Tests bounds for variables of mean 1 that are rarely very large. The bound may be above the mean in at
+/// most 5 % of 400 samples.
 #[test]
 fn bounds_on_means_hold_for_heavy_tails() {
     let rng = &mut Rng::seeded(0);
@@ -55,12 +58,12 @@ fn bounds_on_means_hold_for_heavy_tails() {
         }
         assert!(wrong <= 20, "variable {k}: {wrong} of 400");
     }
-    // The bound is close: for a spread of 0.3 within a few hundredths.
+    // The bound must be tight: for a spread of 0.3 it is within a few hundredths of the mean.
     let logs: Vec<f64> = (0..2_000).map(|_| normal(0.3, rng)).collect();
     assert!(log_mean_at_least(&logs, 0.01) > -0.04);
 }
 
-/// No end of an interval around an infinite mean is NaN.
+/// Tests intervals around infinite means. Neither end may be NaN.
 #[test]
 fn intervals_of_infinite_means_have_no_nan() {
     for mean in [f64::INFINITY, f64::NEG_INFINITY] {

@@ -1,5 +1,5 @@
-//! Canonical forms and |Aut| compared with a search of all permutations, with petgraph's VF2, and under
-//! random relabelling.
+//! Canonical forms and |Aut| are compared with a search of all permutations and with petgraph's VF2. Keys
+//! and |Aut| are also compared between random relabellings of a graph.
 
 use gfn::Rng;
 use gfn::graph::{
@@ -8,7 +8,7 @@ use gfn::graph::{
 use petgraph::algo::is_isomorphic_matching;
 use proptest::prelude::*;
 
-/// Properties of random graphs.
+/// The properties of random graphs.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     kind: GraphKind,
@@ -31,7 +31,8 @@ fn shapes() -> Vec<Shape> {
     out
 }
 
-/// Weights with classes and attributes: 1 and 2 differ in an attribute only.
+/// Returns the weight of a node, which has a class and attributes. Numbers `2 k` and `2 k + 1` give the
+/// same class and different attributes.
 fn node_weight(k: usize) -> Node {
     Node { class: (k / 2) as u16, attributes: Attributes::new(&[0, 0, (k % 2) as u8]).unwrap() }
 }
@@ -62,7 +63,8 @@ fn random_permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-/// Draws a relabelled graph that differs little or not at all: the hardest pairs to distinguish.
+/// Draws a relabelled copy of a graph that differs little or not at all from the graph. Such pairs are the
+/// hardest to distinguish.
 fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
     let n = graph.n_nodes();
     let mut out = graph.induced(&random_permutation(n, rng));
@@ -70,7 +72,7 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
         return out;
     }
     match rng.below(4) {
-        // Only relabelled.
+        // The copy is only relabelled.
         0 => {}
         1 => {
             let node = node_weight(rng.below(shape.node_weights));
@@ -85,7 +87,7 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
                 out.set_edge(a, b, weight).unwrap();
             }
         }
-        // An edge moves (a directed one may only be reversed).
+        // An edge moves to another pair of nodes. This may reverse a directed edge.
         _ => {
             let edges: Vec<_> = out.edges().collect();
             let (a, b) = (rng.below(n) as u32, rng.below(n) as u32);
@@ -114,7 +116,7 @@ fn permutations(n: usize) -> Vec<Vec<u32>> {
     out
 }
 
-/// Returns `true` if this relabelling maps one graph to the other.
+/// Returns `true` if the relabelling `order` maps one graph to the other.
 fn maps(one: &GraphState, other: &GraphState, order: &[u32]) -> bool {
     let n = order.len() as u32;
     let place = |k: u32| order[k as usize];
@@ -157,7 +159,7 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
             n_symmetric += usize::from(automorphisms > 1);
         }
     }
-    // The random graphs must include every outcome.
+    // The random graphs must include every outcome often enough.
     assert!(
         n_isomorphic > 200 && n_different > 200 && n_symmetric > 200,
         "{n_isomorphic} isomorphic pairs, {n_different} others, {n_symmetric} graphs with a symmetry"
@@ -173,7 +175,7 @@ fn key_equality_agrees_with_vf2() {
             let n = 2 + rng.below(9);
             let one = random_graph(shape, n, &mut rng);
             let other = near_copy(&one, shape, &mut rng);
-            // Converts to a petgraph graph with the weights of nodes and edges.
+            // The macro converts a graph into a petgraph graph that has the weights of nodes and edges.
             macro_rules! weighted {
                 ($state:expr, $graph:expr) => {
                     $graph.map(|i, ()| $state.node(i.index() as u32), |_, edge| *edge)
@@ -201,7 +203,8 @@ fn key_equality_agrees_with_vf2() {
     assert!(n_isomorphic > 100 && n_different > 100, "{n_isomorphic} isomorphic pairs, {n_different} others");
 }
 
-/// Circulant graphs look the same from every node, so that refinement alone decides nothing.
+/// Tests circulant graphs. All of their nodes look the same, so refinement alone can't distinguish the
+/// nodes.
 #[test]
 fn relabelling_changes_no_key_where_refinement_says_nothing() {
     let mut rng = Rng::seeded(3);
@@ -223,7 +226,8 @@ fn relabelling_changes_no_key_where_refinement_says_nothing() {
                     }
                 }
                 let one = canonizer.canonical(&graph, 0);
-                // Rotations are automorphisms, so n divides |Aut| (which may not fit in u64).
+                // Rotations are automorphisms, so |Aut| must be divisible by n. The check is skipped if
+                // |Aut| doesn't fit in u64.
                 assert_eq!(one.automorphisms.map_or(0, |count| count % n as u64), 0);
                 for _ in 0..5 {
                     let order = random_permutation(n, &mut rng);
@@ -236,7 +240,7 @@ fn relabelling_changes_no_key_where_refinement_says_nothing() {
     }
 }
 
-/// Draws a graph of up to 12 nodes, and a permutation of its nodes.
+/// Draws a graph with up to 12 nodes, and a permutation of its nodes.
 fn graph_and_order() -> impl Strategy<Value = (GraphState, Vec<u32>)> {
     let size_and_kind = (0..=12_usize, any::<bool>(), 1..4_usize, 1..6_usize);
     size_and_kind.prop_flat_map(|(n, directed, node_weights, edge_weights)| {
@@ -273,7 +277,7 @@ proptest! {
         prop_assert_eq!(labelled_key(&representative), one.key);
         prop_assert_eq!(labelled_key(&graph) == labelled_key(&relabelled), graph == relabelled);
         prop_assert_eq!(log_automorphisms(&graph).unwrap(), one.log_automorphisms);
-        // |Aut| divides n!.
+        // |Aut| must divide n!, because the automorphisms are a subgroup of all permutations.
         let factorial: u64 = (1..=graph.n_nodes() as u64).product();
         prop_assert_eq!(one.automorphisms.map(|count| factorial % count), Some(0));
     }

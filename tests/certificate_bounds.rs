@@ -1,6 +1,6 @@
-//! Bounds of certificates compared with the truth by enumeration, for misleading policies: exact ones that
-//! prefer one order of building, and ones that are exact except for one rare object. All random numbers have
-//! fixed seeds.
+//! Bounds of certificates are compared with the true values from enumeration, for two misleading sorts of
+//! policies. The first are exact, but prefer one order of building an object. The second are exact except
+//! for one rare object. All random numbers have fixed seeds.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Reward, Rows, Slots, StateGraph, VectorStates};
@@ -19,10 +19,11 @@ use tch::Tensor;
 use crate::certificates::draw_objects;
 
 const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32 };
-/// Tolerance for exact metrics in single precision.
+/// The tolerance for exact metrics in single precision.
 const ROUNDING: f64 = 1e-5;
 
-/// A P_B that prefers some parents: logits are `scale` times hashed numbers in [0, 1) of pairs of states.
+/// A P_B that prefers some parents. The logit of a pair of states is `scale` times a hash of the pair
+/// between 0 and 1.
 struct OrderedBackward<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     scale: f64,
@@ -58,7 +59,7 @@ impl<E: EnumerableEnv> Policy<E> for OrderedBackward<'_, E> {
     }
 }
 
-/// A policy's P_F with a uniform P_B.
+/// A policy that combines the P_F of another policy with a uniform P_B.
 struct WithUniformBackward<P>(P);
 
 impl<E, P> Policy<E> for WithUniformBackward<P>
@@ -82,7 +83,8 @@ where
     }
 }
 
-/// Exact values, and the number of false bounds.
+/// The exact values of the certified quantities, the number of checked bounds, and the number of false
+/// bounds.
 struct Truth {
     tv: f64,
     log_z: f64,
@@ -102,7 +104,8 @@ impl Truth {
         Self { tv, log_z: target.log_z, bounds: 0, wrong: 0 }
     }
 
-    /// Counts false bounds; a conditional bound counts as true if its condition is false.
+    /// Counts the false bounds of a certificate. A conditional bound counts as true if its condition is
+    /// false.
     fn check(&mut self, certificate: &Certificate) {
         let Certificate { log_z, tv, .. } = certificate;
         let supposed = tv.if_log_z_at_most.is_some_and(|most| self.log_z <= most);
@@ -116,7 +119,7 @@ impl Truth {
         ];
         self.bounds += hold.len();
         self.wrong += hold.iter().filter(|holds| !**holds).count();
-        // An estimate must not contradict the bounds.
+        // The estimate of log Z must not contradict the bounds.
         if let Some(estimate) = log_z.estimate {
             assert!(estimate.high + 1e-4 >= log_z.at_least, "{certificate}");
             assert!(log_z.at_most.is_none_or(|most| estimate.low - 1e-4 <= most), "{certificate}");
@@ -124,8 +127,8 @@ impl Truth {
     }
 }
 
-/// Certifies exact policies that prefer one order of building, with and without objects of the target.
-/// Returns the number of certificates that reported the order.
+/// Certifies exact policies that prefer one order of building an object, with and without objects sampled
+/// from the target. Returns the number of certificates that reported this preference.
 fn certify_ordered<E, R>(name: &str, env: &E, reward: &R, scales: &[f64]) -> usize
 where
     E: EnumerableEnv,
@@ -199,8 +202,9 @@ fn exact_policies_that_prefer_an_order_are_not_accused_on_coloured_graphs() {
     );
 }
 
-/// Certifies a policy that is exact except for one object of this mass, which is then the total variation.
-/// Returns the numbers of bounds and of false bounds.
+/// Certifies a policy that is exact except that it almost never samples one object. The target probability of
+/// this object is `mass`, which is also the total variation. Certificates get `objects` objects sampled from
+/// the target. Returns the number of bounds and the number of false bounds.
 fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
     let env = HyperGrid::new(3, 6).unwrap().env();
     let is_needle = |row: &[u16]| row.iter().all(|&x| x == 5);

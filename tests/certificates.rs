@@ -1,5 +1,5 @@
-//! Certificates and judgements compared with the truth: valid bounds, intervals that cover, and no clean
-//! report for a bad policy.
+//! Certificates and judgements are compared with the truth. Bounds must be valid, intervals must cover the
+//! true values, and a bad policy must not get a clean report.
 
 use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph, VectorEnv, VectorStates};
 use gfn::examples::Triangles;
@@ -12,7 +12,7 @@ use tch::Tensor;
 
 const BUDGET: Budget = Budget { samples: 2_000, subsets: 32, size: 12, paths: 64 };
 
-/// Builds a grid with four modes, and its reward.
+/// Builds the environment of a grid with four modes, its state graph and its reward.
 fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
     let grid = HyperGrid::new(2, 8).unwrap();
     let env = grid.env();
@@ -21,7 +21,7 @@ fn grid() -> (VectorEnv, StateGraph<VectorEnv>, OriginalReward) {
     (env, graph, reward)
 }
 
-/// Draws `n` objects from a distribution over states.
+/// Draws `n` objects from a distribution over the states of a graph. Returns the indices of their states.
 pub(crate) fn draw_objects<E: EnumerableEnv>(
     graph: &StateGraph<E>,
     probs: &[f64],
@@ -45,18 +45,19 @@ fn an_exact_policy_gets_a_clean_report() {
     let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
     let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
     assert!(certificate.is_clean() && certificate.limits.is_empty(), "{certificate}");
-    // Its own samples give no upper bound, only a conditional one.
+    // The policy's own samples give no unconditional upper bound, only an upper bound under a condition.
     assert!(certificate.tv.at_most == 1.0 && certificate.log_z.at_most.is_none());
     assert!(certificate.tv.at_most_by_importance.unwrap() < 0.01 && certificate.tv.at_least < 1e-4);
     assert!((certificate.log_z.estimate.unwrap().estimate - log_z).abs() < 1e-5);
     assert!(certificate.log_z.at_least <= log_z + 1e-6 && certificate.consistency.unwrap().fcs.high < 1e-4);
     assert!(certificate.to_string().contains("Nothing was found against the policy"));
-    // A certificate can be serialized and read.
+    // A certificate must stay the same if it is serialised and read again.
     let text = serde_json::to_string(&certificate).unwrap();
     let read: gfn_judge::Certificate = serde_json::from_str(&text).unwrap();
     assert_eq!((read.findings, read.log_z), (certificate.findings, certificate.log_z));
 
-    // With objects of the target both quantities have upper bounds, as close as the number of objects allows.
+    // Objects sampled from the target give upper bounds for both quantities. The bounds are as tight as the
+    // number of objects allows.
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let given = graph.states().select(&draw_objects(&graph, &target, 2_000, &mut Rng::seeded(1)));
     let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
@@ -64,7 +65,8 @@ fn an_exact_policy_gets_a_clean_report() {
     assert!(log_z <= most && most < log_z + 5.5 / 2_000.0 && certificate.tv.at_most < 0.01, "{certificate}");
 }
 
-/// A policy that is exact but never samples one of four modes: its own samples look perfect.
+/// Tests a policy that is exact except that it never samples one of four modes. Its own samples look
+/// perfect.
 #[test]
 fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     let (env, graph, reward) = grid();
@@ -83,7 +85,8 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     let tv = Distances::between(&probs, &target.probs).unwrap().tv;
     assert!((tv - 0.25).abs() < 0.01, "{tv}");
     let certificate = certify(&env, &policy, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
-    // Negative control: the effective sample size shows no problem, because all weights are equal.
+    // As a negative control, the effective sample size shows no problem, because all weights are nearly
+    // equal.
     assert!(certificate.effective_samples > 1_900.0);
     let found = |wanted: fn(&Finding) -> bool| certificate.findings.iter().any(wanted);
     assert!(
@@ -92,13 +95,13 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     );
     assert!(found(|finding| matches!(finding, Finding::TotalVariation { .. })), "{certificate}");
     assert!(0.1 < certificate.tv.at_least && certificate.tv.at_least <= tv);
-    // No interval contradicts the objects that were found.
+    // The interval for log Z would contradict the objects that were found, so there is no estimate.
     assert!(
         matches!(certificate.limits[..], [Limit::LogZContradicted { .. }])
             && certificate.log_z.estimate.is_none()
     );
 
-    // With objects of the target the upper bound is valid, too.
+    // With objects sampled from the target, the upper bounds are valid for this policy, too.
     let states = draw_objects(&graph, &target.probs, 4_000, &mut Rng::seeded(1));
     let given = graph.states().select(&states);
     let certificate = certify(&env, &policy, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
@@ -108,8 +111,8 @@ fn a_policy_that_misses_a_mode_gets_no_clean_report() {
     );
 }
 
-/// Objects that aren't drawn from the target make upper bounds false, but don't cause findings against an
-/// exact policy.
+/// Tests objects that weren't sampled from the target. Such objects make the upper bounds false, but they
+/// must not cause findings against an exact policy.
 #[test]
 fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     let (env, graph, reward) = grid();
@@ -124,7 +127,8 @@ fn a_false_upper_bound_is_no_less_than_the_lower_one() {
     }
 }
 
-/// 40 certificates of a mediocre policy.
+/// Tests 40 certificates of a mediocre policy. The intervals must cover the true values as often as they
+/// claim.
 #[test]
 fn intervals_cover_the_truth() {
     let env = Triangles::env();
@@ -148,7 +152,7 @@ fn intervals_cover_the_truth() {
                 assert!(matches!(certificate.limits[..], [Limit::LogZContradicted { .. }]), "{certificate}")
             }
         }
-        // The conditional upper bound is valid if its condition is true.
+        // The conditional upper bound must be valid if its condition is true.
         let is_condition_true = certificate.tv.if_log_z_at_most.is_some_and(|most| target.log_z <= most);
         let at_most = if is_condition_true { certificate.tv.at_most_by_importance.unwrap() } else { 1.0 };
         of_tv += usize::from(certificate.tv.at_least <= tv && tv <= at_most);
@@ -156,7 +160,7 @@ fn intervals_cover_the_truth() {
         let found = log_probs(&env, &UniformPolicy, &objects, 40, rng).unwrap();
         let covers = ends.iter().zip(found).filter(|(state, found)| {
             let p = uniform[**state].ln();
-            // Objects with a single path have no error except rounding.
+            // The probability of an object with a single path is exact except for rounding.
             found.log_p.low - 1e-6 <= p && p <= found.log_p.high + 1e-6
         });
         of_log_p += covers.count();
@@ -177,13 +181,13 @@ fn samples_are_judged_by_what_their_sampler_is() {
     assert!((judged.tv_floor.estimate - floor.tv).abs() < 0.1 * floor.tv);
     assert!((judged.consistency.fcs.estimate - judged.consistency.floor).abs() < 0.05);
 
-    // One sample in 3,000 that a perfect sampler never draws.
+    // One of 3,000 samples has probability 0 in the target, so a perfect sampler never draws it.
     let padded: Vec<f64> = target.iter().copied().chain([0.0]).collect();
     let foreign: Vec<usize> =
         draw_objects(&graph, &target, 2_999, rng).into_iter().chain([target.len()]).collect();
     assert!(!Judgement::new(&padded, &foreign, rng).unwrap().like_perfect);
 
-    // Moves a quarter of the mass to the first mode.
+    // This sampler moves a quarter of the probability to the most probable object.
     let moved: Vec<f64> = target.iter().map(|p| 0.75 * p).collect();
     let first = (0..target.len()).max_by(|&a, &b| target[a].total_cmp(&target[b])).unwrap();
     let worse: Vec<f64> =
@@ -197,7 +201,7 @@ fn samples_are_judged_by_what_their_sampler_is() {
     }
     assert!(covers >= 38, "{covers} of 40");
 
-    // Samples without the heaviest objects: the judgement lists these.
+    // The samples lack the most probable object. The judgement must list this object.
     let rest: Vec<usize> =
         draw_objects(&graph, &target, 3_000, rng).into_iter().filter(|&state| state != first).collect();
     let judged = Judgement::new(&target, &rest, rng).unwrap();

@@ -1,5 +1,5 @@
-//! A reward whose values for replayed objects change during training is detected. Noisy rewards, and rewards
-//! with a schedule or condition of the trainer, are not reported.
+//! Tests of a reward whose values for replayed objects change during training. The change must be detected.
+//! Noisy rewards, and rewards with a schedule or condition of the trainer, must not be reported.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -21,7 +21,7 @@ use tch::Tensor;
 
 type Learner = WarningRecorder<VectorEnv>;
 
-/// Half of each batch of 32 is replayed.
+/// Returns a configuration in which half of each batch of 32 trajectories is replayed.
 fn config() -> TrainerConfig {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
     TrainerConfig { source, replay_after: 2, ..fresh(32) }
@@ -32,14 +32,15 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
         .unwrap()
 }
 
-/// Counts a reward's calls, and the objects in them.
+/// Counters of a reward's calls, and of the objects that were passed to these calls.
 #[derive(Clone, Default)]
 struct Counter {
     calls: Arc<AtomicUsize>,
     objects: Arc<AtomicUsize>,
 }
 
-/// Builds a trainer whose log-rewards are the number of first letters plus `change(call, row)`.
+/// Builds a trainer whose log-reward is the number of occurrences of the first letter in a word, plus
+/// `change(call, row)`.
 fn trainer(
     change: impl Fn(usize, usize) -> f64 + Send + Sync + 'static,
     config: TrainerConfig,
@@ -91,7 +92,8 @@ fn a_reward_that_changes_is_noticed_once() {
     }
 }
 
-/// A temperature that depends on the number of calls differs little between two calls in a row.
+/// Tests a reward that drifts slowly with the number of its calls. Two consecutive calls differ little, but
+/// the drift must be detected.
 #[test]
 fn a_reward_that_drifts_with_its_calls_is_noticed() {
     let (mut trainer, _) = trainer(|call, _| 0.01 * call as f64, config());
@@ -159,7 +161,7 @@ fn schedules_and_conditions_of_the_trainer_are_no_change() {
     }
 }
 
-/// A source of objects whose log-rewards aren't those of the trainer's reward.
+/// A source of objects with recorded log-rewards, which differ from those of the trainer's reward.
 struct RecordedObjects;
 
 impl Persist<VectorEnv> for RecordedObjects {
@@ -204,7 +206,8 @@ fn a_custom_loop_notices_it_too() {
     };
     trainer.steps_by(10, &mut own).unwrap();
     assert_eq!(changes(&trainer).len(), 1);
-    // For a batch of user-supplied trajectories it isn't known which are replayed.
+    // The trainer doesn't know which trajectories of a user-supplied batch are replayed, so it must not
+    // compare them.
     let (mut trainer, _) = self::trainer(move |_, _| 0.0, config());
     steps(&mut trainer, 9);
     let mut given = |trainer: &mut Trainer<VectorEnv>| {
@@ -221,7 +224,8 @@ fn a_custom_loop_notices_it_too() {
 fn the_check_costs_less_than_a_percent_of_calls_and_objects() {
     let (mut trainer, counter) = trainer(|_, _| 0.0, config());
     steps(&mut trainer, 1_000);
-    // One call per step, and 8 more objects after step 10 and after every hundredth step.
+    // The reward is called once per step. The check makes one more call with 8 objects after step 10 and
+    // after every hundredth step.
     assert_eq!(counter.calls.load(Relaxed), 1_000 + 11);
     assert_eq!(counter.objects.load(Relaxed) as u64, trainer.trainer.reward_calls() + 8 * 11);
     assert_eq!(trainer.trainer.reward_calls(), 2 * 32 + 998 * 16, "they aren't counted");

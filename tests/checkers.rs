@@ -1,4 +1,5 @@
-//! The public checkers accept valid environments, and name what is broken in invalid ones.
+//! Tests of the public checkers. The checkers must accept valid environments, and the error for an invalid
+//! environment must name its mistake.
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_action_type, check_env, check_graph_env};
@@ -11,7 +12,7 @@ use gfn::graph::{
 };
 use gfn::{Result, Rng};
 
-/// Limits the number of edges by restricting forward moves.
+/// Rules that limit the number of edges by restricting forward moves only.
 #[derive(Clone, Debug)]
 struct MaxEdges {
     max_edges: usize,
@@ -35,7 +36,7 @@ fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
     }
 }
 
-/// Builds a graph environment from parts.
+/// Builds a graph environment from an action set, an initial graph and a limit of nodes.
 fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv {
     let schema = schema(initial.kind(), max_nodes);
     GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap()
@@ -57,19 +58,20 @@ fn right_environments_pass() {
                 .with(AddEdge::new(2))
                 .with(SetNodeAttr::new(&[2, 1]).unwrap())
                 .with(SetEdgeAttr::new(&[2]).unwrap());
-            // A scaffold of one edge, which stays.
+            // The initial graph has one edge, which stays in all states.
             let mut initial = GraphState::with_nodes(kind, 2);
             initial.add_edge(0, 1, Edge::default()).unwrap();
             check_graph_env(&parts(grown, initial, 4), Budget::thorough().with_walks(6), &mut rng()).unwrap();
         }
-        // Dismantling: edges are removed from the full graph.
+        // The environment removes edges from a complete graph.
         let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
         for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
             full.add_edge(a, b, Edge::default()).unwrap();
         }
         let fewer = Reverse(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
-        // Derived masks would keep the initial graph when going back, so masks are by type.
+        // Derived masks don't allow backward moves to change the initial graph, but here the edges of the
+        // initial graph change. The environment therefore uses masks by type.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
         check_env(&env, Budget::thorough().with_walks(20), &mut rng()).unwrap();
     }
@@ -83,8 +85,8 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 #[test]
 fn masks_by_type_that_forget_the_environment_are_caught() {
-    // With nodes and edges in any order, an isolated node and any edge can have been added last, as masks by
-    // type assume.
+    // Nodes and edges may be added in any order, so an isolated node and any edge may have been the last
+    // addition. Masks by type assume exactly that.
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
@@ -95,8 +97,8 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     };
     check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng())
         .unwrap();
-    // No action follows the second edge, so an isolated node can't have been added last, which masks by type
-    // don't know.
+    // No action is legal after the second edge, so an isolated node can't have been the last addition.
+    // Masks by type don't take that into account, so the check must fail.
     let found =
         message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
     assert!(
@@ -107,7 +109,8 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
         .unwrap();
 }
 
-/// Each type only removes nodes, edges and values that it could have added itself.
+/// Tests environments with several action types. Each type must remove only those nodes, edges and values
+/// that it could have added itself.
 #[test]
 fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     let (first, plain) = (AddNode::first(2), AddNode::attached(1, 1, 4));
@@ -179,16 +182,16 @@ fn a_schema_that_is_too_small_is_caught() {
     assert!(message(check(schema(kind, 2))).contains("schema"));
 }
 
-/// Adds an edge, with one error.
+/// An action type that adds an edge. Each variant has a different mistake.
 #[derive(Clone, Copy, Debug)]
 enum BrokenAddEdge {
-    /// Undoing removes nothing.
+    /// The backward action removes nothing.
     UndoDoesNothing,
-    /// The reverse isn't legal in the child.
+    /// The reverse of a move isn't legal in the child.
     BackwardMaskEmpty,
-    /// The reverse of the reverse has another class.
+    /// The reverse of a reverse has another class than the original move.
     ForgetsClass,
-    /// Two legal slots stand for the same move.
+    /// Two legal slots represent the same move.
     BothOrders,
 }
 
@@ -236,7 +239,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     for (broken, expected) in cases {
         let found = message(check_action_type(&broken, Semantics::Labelled, &graphs));
         assert!(found.contains(expected), "{found}");
-        // The same inside of an environment.
+        // The check of an environment that uses the action type must find the mistake, too.
         let actions = ActionSet::new(Semantics::Labelled).with(broken);
         let env = parts(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
         assert!(check_env(&env, Budget::thorough().with_walks(10), &mut rng()).is_err(), "{broken:?}");
@@ -257,7 +260,8 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
 }
 
-/// An error of the watching function ends a check, or a search for the best pairing.
+/// Tests the functions that watch a check or a search for the best pairing. If such a function returns an
+/// error, the check or the search must stop with this error.
 #[test]
 fn a_watching_function_can_end_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };

@@ -1,4 +1,5 @@
-//! Checkpoints: round trips, damage, other models, interrupted saves.
+//! Tests of checkpoints: saving and loading, damaged files, checkpoints of other models, and interrupted
+//! saves.
 
 use std::{
     fs,
@@ -40,7 +41,8 @@ fn checkpoint(seed: u64) -> Checkpoint {
     Checkpoint::new(&model(seed, 4), seed, Value::Null).unwrap()
 }
 
-/// Returns the step of a checkpoint, after checking that its parameters are those of seed `step`.
+/// Returns the step of a checkpoint, after checking that the checkpoint's parameters are those of a model
+/// whose seed is this step.
 fn seed_at(path: &Path) -> u64 {
     let checkpoint = Checkpoint::load(path).unwrap();
     let parameters = model(99, 4);
@@ -60,7 +62,7 @@ fn check_refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
     }
 }
 
-/// Returns shape, kind and bytes.
+/// Returns the shape, the data type and the bytes of a tensor.
 fn bits(tensor: &Tensor) -> (Vec<i64>, Kind, Vec<u8>) {
     let t = tensor.contiguous();
     let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
@@ -153,31 +155,33 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     let folder = Folder::new("interrupted");
     let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
-    // Interrupted while writing: there is a partial folder next to the old checkpoint.
+    // The save was interrupted while it wrote files, so a partial folder is next to the old checkpoint.
     let partial = folder.0.join(".run.partial");
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert_eq!(seed_at(&path), 1);
     checkpoint(2).save(&path).unwrap();
     assert_eq!(seed_at(&path), 2);
-    // Interrupted between the two renames: the old checkpoint has been moved, and the new one is complete.
+    // The save was interrupted between the two renames. The old checkpoint has been moved away, and the new
+    // checkpoint is complete.
     checkpoint(3).save(&partial).unwrap();
     fs::rename(&path, folder.0.join(".run.previous")).unwrap();
     assert!(Checkpoint::exists(&path) && !Checkpoint::exists(folder.join("other")));
-    // A resumed run first tests whether it can write the path.
+    // A resumed run first tests whether it can write to the path. This test must repair the interrupted
+    // save.
     Checkpoint::try_path(&path).unwrap();
     assert!(Checkpoint::exists(&path));
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);
     assert_eq!(names(&folder), ["run"]);
-    // Interrupted after the new checkpoint was in place, before the old one was removed; then a user removes
-    // the run.
+    // The save was interrupted after the new checkpoint was in place and before the old checkpoint was
+    // removed. Then a user removes the run.
     checkpoint(2).save(folder.join(".run.previous")).unwrap();
     assert_eq!(seed_at(&path), 3);
     fs::remove_dir_all(&path).unwrap();
     assert!(!Checkpoint::exists(&path) && Checkpoint::load(&path).is_err());
-    // The first save of another run is interrupted: the removed checkpoint must not reappear.
+    // The first save of another run is interrupted. The removed checkpoint must not reappear.
     fs::create_dir(&partial).unwrap();
     fs::write(partial.join("model.safetensors"), "half").unwrap();
     assert!(!Checkpoint::exists(&path));
@@ -213,7 +217,7 @@ fn damage_is_refused() {
         Checkpoint::load(&path)
     };
     check_refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
-    // An older and a newer format version.
+    // An older and a newer format version must give an error.
     for other in [1, 3] {
         let named = format!("checkpoint has format {other}, but this version of gfn reads format 2");
         check_refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
@@ -267,7 +271,7 @@ fn a_model_that_is_not_finite_never_replaces_a_good_one() {
     let new = Checkpoint::new(&broken, 2, Value::Null).unwrap();
     check_refused(new.save(run_of(&folder)), "`layer.weight` isn't finite");
     assert_eq!(seed_at(&run_of(&folder)), 1);
-    // A checkpoint with such values can't be restored either.
+    // A checkpoint with values that aren't finite can't be restored either.
     let good = model(3, 4);
     check_refused(new.restore(&good), "isn't finite");
     assert_eq!(values(&good), values(&model(3, 4)));

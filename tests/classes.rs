@@ -1,4 +1,5 @@
-//! Isomorphic rows of a batch are evaluated once, with the same result as evaluating each.
+//! Tests that isomorphic rows of a batch are evaluated once. The result must be the same as if each row
+//! were evaluated.
 use gfn::Rng;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env};
@@ -65,7 +66,8 @@ fn scores_do_not_depend_on_who_stands_for_a_class() {
     }
 }
 
-/// An action renamed to another row of its class, and back, leads to an isomorphic child.
+/// Tests renamed actions. An action is renamed to another row of its isomorphism class, and back. The
+/// renamed action must lead to an isomorphic child.
 #[test]
 fn renamed_actions_lead_to_isomorphic_children() {
     let env = ColoredGraphs::new(5).unwrap().into_env();

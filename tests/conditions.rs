@@ -1,5 +1,5 @@
-//! A single policy for many rewards: temperatures, preferences and focus enter policy, log Z and reward,
-//! which exact metrics confirm.
+//! Tests of a single policy for many rewards. Reward exponents, preferences and goal directions are inputs
+//! of the policy, of log Z and of the reward. Exact metrics check the result.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn words() -> VectorEnv {
     word_env(LETTERS, LENGTH)
 }
 
-/// A reward that counts a letter of a word.
+/// Returns a reward that grows with the number of times that a letter occurs in a word.
 fn letters(letter: u16) -> Arc<dyn Reward<VectorStates> + Send + Sync> {
     Arc::new(move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         let count = |row: &[u16]| row.iter().filter(|&&x| x == letter).count() as f64;
@@ -87,14 +87,14 @@ fn buffer() -> ReplayBuffer<VectorEnv> {
         .unwrap()
 }
 
-/// Conditions that differ strongly.
+/// Returns conditions that differ strongly from each other.
 fn test_conditions() -> Vec<Condition> {
     let of = |beta: f64, first: f64| Condition { beta, preferences: vec![first, 1.0 - first], focus: None };
     vec![of(0.6, 0.9), of(1.8, 0.9), of(1.8, 0.1), of(1.0, 0.5)]
 }
 
-/// Returns the total variation between the learned distribution at each condition and the target at each, and
-/// the errors of log Z.
+/// Returns two results. The first is the total variation between the learned distribution at each condition
+/// (rows) and the target of each condition (columns). The second is the error of log Z at each condition.
 fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Vec<Vec<f64>>, Vec<f64>) {
     let graph = StateGraph::build(&words(), 100).unwrap();
     let vector = |condition: Condition| reward.conditioning().encode(&[condition]).unwrap();
@@ -139,7 +139,7 @@ fn one_policy_samples_the_target_of_each_condition() {
         println!("{case}");
         for (i, row) in distances.iter().enumerate() {
             assert!(row[i] < 0.05 && before[i][i] > 0.1, "{case}");
-            // The distribution at one condition isn't the target of another.
+            // The distribution at one condition must differ from the targets of the other conditions.
             assert!((0..row.len()).filter(|j| *j != i).all(|j| row[j] > 0.1), "{case}");
         }
         assert!(of_log_z.iter().all(|gap| *gap < 0.15), "{case}");
@@ -148,8 +148,8 @@ fn one_policy_samples_the_target_of_each_condition() {
 
 #[test]
 fn a_policy_with_unrelated_conditions_fits_no_condition() {
-    // Each trajectory is rewarded by the condition of another one, so that the policy's condition carries no
-    // information.
+    // Each trajectory is rewarded by the condition of another trajectory. The condition that the policy
+    // gets therefore carries no information.
     let reward = reward(plain());
     let deaf = policy(reward.conditioning(), false, 1);
     let conditioning = reward.conditioning().clone();
@@ -184,14 +184,15 @@ fn replayed_objects_are_in_focus_in_hindsight() {
             .with_replay(buffer())
             .with_hindsight(FocusInHindsight(reward.clone()), share)
             .unwrap();
-        // Prefilled objects have conditions, too.
+        // Objects that were prefilled into the buffer must have conditions, too.
         assert_eq!(trainer.prefill(500).unwrap(), 500);
         trainer.step().unwrap();
         let latest = trainer.latest().unwrap();
         let (objects, conditions) = (latest.terminal_states(), latest.conditions().unwrap());
         let log_rewards = latest.recorded_log_rewards().unwrap();
         assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
-        // Fresh trajectories come first: only words of one letter are near an axis.
+        // Fresh trajectories come first in the batch. Many are outside of the cone, because only words of
+        // one letter are near an axis.
         let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
         assert!(outside(0..32) > 10);
         let decoded = conditioning.decode(conditions).unwrap();

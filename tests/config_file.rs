@@ -1,4 +1,4 @@
-//! Configuration files of the examples: values, precedence, and errors.
+//! Tests of the examples' configuration files: values, precedence and errors.
 
 #[allow(dead_code, unreachable_pub, clippy::duplicate_mod, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/flags/config_file.rs"]
@@ -36,7 +36,7 @@ fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) ->
     A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))
 }
 
-/// Parses these arguments and a file with this text.
+/// Writes a configuration file with this text, and parses it together with these command-line arguments.
 fn parse(folder: &Folder, text: &str, args: &[&str]) -> Result<Args, String> {
     let path = folder.join("run.toml");
     fs::write(&path, text).unwrap();
@@ -54,10 +54,10 @@ fn the_file_sets_flags_and_the_command_line_wins() {
     assert_eq!((args.name.as_deref(), args.json, args.config.is_some()), (Some("a b"), true, true));
     assert_eq!(args.only, ["tb", "db"]);
 
-    // Windows editors put a byte-order mark at the beginning of a file.
+    // Windows editors put a byte-order mark at the beginning of a file. The mark must be skipped.
     assert_eq!(parse(&folder, "\u{feff}height = 20\n", &[]).unwrap().height, 20);
 
-    // The command line has priority even if it gives the default value.
+    // The command line has priority, even if it gives the default value.
     let args = parse(&folder, text, &["--height=8", "--only", "fm", "--lr", "0.1"]).unwrap();
     assert_eq!((args.height, args.lr, args.log_z_lr), (8, Some(0.1), Some(1.0)));
     assert_eq!(args.only, ["fm"]);
@@ -66,7 +66,7 @@ fn the_file_sets_flags_and_the_command_line_wins() {
     assert!(!args.json && args.height == 8);
     let plain: Args = parse_from(["example", "--height", "5", "--exit-bias", "-2"]).unwrap();
     assert_eq!((plain.height, plain.exit_bias), (5, -2.0));
-    // A negative number isn't a flag.
+    // A negative number must be taken for a value, not for a flag.
     for given in [["example", "--height", "-5"].as_slice(), &["program", "first-task", "--height", "-5"]] {
         let message = match given.len() {
             3 => parse_from::<Args>(given).unwrap_err().to_string(),
@@ -76,7 +76,7 @@ fn the_file_sets_flags_and_the_command_line_wins() {
     }
 }
 
-/// A program with several tasks, like `reproduce`.
+/// A program with several tasks, like the example `reproduce`.
 #[derive(Parser, Debug)]
 enum Tasks {
     #[command(alias = "first_task")]
@@ -87,7 +87,8 @@ enum Tasks {
     },
 }
 
-/// The file has flags of the chosen task, under any of its names; tasks without `--config` are unchanged.
+/// Tests a configuration file for a program with several tasks. The file has flags of the chosen task,
+/// which may be called by any of its names. Tasks without `--config` must stay unchanged.
 #[test]
 fn a_file_sets_the_flags_of_its_task() {
     let folder = Folder::new("config-tasks");
@@ -98,7 +99,7 @@ fn a_file_sets_the_flags_of_its_task() {
         let Ok(Tasks::FirstTask(args)) = parse_from(given) else { panic!("{given:?}") };
         assert_eq!((args.height, args.exit_bias), (5, -1.5));
     }
-    // The file is read although an earlier flag is invalid, and its error is reported.
+    // The file must be read even if a flag before it is invalid. The error must be that of the flag.
     let given = ["program", "first-task", "--tall", "--config", path.to_str().unwrap()];
     let message = parse_from::<Tasks>(given).unwrap_err().to_string();
     assert!(message.contains("--tall"), "{message}");
@@ -134,7 +135,7 @@ fn errors_name_file_and_key() {
     }
     let missing = parse_from::<Args>(["example", "--config", "no-such.toml"]).unwrap_err().to_string();
     assert!(missing.contains("no-such.toml can't be read"), "{missing}");
-    // Errors on the command line are still reported.
+    // Errors on the command line must still be reported.
     let message = parse(&folder, "height = 4", &["--lrr", "1"]).unwrap_err();
     assert!(message.contains("--lrr"), "{message}");
     let help = parse(&folder, "height = 4", &["--help"]).unwrap_err();
@@ -142,7 +143,7 @@ fn errors_name_file_and_key() {
     assert!(!help.contains("run.toml"), "help is no error: {help}");
 }
 
-/// Deep nesting would overflow the parser's stack.
+/// Tests texts with deep nesting, which would overflow the parser's stack. Such texts must give errors.
 #[test]
 fn texts_of_open_brackets_are_refused() {
     let deep = "a = ".to_owned() + &"{a=".repeat(5_000);

@@ -1,5 +1,5 @@
-//! Containers: selecting, drawing, joining and rewards; trajectories have one form whichever way they were
-//! sampled.
+//! Tests of containers: selecting, sampling, joining and computing rewards. Trajectories must have the same
+//! format, whether they were sampled forwards or backwards.
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -13,7 +13,8 @@ fn env() -> Chain {
     Chain::new(10)
 }
 
-/// Builds trajectories to 1, 2, 3, ... by single steps; trajectory `i` has the condition `[i, -i]`.
+/// Builds `n` trajectories that lead to 1, 2, 3, ... by single steps. Trajectory `i` has the condition `[i,
+/// -i]`.
 fn steps(n: usize) -> Trajectories<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for i in 0..n {
@@ -26,7 +27,7 @@ fn steps(n: usize) -> Trajectories<Chain> {
     plain.with_conditions(Tensor::from_slice(&conditions).view([n as i64, 2])).unwrap()
 }
 
-/// log R = x, plus 100 times the first condition.
+/// Returns the log-reward x of a position, plus 100 times the first entry of the condition.
 fn reward(states: &Positions, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let first = |i: usize| conditions.map_or(0.0, |c| 100.0 * c.double_value(&[i as i64, 0]));
     Ok(states.0.iter().enumerate().map(|(i, &x)| f64::from(x) + first(i)).collect())
@@ -36,7 +37,7 @@ fn rows(conditions: Option<&Tensor>) -> Vec<Vec<f64>> {
     Vec::<Vec<f64>>::try_from(conditions.unwrap().to_kind(Kind::Double)).unwrap()
 }
 
-/// Describes each trajectory by end, actions and first condition.
+/// Describes each trajectory by its terminal state, its actions, and the first entry of its condition.
 fn describe(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
     let conditions = rows(trajectories.conditions());
     let actions = |i: usize| {
@@ -74,7 +75,7 @@ fn trajectories_are_picked_by_range_list_and_filter() {
     assert!(matches!(all.select(0..).unwrap_err(), Error::OutOfRange { index: 5, .. }));
 }
 
-/// Pearson's chi-square of counts against equal probabilities.
+/// Computes Pearson's chi-square statistic of counts for a test against equal probabilities.
 fn chi_square(counts: &[usize]) -> f64 {
     let expected = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
     counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum()
@@ -96,7 +97,8 @@ fn samples_are_uniform_with_and_without_replacement() {
     }
     let different: Vec<usize> = (0..16).filter(|k| k / 4 != k % 4).map(|k| pairs[k]).collect();
     assert_eq!(different.iter().sum::<usize>(), 12_000, "none comes twice");
-    // The 99.9th percentiles for 11 and 15 degrees of freedom.
+    // The bounds are the 99.9th percentiles of the chi-square distributions with 11 and 15 degrees of
+    // freedom.
     assert!(chi_square(&different) < 31.26, "{pairs:?}");
     assert!(chi_square(&singles) < 37.70, "{singles:?}");
     let mut everything = all.sample(4, &mut rng).unwrap().terminal_states().0.clone();
@@ -132,11 +134,11 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
             "{shape:?}"
         );
     }
-    // An empty container accepts any first element.
+    // An empty container must accept any trajectories, with or without conditions.
     let mut empty = plain.select(0..0).unwrap();
     empty.append(all.clone()).unwrap();
     assert_eq!(describe(&empty), describe(&all));
-    // The same for walks.
+    // The container of compact trajectories (`Walks`) must behave in the same way.
     let walks = all.walks(&env()).unwrap();
     let mut joined = walks.select(0..2).unwrap();
     joined.append(walks.select(2..5).unwrap()).unwrap();
@@ -171,7 +173,8 @@ fn log_rewards_are_computed_and_depend_on_conditions() {
     assert_eq!(states.log_rewards(&reward).unwrap(), expected);
     assert_eq!(states.finished(), expected.map(|log_reward: Option<f64>| log_reward.is_some()));
     assert_eq!(states.select([1, 4, 8]).unwrap().states().0, [1, 2, 3]);
-    // Recorded log-rewards stay with their element, and are dropped if one side lacks them.
+    // Recorded log-rewards must stay with their trajectories. If trajectories without log-rewards are
+    // appended, all log-rewards are dropped.
     let known = all.clone().with_log_rewards(vec![-1.0, -2.0, -3.0]).unwrap();
     assert_eq!(known.select(1..3).unwrap().recorded_log_rewards(), Some(&[-2.0, -3.0][..]));
     let mut both = known.clone();
@@ -213,8 +216,8 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
     }
 }
 
-/// Checks that each row's action leads to the next row or the terminal state and its reverse back, for either
-/// direction of sampling.
+/// Checks that each action leads to the next row or to the terminal state, and that its reverse action
+/// leads back. The trajectories may have been sampled in either direction.
 fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let all = trajectories.transitions();
     let (states, actions, next_states) = (all.states(), all.actions(), all.next_states());
@@ -248,7 +251,7 @@ fn backward_trajectories_come_in_the_forward_form() {
     check_form(&env, &back);
     assert_eq!(back.terminal_states(), forward.terminal_states());
     assert_ne!(back.actions(), forward.actions(), "another way to the same ends");
-    // Replaying the actions forwards gives the same rows.
+    // Replaying the actions forwards must give the same rows.
     let replayed = Trajectories::replay(&env, back.actions(), back.offsets()).unwrap();
     assert_eq!(replayed.states(), back.states());
     let inner: Vec<usize> = (0..back.n_transitions()).filter(|&row| !back.is_exit()[row]).collect();

@@ -1,5 +1,5 @@
-//! Errors found before the first step: masks that contradict the environment, graphs that violate the schema,
-//! too many slots for 32 bits.
+//! Tests of errors that are found before the first training step: masks that contradict the environment,
+//! graphs that violate the schema, and too many slots for 32 bits.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -19,7 +19,8 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Tensor};
 
-/// Allows nodes and edges in any order, but no action once there are `max_edges` edges.
+/// Rules that allow nodes and edges in any order. Once a graph has `max_edges` edges, no action but the
+/// exit is allowed.
 #[derive(Debug)]
 struct MaxEdges {
     max_edges: usize,
@@ -52,8 +53,8 @@ fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
 #[test]
 fn a_trainer_compares_masks_by_type_with_derived_ones() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-        // No action follows the second edge, so an isolated node can't have been added last, which masks by
-        // type don't know.
+        // No action is legal after the second edge, so an isolated node can't have been the last addition.
+        // Masks by type don't take that into account, so the check must fail.
         let error = trainer(MaxEdges::env(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
@@ -77,7 +78,8 @@ fn checks_use_no_number_of_the_trainers_stream() {
     assert_eq!(trainer.evaluation_rng(), Rng::seeded(0).split());
 }
 
-/// Builds an environment with this schema, on nodes without edges.
+/// Builds an environment with this schema. The initial graph has `n` nodes and no edges, and actions add
+/// edges.
 fn env_with_schema(schema: GraphSchema, n: usize, edge_classes: u16) -> Result<GraphEnv> {
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(edge_classes));
     let initial = GraphState::with_nodes(schema.kind, n);
@@ -105,7 +107,7 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
         &mut Rng::seeded(0),
     )
     .unwrap();
-    // A manually encoded batch treats missing attributes as unset.
+    // A batch that is encoded without an environment treats missing attributes as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
     let batch = GraphBatch::new(&wide, states.arrays(), None, Device::Cpu).unwrap();
@@ -123,17 +125,18 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     };
     let error = env_with_schema(schema(10_000), 10_000, 50).unwrap_err();
     assert!(is_refusal(&error), "{error}");
-    // A large graph in an environment of small graphs.
+    // The graph is much larger than the graphs that the environment was built for.
     let env = env_with_schema(schema(10), 10, 50).unwrap();
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
-    // The last slot would be 4,999,949,999, or 704,982,703 if it overflowed.
+    // The last slot would have the number 4,999,949,999, or 704,982,703 after an overflow of 32 bits.
     let (kind, set) = (ActionKind(0), env.actions());
     let error =
         set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
     assert!(is_refusal(&error), "{error}");
     let first = Move { a: 1, b: 0, class: 49 };
     assert_eq!(set.encode(Direction::Forward, &large, kind, first).unwrap(), 500_049);
-    // A backward step from an edge whose slot has no number, and the exit, which comes after all pairs.
+    // Two cases are tested: a backward step that removes an edge whose slot has no number, and the exit,
+    // whose slot comes after those of all pairs of nodes.
     let mut states = GraphStates::from(vec![large.clone()]);
     states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::of_class(49)).unwrap();
     let error = env.step(Direction::Backward, &mut states, &Slots(vec![0])).unwrap_err();
@@ -145,7 +148,8 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     assert!(matches!(error, Error::IllegalAction { .. }), "{error}");
 }
 
-/// Allows an edge only next to another one: two separate edges can't be built.
+/// Rules that allow an edge only if it has a node in common with another edge. Graphs with two separate
+/// edges can therefore not be built.
 struct Connected {
     says_so: bool,
 }
@@ -161,7 +165,7 @@ impl GraphRules for Connected {
     }
 }
 
-/// Builds an environment of graphs on `n` nodes.
+/// Builds an environment that adds edges to graphs with `n` nodes.
 fn env_on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
@@ -185,7 +189,8 @@ fn ways_back_to_graphs_that_are_never_built_are_found_by_trainer_and_exact_evalu
     check_refused(leaks, &["P_B loses no probability", "which no forward move reaches"]);
 }
 
-/// Adds an edge of one of two classes; the reverse always names the first class.
+/// An action type that adds an edge of one of two classes. Its mistake is that the reverse of a backward
+/// move always names the first class.
 #[derive(Debug)]
 struct WrongReverseClass;
 
@@ -244,13 +249,14 @@ fn states_of_another_environment_are_refused() {
     check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["whose states were listed"]);
 }
 
-/// Three entries that are set one at a time, with one error.
+/// Rules with three entries, which are set one at a time. The variants contain different mistakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bits {
+    /// The rules are correct.
     Right,
-    /// The reverse of a move is wrong.
+    /// The reverse of a move names a wrong slot.
     WrongReverse,
-    /// Setting a set entry clears it, so that trajectories needn't end.
+    /// Setting an entry that is already set clears it, so that trajectories may never end.
     Endless,
 }
 
@@ -295,7 +301,7 @@ fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_stat
     );
 }
 
-/// An environment in which states with equally many set entries share a key.
+/// An environment whose mistake is that states with the same number of set entries share a key.
 struct SharedKeys(VectorEnv);
 
 impl Env for SharedKeys {
@@ -332,7 +338,8 @@ impl EnumerableEnv for SharedKeys {
     }
 }
 
-/// Allows the exit only if node 0 has an edge, which depends on labels even up to isomorphism.
+/// Rules that allow the exit only if node 0 has an edge. The rules are wrong up to isomorphism, because
+/// they depend on labels.
 struct ExitByFirstNode;
 
 impl GraphRules for ExitByFirstNode {

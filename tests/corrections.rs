@@ -1,6 +1,6 @@
-//! The symmetry correction in scores: log |Aut| is added to log R if states are isomorphism classes, whatever
-//! the source of log R; not for objectives relative to a prior, whose probability is that of the class
-//! already.
+//! Tests of the symmetry correction in scores. log |Aut| must be added to log R if states are isomorphism
+//! classes, whatever the source of log R is. log |Aut| must not be added for objectives relative to a
+//! prior, because the prior already gives the probability of the whole class.
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::{Env, Reward};
@@ -13,7 +13,7 @@ use gfn::tensor::to_host;
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
-/// log R grows with the graph, also for unfinished graphs.
+/// A log-reward of 1 per edge and -0.5 per node, which is defined for unfinished graphs, too.
 struct Size;
 
 fn size(graph: &GraphState) -> f64 {
@@ -40,7 +40,7 @@ where
     Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap()
 }
 
-/// Returns log R and log R |Aut| of each graph.
+/// Returns log R of each graph, and log R + log |Aut| of each graph.
 fn raw_and_corrected(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
     states.graphs().iter().map(|graph| (size(graph), size(graph) + log_automorphisms(graph).unwrap())).unzip()
 }
@@ -62,7 +62,7 @@ fn rewards_are_corrected_wherever_they_come_from() {
     let exit = computed.is_exit();
     let change: Vec<f64> =
         (0..exit.len()).map(|row| if exit[row] { 0.0 } else { partial[row + 1] - partial[row] }).collect();
-    // A replay buffer keeps log R without the correction.
+    // A replay buffer stores log R without the correction, so recorded log-rewards must be corrected, too.
     let recorded = computed.clone().with_log_rewards(raw.clone()).unwrap();
     for trajectories in [computed, recorded] {
         let needs = Quantity::StateLogReward | Quantity::LogRewardChange;
@@ -79,7 +79,8 @@ fn objectives_relative_to_a_prior_use_raw_rewards() {
     let env = ColouredGraphs::env(4);
     let trajectories = draw_trajectories(&env);
     let (raw, _) = raw_and_corrected(trajectories.terminal_states());
-    // The policy equals the prior, so that only log Z = 0 and the reward remain.
+    // The policy equals the prior, so their log-probabilities cancel. With log Z = 0, only the reward
+    // remains.
     let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
     let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
     scores

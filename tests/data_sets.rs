@@ -1,5 +1,5 @@
-//! Data sets: every container is loaded as it was saved, and damaged, truncated or foreign data sets are
-//! refused.
+//! Tests of data sets on disk. Every container must be loaded as it was saved. Damaged, truncated or
+//! foreign data sets must give errors.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn sample_trajectories<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajecto
     trajectories.with_conditions(conditions).unwrap().with_log_rewards(log_rewards).unwrap()
 }
 
-/// Saves and loads trajectories, and compares states by key.
+/// Saves and loads trajectories, and checks that the loaded states have the same keys.
 fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     let path = folder.join("data");
     let keys = |states: &E::States| env.keys(states);
@@ -38,12 +38,13 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
     assert_eq!(loaded.is_exit(), trajectories.is_exit());
     assert_eq!(loaded.conditions(), trajectories.conditions());
     assert_eq!(loaded.recorded_log_rewards(), trajectories.recorded_log_rewards(), "bit for bit");
-    // Loaded trajectories are in the order of insertion, so that a second round trip keeps actions, too.
+    // Loaded trajectories are in the order in which they were saved, so a second save and load must keep
+    // the actions, too.
     loaded.save(env, &path).unwrap();
     let again = Trajectories::load(env, &path).unwrap();
     assert_eq!((again.actions(), again.reverse_actions()), (loaded.actions(), loaded.reverse_actions()));
 
-    // Backward trajectories work, too.
+    // Backward trajectories are saved and loaded in the same way.
     let back = Sampler::new(env, &UniformPolicy)
         .backward(trajectories.terminal_states(), &mut Rng::seeded(2))
         .unwrap();
@@ -137,7 +138,8 @@ fn buffers_come_back_with_losses_conditions_and_eviction_order() {
         assert_eq!(a.walks.conditions(), b.walks.conditions());
         assert_eq!((a.serials, a.log_probs, a.walks.terminal), (b.serials, b.log_probs, b.walks.terminal));
     }
-    // Up to isomorphism, a state that was stored without its path keeps the order of its nodes.
+    // The states of this environment are compared up to isomorphism. A state that was stored without its
+    // path must keep the order of its nodes.
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let first = filled_buffer(&env, ReplayBuffer::distinct(config).unwrap().terminal_only(), false);
@@ -145,7 +147,7 @@ fn buffers_come_back_with_losses_conditions_and_eviction_order() {
     second.load_state(&env, &first.state(&env).unwrap()).unwrap();
     let [a, b] = [&first, &second].map(|buffer| buffer.walks().unwrap().terminal);
     assert_eq!(a, b);
-    // An object that was added without a path is stored as its first path labels it.
+    // An object that was added without a path must be stored with the labels of its first path.
     let objects = first.walks().unwrap();
     assert!(!objects.has_paths());
     let mut plain = ReplayBuffer::new(config).unwrap().terminal_only();
@@ -175,7 +177,7 @@ fn buffers_refuse_data_that_they_cannot_hold() {
     check_refused(&mut ReplayBuffer::distinct(config).unwrap(), "would not keep object");
 }
 
-/// Checks that loading fails as an unusable file, with these words.
+/// Checks that loading fails with [`Error::File`], and that the message has all of these words.
 fn check_refused(env: &Chain, path: &Path, words: &[&str]) {
     match Trajectories::load(env, path) {
         Err(error @ Error::File { .. }) => {
@@ -214,7 +216,7 @@ fn damaged_and_cut_off_data_sets_are_refused() {
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 20, "what is whole can still be loaded");
 }
 
-/// Edits the manifest as text; with an empty `from` it only corrects the checksum.
+/// Replaces a text in the manifest file, which must contain it.
 fn edit_manifest(path: &Path, from: &str, to: &str) {
     let file = path.join("manifest.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -238,7 +240,7 @@ fn data_sets_of_something_else_are_refused() {
     );
     edit_manifest(&path, "\"format\": 2", "\"format\": 3");
     check_refused(&env, &path, &["data set has format 3, but this version of gfn reads format 2"]);
-    // A folder with other content isn't overwritten.
+    // Saving must not overwrite a folder that has other content.
     let other = folder.join("other");
     fs::create_dir_all(&other).unwrap();
     fs::write(other.join("thesis.tex"), "years").unwrap();
@@ -253,7 +255,8 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     let (folder, env) = (Folder::new("data-interrupted"), Chain::new(12));
     let path = folder.join("data");
     sample_trajectories(&env, 5, 0).save(&env, &path).unwrap();
-    // Interrupted while the new folder was written, and between the two renames.
+    // Two interruptions are simulated: one while the new folder was written, and one between the two
+    // renames.
     fs::create_dir_all(folder.join(".data.partial")).unwrap();
     fs::write(folder.join(".data.partial").join("data.safetensors"), "half").unwrap();
     assert_eq!(Trajectories::load(&env, &path).unwrap().len(), 5);
@@ -265,7 +268,8 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     assert!(!folder.join(".data.partial").exists());
 }
 
-/// Replaces one tensor of a buffer; states are checked when they are replayed.
+/// Tests buffers in whose saved state one tensor was replaced. Loading must give typed errors. Invalid
+/// states are found when they are replayed.
 #[test]
 fn forged_tensors_are_typed_errors() {
     let env = Chain::new(30);

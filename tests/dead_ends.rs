@@ -1,5 +1,5 @@
-//! Rules that leave an unfinished state without any action are refused with a clear message, and so is an
-//! environment without any action.
+//! Tests of rules that leave an unfinished state without any action, and of an environment without any
+//! action. Both must be refused with a clear message.
 
 use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, StateGraph, VectorEnv, VectorRules};
@@ -24,7 +24,8 @@ fn check_refused<T>(result: Result<T>, words: &[&str]) {
 
 const PLAIN: [&str; 2] = ["without any move and without the exit", "forbid the moves that lead to the state"];
 
-/// Forbids all edges after the edge 0-1, although finished objects need two edges.
+/// Rules that forbid all edges after the edge 0-1, although a graph can only be finished with two edges. A
+/// graph with this edge is a dead end.
 struct TwoEdges;
 
 impl GraphRules for TwoEdges {
@@ -36,7 +37,7 @@ impl GraphRules for TwoEdges {
     }
 }
 
-/// Words of two different letters; none can be built from one letter alone.
+/// Rules for words of two different letters. If there is only one letter, no word can be completed.
 #[derive(Clone, Copy)]
 struct Pairs {
     letters: usize,
@@ -91,7 +92,7 @@ fn exact_figures_refuse_dead_ends() {
         assert!(matches!(result, Err(Error::Contract { .. })), "{result:?}");
         check_refused(result, &[PLAIN[0], PLAIN[1], "edge 0-1"]);
     }
-    // With one letter the second action is missing; with two it exists.
+    // A word can't get a second letter if only one letter exists. With two letters, it can.
     for has_exit in [true, false] {
         let one = VectorEnv::new(Pairs { letters: 1, has_exit });
         check_refused(StateGraph::build(&one, 100), &[PLAIN[0], PLAIN[1], "[1, 0]"]);
@@ -109,7 +110,8 @@ fn a_roll_out_that_comes_to_a_dead_end_says_so() {
     check_refused(drawn, &["no legal forward action", PLAIN[0], PLAIN[1]]);
 }
 
-/// A finished state without further actions is no dead end, even without an exit.
+/// Tests that a finished state without further actions isn't a dead end, even if the environment has no
+/// exit.
 #[test]
 fn states_that_end_without_an_exit_are_no_dead_ends() {
     for has_exit in [true, false] {

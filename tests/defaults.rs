@@ -1,4 +1,5 @@
-//! A trainer's default settings on a user-defined action type, and its warnings if they are turned off.
+//! Tests of a trainer's default settings on a user-defined action type, and of its warnings when the
+//! settings are turned off.
 
 use std::ops::ControlFlow;
 
@@ -22,13 +23,14 @@ use crate::watched::WarningRecorder;
 
 type GrowthTrainer = Trainer<GraphEnv>;
 
-/// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z
-/// 4.640.
+/// Builds a trainer on connected graphs with up to four nodes. Graphs grow by leaves, edges and
+/// subdivisions. There are 11 graphs up to isomorphism, and log Z is 4.640.
 fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> GrowthTrainer {
     starting_at(None, objective, config, seed)
 }
 
-/// Builds the same trainer with a fixed initial log Z; from 0, more seeds collapse.
+/// Builds the trainer of [`trainer`] with a fixed initial log Z. If it is 0, training collapses for more
+/// seeds.
 fn starting_at(
     initial_log_z: Option<f64>,
     objective: impl Objective + 'static,
@@ -53,13 +55,14 @@ fn tv(trainer: &GrowthTrainer) -> f64 {
     Distances::between(&learned.probs, &target.probs).unwrap().tv
 }
 
-/// No exploration and no decay of the learning rate.
+/// Returns a configuration without exploration and without decay of the learning rate.
 fn bare_config() -> TrainerConfig {
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     TrainerConfig { epsilon, lr_scale, ..TrainerConfig::default() }
 }
 
-/// Checks the action type on every graph, and along random trajectories.
+/// Tests that the action type passes its checks on every graph, and that the environment passes its checks
+/// along random trajectories.
 #[test]
 fn the_action_type_and_its_environment_are_sound() {
     let env = Subdivisions::env(5).unwrap();
@@ -82,8 +85,9 @@ fn the_default_settings_reach_the_target() {
     }
 }
 
-/// Collapse of some seeds without exploration: the loss is 0 on two or three graphs, and no other graph is
-/// ever sampled again. Seeds that don't collapse cause no warning.
+/// Tests training without exploration, which collapses for some seeds: the loss is 0 on two or three
+/// graphs, and no other graph is ever sampled again. These seeds must cause a warning, and other seeds must
+/// not.
 #[test]
 fn a_collapse_is_detected_without_exploration() {
     tch::set_num_threads(1);
@@ -105,7 +109,8 @@ fn a_collapse_is_detected_without_exploration() {
             assert_eq!(seen, [], "seed {seed}: {tv}");
             continue;
         }
-        // Skips seeds that didn't collapse or aren't at rest; which seeds collapse depends on rounding.
+        // Seeds without a collapse are skipped, and so are seeds whose loss hasn't settled. Rounding
+        // determines which seeds collapse.
         if tv <= 0.7 || seen.is_empty() {
             continue;
         }
@@ -122,7 +127,7 @@ fn a_collapse_is_detected_without_exploration() {
 #[test]
 fn a_warning_ends_the_run_if_set() {
     tch::set_num_threads(1);
-    // Which seeds stall depends on rounding.
+    // Rounding determines which seeds stall, so the first such seed is used.
     let stalled = (0..5).find_map(|seed| {
         let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare_config(), seed);
         let ended = Fit::new(400).on_warning(OnWarning::Fail).run(&mut trainer);
@@ -137,7 +142,8 @@ fn a_warning_ends_the_run_if_set() {
     trainer.step().unwrap();
 }
 
-/// An on-policy objective has no exploration by default, and refuses an explicit one.
+/// Tests default exploration. An on-policy objective must have none by default, and must return an error
+/// for an explicit setting.
 #[test]
 fn exploration_is_the_default_where_it_suits() {
     let gradient = || PolicyGradient::new(Advantage::Total).unwrap();
@@ -145,7 +151,7 @@ fn exploration_is_the_default_where_it_suits() {
     trainer(gradient(), small.clone(), 0).step().unwrap();
     let explored = TrainerConfig { epsilon: Some(TrainerConfig::EPSILON), ..small.clone() };
     assert!(matches!(trainer(gradient(), explored.clone(), 0).step(), Err(Error::Missing { .. })));
-    // For other objectives, leaving the setting out means the default schedule, not no exploration.
+    // A missing setting means the default schedule for other objectives, not the absence of exploration.
     let first = |config: TrainerConfig| {
         let mut trainer = trainer(TrajectoryBalance, config, 1);
         [(); 4].map(|()| trainer.step().unwrap().loss)
@@ -153,7 +159,7 @@ fn exploration_is_the_default_where_it_suits() {
     let unexplored = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
     assert_eq!(first(small.clone()), first(explored));
     assert_ne!(first(small.clone()), first(unexplored));
-    // A settings file without the field means the same.
+    // A settings file without the field must give the same settings.
     let mut json = serde_json::to_value(&small).unwrap();
     let settings = json.as_object_mut().unwrap();
     assert!(settings.remove("epsilon").is_some());

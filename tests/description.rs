@@ -1,4 +1,5 @@
-//! Checkpoints describe their run, and a run only resumes from a checkpoint of its own kind.
+//! Tests of the description in a checkpoint. A run may only resume from a checkpoint with a matching
+//! description.
 use gfn::error::Warning;
 use gfn::examples::Triangles;
 use gfn::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphState, PerGraph, Semantics};
@@ -56,7 +57,7 @@ fn a_checkpoint_says_what_it_is_of() {
     std::fs::remove_dir_all(&path).unwrap();
 }
 
-/// Edges on three nodes; if `shy`, graphs without edges can't be finished.
+/// Rules for edges on three nodes. If `shy` is `true`, graphs without edges can't be finished.
 struct Rules {
     shy: bool,
 }
@@ -69,7 +70,7 @@ impl GraphRules for Rules {
 
 type Run = Trainer<GraphEnv>;
 
-/// Builds a run whose log-reward is `per_edge` times the number of edges.
+/// Builds a trainer whose log-reward is `per_edge` times the number of edges.
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
     let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
     let initial = GraphState::with_nodes(kind, 3);
@@ -81,7 +82,8 @@ fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
-/// A run resumed with other settings reports the changes, or fails if warnings are errors.
+/// Tests a run that is resumed with other settings. The run must report the changes, or fail if warnings
+/// are errors.
 #[test]
 fn a_resumed_run_says_what_is_changed() {
     let path = std::env::temp_dir().join(format!("gfn-changed-{}", std::process::id()));
@@ -102,7 +104,7 @@ fn a_resumed_run_says_what_is_changed() {
             && message.contains("`batch` is 8 there and 9 here"),
         "{message}"
     );
-    // The loop reports the change before its first step, here as an error.
+    // The loop must report the change before its first step. Here, the warning is an error.
     let mut strict = run(true, 1.0, kept(9));
     strict.resume(&path).unwrap();
     let error = Fit::new(2).on_warning(OnWarning::Fail).run(&mut strict).unwrap_err();

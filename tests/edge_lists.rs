@@ -1,4 +1,4 @@
-//! Edge lists of other programs: pairs of nodes.
+//! Tests of edge lists from other programs, which are lists of pairs of nodes.
 
 use gfn::Error;
 use gfn::graph::{GraphFormat, GraphKind, GraphState, NamedGraph, read_graphs};
@@ -10,14 +10,16 @@ fn read(text: &str) -> gfn::Result<Vec<GraphState>> {
 #[test]
 fn edges_are_read_as_networkx_snap_and_pyg_write_them() {
     let texts = [
-        // networkx: write_edgelist without data, with data, with a weight; write_weighted_edgelist.
+        // These texts are from networkx: `write_edgelist` without data, with data and with a weight, and
+        // `write_weighted_edgelist`.
         "0 1\n1 2\n2 0\n2 3\n",
         "0 1 {}\n1 2 {'weight': 3, 'name': 'a b'}\n2 0 {}\n2 3 {}\n",
         "#nodes.py\n# GMT Mon\n#\n0 1 0.5\r\n1 2 3\r\n2 0 1e-3\r\n2 3 1\r\n",
-        // SNAP: comments first, tabs, both directions, numbers with gaps.
+        // This text is from SNAP. It has comments first, tabs, edges in both directions, and numbers with
+        // gaps.
         "# Directed graph (each unordered pair of nodes is saved once): x.txt\n# \
          FromNodeId\tToNodeId\n7\t30\n30\t7\n30\t88\n88\t7\n88\t901234567890\n",
-        // Columns of an edge_index in a CSV file, numbered from 1.
+        // This text has the columns of an `edge_index` in a CSV file, whose nodes are numbered from 1.
         "1,2\n2,3\n3,1\n\n3,4 # the tail\n",
     ];
     for text in texts {
@@ -64,13 +66,13 @@ fn a_file_of_pairs_is_read_whatever_its_extension_says() {
 fn names_of_nodes_are_kept() {
     let read = |text: &str| NamedGraph::from_edges(text.as_bytes()).unwrap();
     let edges = |named: &NamedGraph| named.graph.edges().collect::<Vec<_>>();
-    // Numbers are sorted, independent of the order of lines; 07 and 7 are one node.
+    // Numbers must be sorted, whatever the order of the lines is. The numbers 07 and 7 are the same node.
     let snap = read("# FromNodeId\tToNodeId\n30\t7\n07\t9000000000\n9000000000\t30\n30\t7\n");
     assert_eq!(
         (&snap.names[..], edges(&snap)),
         (&["7", "30", "9000000000"].map(String::from)[..], vec![(0, 1), (0, 2), (1, 2)])
     );
-    // Words keep the order of lines, with numbers among them.
+    // Words must keep the order of their first occurrences in the lines. Numbers among them count as words.
     let words = read("#\nb a {}\r\na 7 {'weight': 2.5, 'to': 'b c'}\n");
     assert_eq!(
         (&words.names[..], edges(&words)),
@@ -81,8 +83,8 @@ fn names_of_nodes_are_kept() {
     assert_eq!(read("# none\n").graph.n_nodes(), 0);
 }
 
-/// Two lines of numbers are sources and targets if they are too long for edges; earlier, further numbers
-/// counted as weights.
+/// Tests two lines of numbers. If they are too long for edges, they are sources and targets. An earlier
+/// version took the further numbers for weights.
 #[test]
 fn an_edge_index_is_read_from_two_lines() {
     for text in ["0 1 1 2 2 3\n1 0 2 1 3 2\n", "# edge_index\n0,1,1,2,2,3\n\n1,0,2,1,3,2\n"] {
@@ -90,7 +92,8 @@ fn an_edge_index_is_read_from_two_lines() {
         assert_eq!(named.graph.edges().collect::<Vec<_>>(), [(0, 1), (1, 2), (2, 3)], "{text}");
         assert_eq!(read(text).unwrap()[0], named.graph);
     }
-    // An edge listed in both directions gives the same result either way.
+    // An edge that is listed in both directions has the same result, whether the lines are edges or sources
+    // and targets.
     assert_eq!(read("4 5\n5 4\n").unwrap()[0].n_edges(), 1);
     let cases: &[(&str, usize, &str)] = &[
         ("\n0 1 1\n1 0 2\n", 2, "read in two ways"),
@@ -110,17 +113,18 @@ fn an_edge_index_is_read_from_two_lines() {
     assert!(read("0 1 0.5\n1 0 2\n").is_ok() && read("0 1 2 {}\n1 0 2 {}\n").is_err());
 }
 
-/// Each line of 24 bytes would need 1.3 MB.
+/// Tests a text of many short lines. Each line of 23 bytes would need 1.3 MB of memory, so the text must be
+/// an error.
 #[test]
 fn many_short_lines_cannot_ask_for_all_memory() {
     let line = "graph undirected 16384\n";
     assert_eq!(GraphFormat::EdgeList.read(line.as_bytes()).unwrap().len(), 1);
     let error = GraphFormat::EdgeList.read(line.repeat(40).as_bytes()).unwrap_err().to_string();
     assert!(error.contains("more nodes together"), "{error}");
-    // Graphs that can't be read aren't written.
+    // Graphs that are too large to be read must not be written either.
     let graphs = vec![GraphState::undirected(16_384); 40];
     assert!(matches!(GraphFormat::EdgeList.write(&graphs), Err(Error::Contract { .. })));
-    // The same number of nodes in small graphs is allowed.
+    // The same number of nodes in many small graphs must be allowed.
     let many = vec![GraphState::undirected(50); 10_000];
     let text = GraphFormat::EdgeList.write(&many).unwrap();
     assert_eq!(GraphFormat::EdgeList.read(text.as_bytes()).unwrap().len(), many.len());

@@ -1,4 +1,5 @@
-//! Logits of edges: edges with different features get different logits even if their ends look the same.
+//! Tests of the logits of edges. Edges with different features must get different logits, even if the nodes
+//! at their ends look the same.
 
 use crate::nets::{CONVS, KINDS, blocks, config, net};
 use gfn::env::Env;
@@ -12,7 +13,7 @@ use gfn::policy::{GraphPolicy, Policy};
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
-/// Edges of two classes that can be marked, up to isomorphism.
+/// Builds an environment up to isomorphism, in which edges of two classes are added and get an attribute.
 fn marking_env(kind: GraphKind) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(1, 6))
@@ -22,7 +23,8 @@ fn marking_env(kind: GraphKind) -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::new(kind)).and_then(|env| env.with_schema(schema)).unwrap()
 }
 
-/// A ring of six nodes whose edges alternate between two classes: all nodes are equivalent.
+/// Builds a ring of six nodes whose edges alternate between two classes. All nodes of the ring are
+/// equivalent.
 fn alternating_ring(kind: GraphKind) -> GraphState {
     let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::of_class((a % 2) as u16))).collect();
     GraphState::from_parts(kind, &[Node::default(); 6], &edges).unwrap()
@@ -34,7 +36,8 @@ fn edges_of_alternating_classes_have_different_logits() {
         let (env, ring) = (marking_env(kind), alternating_ring(kind));
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
-        // Setting the attribute forward; removing the edge, or its attribute, backward.
+        // The blocks are those that set the attribute forwards, and that remove the edge or its attribute
+        // backwards.
         for block in
             [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]]
         {
@@ -46,8 +49,8 @@ fn edges_of_alternating_classes_have_different_logits() {
             assert_eq!(block.size(), [6, 1]);
             let of = |class: u16| logits.iter().filter(move |edge| edge.0 == class).map(|edge| edge.1);
             let (first, second) = (of(0).next().unwrap(), of(1).next().unwrap());
-            // Contributions of the whole graph are equal for all edges, so that relative differences are
-            // smaller.
+            // The embedding of the whole graph contributes equally to all edges in this convolution, so
+            // relative differences are smaller.
             let least = if conv == ConvKind::GinVirtual { 1e-4 } else { 1e-3 };
             assert!((first - second).abs() > least, "{kind:?} {conv:?}: {logits:?}");
             assert!(of(0).all(|x| (x - first).abs() < 1e-12) && of(1).all(|x| (x - second).abs() < 1e-12));
@@ -55,7 +58,7 @@ fn edges_of_alternating_classes_have_different_logits() {
     }
 }
 
-/// Edges with classes but no attributes, and graphs without edges.
+/// Tests edges that have classes but no attributes, and graphs without edges.
 #[test]
 fn classes_alone_distinguish_edges_too() {
     let kind = GraphKind::Undirected;
@@ -70,7 +73,8 @@ fn classes_alone_distinguish_edges_too() {
     assert_eq!(removal(GraphState::with_nodes(kind, 3)).size(), [0, 1]);
 }
 
-/// Prismane: all atoms are equivalent, but a bond lies either in one ring of three atoms or in two of four.
+/// Tests prismane. All of its atoms are equivalent, but a bond is either in one ring of three atoms or in
+/// two rings of four.
 #[test]
 fn pair_features_distinguish_the_bonds_of_prismane() {
     let env = MoleculeEnv::new(MoleculeConfig::new(9)).unwrap().into_env();

@@ -1,5 +1,6 @@
-//! General checks of all gym environments in several variants: checkers pass, P_B is a distribution, exact
-//! flows leave no residual, and backward trajectories are valid forward trajectories.
+//! General checks of all gym environments in several variants. The environment checkers must pass, P_B must
+//! be a distribution, exact flows must leave no residual, and backward trajectories must be valid forward
+//! trajectories.
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::contract::{Budget, check_env, check_graph_env};
@@ -22,10 +23,11 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind, Tensor};
 
-/// The most states of an enumerated space.
+/// The largest number of states of an enumerated state graph.
 const LIMIT: usize = 5000;
 
-/// A network with random weights in double precision, with identity features only if labels matter.
+/// Creates a network with random weights in double precision. The network has node-identity features only
+/// if node labels matter in the environment.
 fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig {
         embedding: 12,
@@ -67,8 +69,8 @@ fn checkers_pass() {
     }
 }
 
-/// Checks that P_B sums to 1 over the backward actions of each state except the initial one, and is positive
-/// for each.
+/// Checks that the probabilities P_B of the backward actions of each state sum to 1 and are positive. The
+/// initial state, which has no backward actions, is skipped.
 fn check_backward<E: EnumerableEnv>(name: &str, env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>) {
     let evaluation = tch::no_grad(|| policy.evaluate(env, graph.states(), None, Quantities::PB)).unwrap();
     let pb = evaluation.pb.unwrap();
@@ -101,8 +103,8 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     ]
 }
 
-/// Checks that exact flows for a P_B sample the target, and that every objective's residuals vanish on
-/// forward and backward trajectories.
+/// Checks that the policy with exact flows for a given P_B samples the target distribution. Also checks
+/// that every objective's residuals are zero on forward and backward trajectories.
 fn check_exact<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -114,7 +116,7 @@ fn check_exact<E: EnumerableEnv>(
     let target = graph.target_distribution(reward, None).unwrap();
     let sampled = graph.terminating_distribution(env, &exact, None).unwrap();
     let distance = Distances::between(&sampled.probs, &target.probs).unwrap();
-    // A uniform P_B is in single precision.
+    // The tolerance allows for a uniform P_B, which is computed in single precision.
     assert!(distance.l1 < 1e-5, "{name}: {distance:?}");
     assert!((exact.flows().log_z - target.log_z).abs() < 1e-5, "{name}");
     let mut rng = Rng::seeded(2);
@@ -131,8 +133,8 @@ fn check_exact<E: EnumerableEnv>(
     }
 }
 
-/// Checks backward trajectories: each row leads to the next, and replaying their actions gives the same
-/// objects, with the same step probabilities under a policy that ignores labels.
+/// Checks that each row of a backward trajectory leads to the next row. Replaying the actions must give the
+/// same objects, and the same step probabilities under a policy that ignores labels.
 fn check_conversion<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -169,8 +171,8 @@ fn check_conversion<E: EnumerableEnv>(
     }
 }
 
-/// Checks that each action is legal and leads to the next or terminal state, and that its reverse is legal
-/// there and leads back.
+/// Checks that each action is legal and leads to the next state or to the terminal state. The reverse
+/// action must be legal in that state and must lead back.
 fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories<E>) {
     let transitions = trajectories.transitions();
     let (states, actions, next_states) =
@@ -242,7 +244,8 @@ fn backward_walks_are_forward_trajectories() {
     check_conversion("grid", &env, &grid_network(&env, 2, 5), &reward);
 }
 
-/// The forward policy from flows with P_B = 1 for every action: each path carries the whole reward.
+/// A forward policy that is computed from flows with P_B = 1 for every action. Each path to an object then
+/// carries the object's whole reward.
 struct Certain<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     log_rewards: Vec<f64>,
@@ -266,7 +269,7 @@ impl<'a, E: EnumerableEnv> Certain<'a, E> {
                 Child::Exit => None,
             })
         };
-        // Parents come before their children.
+        // States are sorted such that parents come before their children.
         for state in 0..graph.len() {
             children(state).for_each(|child| log_paths[child] = log_add(log_paths[child], log_paths[state]));
         }
@@ -297,7 +300,8 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
                 };
             }
         }
-        // One block with a row per slot: the same softmax as with several blocks.
+        // A single block with a row per slot replaces the blocks of the mask. The softmax over the slots of
+        // a state stays the same.
         let block = Block { name: "slots".into(), width: 1, row_ptr: masks.slot_ptr.clone() };
         let masks = Masks { blocks: vec![block], ..masks };
         let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([-1, 1])])?;
@@ -305,8 +309,8 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
     }
 }
 
-/// Negative control: with P_B = 1 an object is sampled in proportion to its number of paths, which the
-/// exactness test must notice.
+/// Checks a negative control. With P_B = 1, an object is sampled in proportion to its number of paths times
+/// its reward, and the exactness test must notice that.
 fn check_control<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -328,7 +332,8 @@ fn check_control<E: EnumerableEnv>(
     let by_paths: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
     assert!(Distances::between(&sampled.probs, &by_paths).unwrap().l1 < 1e-9, "{name}");
 
-    // With the exact policy's own scores and P_B = 1, every objective has a residual, too.
+    // P_B = 1 must also leave a residual in every objective if all other scores are those of the exact
+    // policy.
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let trajectories = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(1)).unwrap();
     let mut scores = score(env, reward, &exact, &trajectories, Quantity::LogFlow | Quantity::LogZ).unwrap();

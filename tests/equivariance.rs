@@ -1,4 +1,5 @@
-//! A trainer refuses a policy that depends on labels if states that only differ in labels are merged.
+//! Tests that a trainer refuses a policy that depends on labels, if states that differ only in their labels
+//! are merged.
 
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
@@ -48,7 +49,7 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
 
 #[test]
 fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
-    // Beyond 8 nodes such states aren't merged in a batch.
+    // Isomorphic states aren't merged in a batch if graphs can have more than 8 nodes.
     let kind = GraphKind::Undirected;
     let actions =
         || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
@@ -67,7 +68,7 @@ fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
     Trainer::new(env(), reward, GraphPolicy(net()), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
 
-/// A network that sees labels in P_B only.
+/// A network whose P_B depends on labels, and whose P_F doesn't.
 struct SeesLabelsBackward(SeesLabels<GraphNet>);
 
 impl GraphNetwork for SeesLabelsBackward {
@@ -111,7 +112,7 @@ fn checks_use_no_number_of_the_trainers_stream() {
     );
 }
 
-/// A policy with a prior whose probabilities underflow for all labellings.
+/// A policy with a prior whose probabilities underflow, whatever the labels are.
 struct UnderflowPolicy;
 
 impl Policy<GraphEnv> for UnderflowPolicy {
@@ -123,7 +124,7 @@ impl Policy<GraphEnv> for UnderflowPolicy {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
-        // The exit has nearly all probability.
+        // The exit has nearly all the probability, so all other probabilities underflow.
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()

@@ -1,5 +1,6 @@
-//! Every setting of trainer, optimiser, buffer and network changes a run or is refused; none is ignored. The
-//! test changes settings in their JSON form, so new settings must be added here.
+//! Tests that every setting of trainer, optimizer, buffer and network changes a run or gives an error, so
+//! that no setting is ignored. The tests change settings in their JSON form, so new settings must be added
+//! here.
 
 use gfn::graph::{GraphKind, GraphState, PerGraph, Semantics};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig};
@@ -18,7 +19,7 @@ use tch::{Device, Kind};
 
 use crate::nets::everything_under;
 
-/// Result of some steps: parameters, losses, and the number of reward calls.
+/// The result of some training steps: parameters, losses, and the number of reward calls.
 #[derive(PartialEq, Debug)]
 struct Run {
     parameters: Vec<(String, f64)>,
@@ -34,7 +35,8 @@ fn run<E: TrainEnv>(mut trainer: Trainer<E>, steps: usize) -> Result<Run> {
     Ok(Run { parameters, losses, reward_calls: trainer.reward_calls() })
 }
 
-/// Changes one setting at a time, and checks that the run differs or fails with an error about settings.
+/// Changes one setting at a time. Checks that the run differs from the base run, or fails with an error
+/// about settings.
 fn check<C: Serialize + DeserializeOwned>(
     base: &C,
     others: &[(&str, Value)],
@@ -43,7 +45,7 @@ fn check<C: Serialize + DeserializeOwned>(
     check_all_but(&[], base, others, run);
 }
 
-/// Does the same without the settings `left_out`, which have a check of their own.
+/// Checks the settings as [`check`] does, but without those in `left_out`, which have separate checks.
 fn check_all_but<C: Serialize + DeserializeOwned>(
     left_out: &[&str],
     base: &C,
@@ -61,7 +63,7 @@ fn check_all_but<C: Serialize + DeserializeOwned>(
     assert_eq!(all, covered, "another setting needs another value here");
 }
 
-/// Checks that each of these settings changes the run, or is refused.
+/// Checks that each of these settings changes the run or gives an error.
 fn check_some<C: Serialize + DeserializeOwned>(
     base: &C,
     others: &[(&str, Value)],
@@ -119,7 +121,7 @@ fn settings_of_a_trainer() {
         ("exit_bias", constant(2.0)),
         ("noise", constant(1.0)),
         ("local_search", json!({ "rounds": 1, "max_back": 2, "acceptance": "Greedy" })),
-        // Scoring in parts changes only rounding.
+        // Scoring in parts changes the result only by rounding.
         ("chunk", json!(3)),
         ("transitions", json!({ "size": 4, "updates_per_draw": 2 })),
         ("reward_exponent", json!({ "Linear": { "from": 0.5, "to": 1.0, "steps": 4 } })),
@@ -127,7 +129,8 @@ fn settings_of_a_trainer() {
         ("adam", serde_json::to_value(AdamConfig::default()).unwrap()),
         ("regression", json!("ShiftedCosh")),
         ("max_steps", json!(1)),
-        // The treatment of warnings has no effect without a warning: `defaults.rs` tests it.
+        // The treatment of warnings isn't in this list, because it is a setting of the training loop.
+        // `defaults.rs` tests it.
     ];
     check(&small(), &others, |config| set_trainer_run(config.clone(), buffer()));
 }
@@ -220,14 +223,14 @@ fn settings_of_a_graph_network() {
     let all = [&others[2..], &more].concat();
     check_all_but(&["ablation"], &configured, &all, run);
     check_some(&net(), &others, run);
-    // Without `ablation` a convolution must see what the environment has.
+    // A convolution must see all properties of the environment's graphs if `ablation` is `false`.
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ablation: true, ..net() };
     check_some(&blind, &[("ablation", json!(false))], run);
-    // Up to isomorphism a network gets symmetry features unless they are turned off.
+    // A network gets symmetry features up to isomorphism, unless they are turned off.
     let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();
     assert_ne!(run(&unseen), run(&net()));
-    // A convolution that can't distinguish all graphs is refused unless it is allowed explicitly.
+    // A convolution that can't distinguish all graphs must be an error, unless it is allowed explicitly.
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ..net() };
     assert!(matches!(graphs(Semantics::Labelled, &blind), Err(Error::Config { .. })));
     assert!(graphs(Semantics::Labelled, &GraphNetConfig { ablation: true, ..blind }).is_ok());

@@ -1,5 +1,5 @@
-//! Exact flows: every objective's residual is zero, and samples follow R / Z; with a wrong P_B neither is
-//! true.
+//! Tests of exact flows. Every objective's residual must be zero, and samples must follow R / Z. If P_B is
+//! wrong, neither may be true.
 
 use crate::spaces::ColouredGraphs;
 use gfn::contract::{Budget, check_env};
@@ -24,7 +24,8 @@ fn chain_reward(states: &Positions, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.0.iter().map(|&x| (f64::from(x) * 1.7).sin()).collect())
 }
 
-/// Prefers dense graphs and nodes of class 1; equal for isomorphic graphs.
+/// Returns log-rewards that are high for graphs with many edges and few nodes of class 1. Isomorphic graphs
+/// have equal rewards.
 fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let log_r = |graph: &GraphState| {
         let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -55,7 +56,7 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     out
 }
 
-/// Returns the largest residual of each objective.
+/// Returns the largest absolute residual of each objective.
 fn residuals(scores: &Scores) -> Vec<f64> {
     let largest = |objective: Box<dyn Objective>| {
         let residuals = objective.residuals(scores).unwrap();
@@ -65,7 +66,7 @@ fn residuals(scores: &Scores) -> Vec<f64> {
     objectives().into_iter().map(largest).collect()
 }
 
-/// Checks the properties of the exact policy of an environment and a reward.
+/// Checks the properties of the exact policy for an environment and a reward.
 fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     env: &E,
     reward: impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send + Sync,
@@ -78,7 +79,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
     assert!(distances.l1 < 1e-9, "{distances:?}");
 
-    // On trajectories of another policy, and on backward trajectories.
+    // The residuals are checked on forward trajectories of another policy, and on backward trajectories.
     let mut rng = Rng::seeded(1);
     let needs = Quantity::LogFlow | Quantity::LogZ | Quantity::LogInflow;
     let forward = Sampler::new(env, &UniformPolicy).forward(64, &mut rng).unwrap();
@@ -86,11 +87,12 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     for trajectories in [&forward, &backward] {
         let mut scores = score(env, &reward, &exact, trajectories, needs).unwrap();
         for residual in residuals(&scores) {
-            // A uniform P_B is scored in single precision.
+            // The tolerance allows for a uniform P_B, which is scored in single precision.
             assert!(residual < 1e-5, "{residual}");
         }
-        // Negative control: P_B = 1 and a reward multiplied by e leave no objective satisfied, except that
-        // flow matching ignores P_B and the variance ignores constant factors.
+        // The negative control sets P_B = 1 and multiplies the reward by e. Every objective must then have
+        // a residual. For flow matching only the reward matters, and for the variance of the log-ratios
+        // only P_B does.
         scores.log_pb = scores.log_pb.zeros_like();
         scores.log_reward += 1.0;
         for residual in residuals(&scores) {
@@ -98,8 +100,8 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
         }
     }
 
-    // Relative to a prior that samples R, a policy that samples R^2 has the reward R, with or without
-    // symmetry.
+    // The prior samples in proportion to R, and the policy in proportion to R^2. Relative to the prior, the
+    // policy's reward is then R, with or without symmetry correction.
     let squared = |states: &E::States, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
     };
@@ -114,7 +116,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let largest = relative.residuals(&scores).unwrap().values.abs().max().double_value(&[]);
     assert!(largest < 1e-9, "{largest}");
 
-    // Every importance weight equals Z.
+    // The importance weight of every trajectory must equal Z, because the policy is exact.
     let estimate = estimate_log_z(env, &exact, &reward, 200, &mut rng).unwrap();
     assert!((estimate.log_z - target.log_z).abs() < 1e-5 && (estimate.elbo.mean - target.log_z).abs() < 1e-5);
     assert!((estimate.effective_samples - 200.0).abs() < 1e-3);
@@ -122,21 +124,23 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let upper = eubo(env, &exact, &reward, &objects, &mut rng).unwrap();
     assert!((upper.mean - target.log_z).abs() < 1e-5);
 
-    // An inexact policy has valid bounds on both sides, and the estimate of Z is unbiased.
+    // The uniform policy is inexact. The bounds of this policy must lie on both sides of log Z, and its
+    // estimate of Z must be unbiased.
     let estimate = estimate_log_z(env, &UniformPolicy, &reward, 20_000, &mut rng).unwrap();
     let upper = eubo(env, &UniformPolicy, &reward, &objects, &mut rng).unwrap();
     assert!(estimate.elbo.mean < target.log_z - 0.02 && upper.mean > target.log_z + 0.02);
     let half = (estimate.interval.1 - estimate.interval.0) / 2.0;
     assert!((estimate.log_z - target.log_z).abs() < 2.0 * half, "{estimate:?} {}", target.log_z);
 
-    // Samples are as far from the target as those of a perfect sampler.
+    // Samples of the exact policy must be as far from the target as samples of a perfect sampler.
     let samples = Sampler::new(env, &exact).forward(4000, &mut rng).unwrap();
     let shares = graph.empirical(env, samples.terminal_states()).unwrap();
     let tv = Distances::between(&shares, &target.probs).unwrap().tv;
     let floor = NoiseFloor::simulate(&target.probs, 4000, 100, &mut rng).unwrap();
     assert!((tv - floor.tv).abs() < 4.0 * floor.tv_sd, "{tv} {floor:?}");
 
-    // Pruning at tau = 0 loses nothing; with lost mass the bound holds.
+    // Pruning at the threshold tau = 0 must lose no probability. If probability is lost, the bound on it
+    // must hold.
     let whole = pruned_distribution(env, &UniformPolicy, 0.0, 100_000).unwrap();
     let uniform = graph.terminating_distribution(env, &UniformPolicy, None).unwrap();
     let places: Vec<usize> = graph.indices(env, &whole.states).into_iter().map(Option::unwrap).collect();
@@ -174,7 +178,8 @@ fn chain() {
     check(&Chain::new(7), chain_reward);
 }
 
-/// Steps of one or two from 0 until 6 or 7 is reached; there is no exit.
+/// An environment without an exit. Each step adds one or two to a number, which begins at 0. Trajectories
+/// end at 6 or 7.
 struct Ladder;
 
 impl Env for Ladder {
@@ -208,7 +213,7 @@ impl DiscreteEnv for Ladder {
     fn masks(&self, direction: Direction, states: &Positions) -> Masks {
         let legal = states.0.iter().flat_map(|&x| match direction {
             Direction::Forward => [x < 6; 2],
-            // 7 can only be reached from 5, because 6 is terminal.
+            // The number 7 can only be reached from 5, because 6 is terminal.
             Direction::Backward => [x >= 1 && x != 7, x >= 2],
         });
         Masks::dense(direction, 2, legal.collect(), false).unwrap()
@@ -246,7 +251,8 @@ fn coloured_graphs_up_to_isomorphism() {
     }
 }
 
-/// The policy from flows with P_B = 1 for every action: each path carries the whole reward.
+/// A forward policy that is computed from flows with P_B = 1 for every action. Each path to an object then
+/// carries the object's whole reward.
 struct UnitBackward<'a> {
     graph: &'a StateGraph<Chain>,
     log_rewards: Vec<f64>,
@@ -261,7 +267,8 @@ impl Policy<Chain> for UnitBackward<'_> {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let n = self.graph.len();
-        // Positions of the chain are the indices of its states.
+        // The position on the chain is the index of the state, so later states are children of earlier
+        // ones.
         let mut flow: Vec<f64> = self.log_rewards.iter().map(|r| r.exp()).collect();
         for x in (0..n).rev() {
             flow[x] += flow.get(x + 1).unwrap_or(&0.0) + flow.get(x + 2).unwrap_or(&0.0);
@@ -309,8 +316,8 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             _: Quantities,
         ) -> Result<Evaluation<GraphActionCategorical>> {
             let masks = env.masks(Direction::Forward, states);
-            // Each block's logits grow with the row number within the batch's block modulo the graph, so that
-            // high labels win.
+            // The logit of a row is its index within the graph, so that nodes with high labels are
+            // preferred. Such a policy depends on node labels.
             let blocks: Vec<Tensor> = masks
                 .blocks
                 .iter()

@@ -1,4 +1,4 @@
-//! The examples test that their output files can be written before they need them.
+//! Tests that the examples check whether their output files can be written, before they need the files.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/files.rs"]
@@ -23,7 +23,7 @@ fn writable_files_are_unchanged() {
     assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
 }
 
-/// Opening a pipe without a reader would block forever.
+/// Tests a pipe without a reader. Opening it would block forever, so the check must not open it.
 #[test]
 #[cfg(unix)]
 fn a_pipe_is_left_alone() {
@@ -39,7 +39,8 @@ fn unwritable_files_are_named() {
     let folder = Folder::new("untried");
     let file = folder.join("file");
     fs::write(&file, "").unwrap();
-    // A folder in a file, a file in a file, a folder instead of a file.
+    // Three paths can't be written: a folder inside a file, a file inside a file, and a folder that is
+    // given as a file.
     let refused = |tried: gfn::Result<()>, name: &str| {
         assert!(matches!(&tried, Err(Error::Io { path, .. }) if path.ends_with(name)), "{tried:?}");
     };

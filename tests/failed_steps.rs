@@ -1,4 +1,5 @@
-//! Steps that fail: a typed error, no changes, and ordinary steps afterwards.
+//! Tests of training steps that fail. A step must return a typed error and change nothing, and later steps
+//! must succeed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,7 +28,7 @@ fn policy(env: &VectorEnv) -> Learner {
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is `scale` plus the number of ones.
+/// Builds a trainer on words. The log-reward of a word is `scale` plus its number of ones.
 fn trainer(
     scale: f64,
     objective: impl Objective + 'static,
@@ -61,7 +62,8 @@ fn has_no_gradient(policy: &dyn Policy<VectorEnv>) -> bool {
         .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
 }
 
-/// Trajectory balance whose loss, or only its gradient, is NaN at the second call.
+/// Trajectory balance with a failure at the second call. If `loss` is `true` the loss is NaN, otherwise
+/// only its gradient is NaN.
 #[derive(Debug)]
 struct BadSecondCall {
     loss: bool,
@@ -82,7 +84,8 @@ impl Objective for BadSecondCall {
         if self.calls.fetch_add(1, Ordering::SeqCst) != 1 {
             return Ok(loss);
         }
-        // The root has an infinite derivative at 0.
+        // The derivative of the square root is infinite at 0, so the gradient is NaN although the value is
+        // 0.
         let root = (&scores.log_pf * 0.0).sum(scores.log_pf.kind()).sqrt();
         Ok(if self.loss { loss * f64::NAN } else { loss + root })
     }
@@ -128,7 +131,7 @@ fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     check_recovery(&results, 1);
 }
 
-/// A policy that fails once, when it is differentiated for the second time.
+/// A policy that fails once: at the second evaluation whose result is differentiated.
 struct FailsOnce {
     inner: Learner,
     differentiated: AtomicUsize,
@@ -187,8 +190,8 @@ fn a_teacher_that_fails_half_way_leaves_no_gradient() {
     check_recovery(&results, 0);
 }
 
-/// log Z starts 64 too low: the derivative of the hyperbolic cosine is e^64, more than the square root of the
-/// largest f32.
+/// Tests an overflow in the optimizer. log Z starts 64 too low, and the loss is a hyperbolic cosine. The
+/// derivative is e^64, which is more than the square root of the largest f32.
 #[test]
 fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let folder = Folder::new("overflow");
@@ -205,7 +208,7 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     stuck.save(&path).unwrap();
     trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
-    // With clipping the same run makes progress.
+    // The same run must make progress if gradients are clipped.
     let env = word_env(2, 3);
     let mut config =
         TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
@@ -219,8 +222,8 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
 }
 
-/// A policy whose log Z can't be differentiated the second time, because a tensor needed by backward is
-/// overwritten.
+/// A policy whose log Z can't be differentiated at the second call, because a tensor that the backward pass
+/// needs is overwritten.
 struct FailsBackwardOnce {
     inner: Learner,
     calls: AtomicUsize,
@@ -252,7 +255,8 @@ impl Policy<VectorEnv> for FailsBackwardOnce {
     }
 }
 
-/// libtorch fails during a backward pass of a whole batch, and of a part of a batch.
+/// Tests failures of libtorch during a backward pass. The pass is either over a whole batch, or over a part
+/// of a batch.
 #[test]
 fn a_backward_pass_that_fails_spoils_one_step() {
     tch::set_num_threads(1);
@@ -284,7 +288,7 @@ fn a_backward_pass_that_fails_spoils_one_step() {
     }
 }
 
-/// Gradients that a user computes between two steps don't change the next step.
+/// Tests that gradients which a user computes between two steps don't change the next step.
 #[test]
 fn gradients_that_are_there_do_not_come_into_a_step() {
     let bits = |look: bool| {
@@ -302,7 +306,8 @@ fn gradients_that_are_there_do_not_come_into_a_step() {
     assert!(bits(true) == bits(false));
 }
 
-/// A failed first step resets log Z to unset, if it starts at the estimate from the first batch.
+/// Tests a failed first step of a trainer whose log Z starts at an estimate from the first batch. After the
+/// failure, log Z must be unset again.
 #[test]
 fn a_first_step_that_fails_leaves_log_z_unset() {
     let mut config = MlpPolicyConfig {

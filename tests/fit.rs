@@ -1,4 +1,4 @@
-//! The training loop: observers, stopping, and resumed runs that equal uninterrupted ones.
+//! Tests of the training loop: observers, stopping, and resumed runs that must equal uninterrupted runs.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -24,12 +24,13 @@ fn trainer(seed: u64) -> GridTrainer {
     hypergrid(Setting::new(seed, ReplayPath::UniformBackward))
 }
 
-/// Frequent enough to occur within a few steps.
+/// Returns `true` for points that count as modes. Such points are so frequent that they occur within a few
+/// steps.
 fn is_mode(points: &VectorStates) -> Vec<bool> {
     points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
 }
 
-/// Returns lines of metrics without times, which differ between runs.
+/// Returns the lines of a metrics file, without the times, which differ between runs.
 fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let parse = |line| {
@@ -40,7 +41,8 @@ fn lines(path: &Path) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-/// Runs up to `steps` with all features of the loop, into this folder.
+/// Runs a trainer up to the step `steps` with all features of the training loop. Files are written to
+/// `folder`.
 fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (FitOutcome, usize) {
     let mut modes = CountModes::new(is_mode);
     let mut validation = Validation::every(3, |trainer: &GridTrainer| {
@@ -73,14 +75,14 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
     let (_, found_in_parts) = fit(&mut resumed, 14, &parts);
 
     assert_eq!(found_in_parts, found);
-    // Weights, moments, buffer, random stream and observers' states are equal.
+    // Weights, moments, buffer, random stream and observers' states must be equal.
     assert_eq!(bytes(&parts.join("checkpoint")), bytes(&whole.join("checkpoint")));
     let (expected, got) = (lines(&whole.join("metrics.jsonl")), lines(&parts.join("metrics.jsonl")));
     assert_eq!(got.len(), 14);
     assert_eq!(got, expected);
     let steps: Vec<usize> = (1..=14).filter(|step| got[step - 1]["drawn"].is_number()).collect();
     assert_eq!(steps, [3, 6, 9, 12, 14], "measured every 3 steps and at the end");
-    // A finished run makes no further step.
+    // A run that is finished must make no further step.
     assert_eq!(fit(&mut resumed, 14, &parts).0, FitOutcome::Done);
     assert_eq!(resumed.steps_done(), 14);
 }
@@ -116,12 +118,12 @@ fn reward_calls_count_new_objects_once() {
         Ok(ControlFlow::Continue(()))
     };
     Fit::new(4).observe(&mut keep).run(&mut trainer).unwrap();
-    // From the second step on half of the batch is replayed.
+    // Half of each batch is replayed from the second step on. Replayed objects need no reward calls.
     assert_eq!(calls, [30 + 24, 30 + 36, 30 + 48, 30 + 60]);
 }
 
-/// Training after the end of a schedule that falls to 0 changes nothing: there is one warning, at the first
-/// such step.
+/// Tests training after the end of a learning-rate schedule that falls to 0. Such training changes nothing,
+/// so there must be exactly one warning, at the first such step.
 #[test]
 fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 3 };
@@ -140,12 +142,12 @@ fn training_beyond_the_end_of_a_schedule_is_warned_of() {
     assert_eq!(warnings.all(), seen);
     let text = seen[0].to_string();
     assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
-    // A schedule of zero steps.
+    // A schedule of zero steps must be an error.
     let config = TrainerConfig { lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, ..fresh(8) };
     let refused =
         words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
     assert!(refused.contains("at least one step"), "{refused}");
-    // Learning rate 0 on purpose.
+    // A constant learning rate of 0 is set on purpose, so it must cause no warning.
     let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), ..fresh(8) };
     let mut untrained = words::trainer(UniformPolicy, Box::new(LogPartitionVariance), config).unwrap();
     Fit::new(1).on_warning(OnWarning::Fail).run(&mut untrained).unwrap();
@@ -225,7 +227,7 @@ fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains(problem), "{error}");
         assert_eq!(trainer.steps_done(), 0);
     }
-    // The test write leaves nothing behind, and doesn't change an existing checkpoint.
+    // The test write must leave nothing behind, and must not change an existing checkpoint.
     let path = folder.join("checkpoint");
     Checkpoint::try_path(&path).unwrap();
     assert!(!path.exists());
@@ -236,7 +238,8 @@ fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
 }
 
-/// Data that a program attaches to a trainer stays in its checkpoints, for any observers.
+/// Tests data that a program attaches to a trainer. The data must stay in the trainer's checkpoints,
+/// whatever the observers are.
 #[test]
 fn an_attachment_outlives_a_run_and_a_resume() {
     let folder = Folder::new("attached");

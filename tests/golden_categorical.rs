@@ -1,5 +1,5 @@
-//! `GraphActionCategorical` compared with independent numbers (`tests/golden/graph_categorical.json`) and
-//! with a plain f64 computation.
+//! `GraphActionCategorical` is compared with numbers that another program computed
+//! (`tests/golden/graph_categorical.json`), and with a plain computation in f64.
 
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
@@ -7,10 +7,10 @@ use gfn::{Error, Rng};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
-/// A case of the file, in the library's terms.
+/// A test case from the JSON file, converted into the library's types.
 struct Case {
     masks: Masks,
-    /// First row of each type in each state: `first_row[type][state]`.
+    /// The first row of each action type in each state: `first_row[type][state]`.
     first_row: Vec<Vec<usize>>,
     logits: Vec<Vec<f64>>,
 }
@@ -72,7 +72,7 @@ impl Case {
             .collect()
     }
 
-    /// Returns the slot within its state of (type, global row, column).
+    /// Returns the slot within a state that belongs to the given action type, row of the batch and column.
     fn slot(&self, state: usize, t: usize, row: usize, column: usize) -> u32 {
         let before: usize = (0..t)
             .map(|u| {
@@ -176,8 +176,8 @@ fn equals_golden_numbers_in_f32() {
     check(Kind::Float, 1e-5);
 }
 
-/// Graphs of very different sizes with logits of magnitude 1e4, and a single legal slot, compared with a
-/// plain f64 computation.
+/// Tests graphs of very different sizes whose logits have a magnitude of 1e4, and a state with a single
+/// legal slot. The log-probabilities must equal a plain computation in f64.
 #[test]
 fn equals_an_oracle_on_hard_inputs() {
     let mut rng = Rng::seeded(3);
@@ -185,7 +185,7 @@ fn equals_an_oracle_on_hard_inputs() {
     let row_ptr: Vec<usize> = (0..=4).map(|i| sizes[..i].iter().sum()).collect();
     let total = row_ptr[4];
     let mut legal: Vec<bool> = (0..total).map(|_| rng.uniform() < 0.5).collect();
-    legal[0] = true; // the single legal slot of the first state
+    legal[0] = true; // This is the only legal slot of the first state.
     legal[1] = true;
     (legal[401], legal[402], legal[403]) = (false, true, true);
     let values: Vec<f64> = (0..total).map(|_| 1e4 * (2.0 * rng.uniform() - 1.0)).collect();
@@ -213,7 +213,8 @@ fn equals_an_oracle_on_hard_inputs() {
     close("tensor and host agree", &tensor, log_probs, 1e-12);
 }
 
-/// Frequencies of samples match the probabilities, with exploration as documented; illegal slots never occur.
+/// Tests that the frequencies of samples match the probabilities of the documented exploration formula.
+/// Illegal slots must never be sampled.
 #[test]
 fn samples_follow_the_behaviour() {
     let masks = Masks::dense(Direction::Forward, 4, vec![true, false, true, true], true).unwrap();
@@ -234,7 +235,7 @@ fn samples_follow_the_behaviour() {
     assert!(!slots.0.contains(&1));
 }
 
-/// Wrong shapes, empty states and bad logits give typed errors.
+/// Tests that wrong shapes, states without slots and invalid logits give typed errors.
 #[test]
 fn bad_input_is_an_error() {
     let masks = || Masks::dense(Direction::Forward, 2, vec![true, true, false, false], true).unwrap();
@@ -272,7 +273,8 @@ fn rows_behind_the_last_state_are_refused() {
     }
 }
 
-/// All most likely actions are equally likely at the coldest temperature; it isn't always the first one.
+/// Tests sampling at the lowest temperatures. Only the most likely actions may be sampled. If several
+/// actions are most likely, each of them must occur, not only the first.
 #[test]
 fn the_lowest_temperatures_take_the_likeliest_action() {
     for (logits, likeliest) in [([0.5f32, 3.0, -2.0], vec![1u32]), ([-4.0, -1.0, -1.0], vec![1, 2])] {
@@ -289,7 +291,8 @@ fn the_lowest_temperatures_take_the_likeliest_action() {
     }
 }
 
-/// A uniform distribution is in single precision on the host, and can be compared with one on another device.
+/// Tests divergences between a uniform distribution, which is in single precision on the host, and a
+/// distribution on another device.
 #[test]
 fn divergences_from_uniform_distributions_lie_with_the_other_one() {
     let device = Device::cuda_if_available();
@@ -305,7 +308,8 @@ fn divergences_from_uniform_distributions_lie_with_the_other_one() {
     }
 }
 
-/// Logits on the host give the same draws, log-probabilities and errors as those of a tensor.
+/// Tests that logits on the host give the same samples, log-probabilities and errors as the same logits in
+/// a tensor.
 #[test]
 fn logits_may_lie_on_the_host() {
     let masks =
@@ -335,8 +339,9 @@ fn logits_may_lie_on_the_host() {
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }
 
-/// Batches with one row of one block per state use other libtorch operations, with the same values and
-/// gradients as segments, and none for a state without legal slots, scaled or not.
+/// Tests batches in which each state has one row of one block. Such batches use other libtorch operations
+/// than general batches, which work on segments. Values and gradients must be the same. A state without
+/// legal slots must give no values, whether the logits are scaled or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();
@@ -386,7 +391,8 @@ fn logits_are_scaled_state_by_state() {
         let factors: Vec<f64> = (0..n).map(|i| 0.3 + i as f64).collect();
         let scale = Tensor::from_slice(&factors).set_requires_grad(true);
         let (plain, scaled) = (dist(), dist().scaled(&scale).unwrap());
-        // The log-softmax of scaled logits, on the host and with gradient.
+        // The expected values are the log-softmax of the scaled logits. These values are compared with the
+        // results on the host and with the results that have a gradient.
         let (before, offsets) = (plain.host_log_probs().unwrap(), plain.legal_offsets());
         let mut expected = Vec::new();
         for (row, factor) in factors.iter().enumerate() {
@@ -396,17 +402,17 @@ fn logits_are_scaled_state_by_state() {
         }
         close("on the host", scaled.host_log_probs().unwrap(), &expected, 1e-12);
         close("with gradient", &host(&scaled.log_probs()), &expected, 1e-12);
-        // Scaling twice multiplies the factors.
+        // Scaling twice must multiply the factors.
         let twice = dist().scaled(&scale.detach()).unwrap().scaled(&scale.detach()).unwrap();
         let squared = dist().scaled(&scale.detach().square()).unwrap();
         close("twice", twice.host_log_probs().unwrap(), squared.host_log_probs().unwrap(), 1e-12);
         scaled.log_probs().square().sum(Kind::Double).backward();
         reached |= scale.grad().abs().max().double_value(&[]) > 0.0;
         assert!(dist().scaled(&Tensor::from_slice(&vec![1.0; n + 1])).is_err());
-        // Scaling a uniform distribution changes nothing.
+        // Scaling must not change a uniform distribution.
         let uniform = || GraphActionCategorical::uniform(golden.masks.clone());
         let alike = uniform().scaled(&scale.detach()).unwrap();
         assert_eq!(alike.host_log_probs().unwrap(), uniform().host_log_probs().unwrap());
-    } // No factor matters for a state with one legal slot.
+    } // A factor matters only if a state has several legal slots.
     assert!(reached);
 }

@@ -1,5 +1,5 @@
-//! Exact distributions, flows and distances on grids, compared with dynamic programming in float64
-//! (`golden/exact_distributions.json`).
+//! Exact distributions, flows and distances on grids are compared with numbers that another program
+//! computed by dynamic programming in float64 (`golden/exact_distributions.json`).
 
 use gfn::Result;
 use gfn::contract::{Budget, check_env};
@@ -39,8 +39,8 @@ struct Case {
     optimal_forward_policy: Vec<Vec<f64>>,
 }
 
-/// A grid whose states are indices of cells, the last coordinate fastest; action `j` increments coordinate
-/// `j`.
+/// The environment of a grid. A state is the index of a cell, and the last coordinate changes fastest.
+/// Action `j` increments coordinate `j`.
 struct Grid {
     ndim: usize,
     height: u32,
@@ -109,7 +109,8 @@ impl EnumerableEnv for Grid {
     }
 }
 
-/// The policy of a case: tables of logits with a temperature, mixed with the uniform distribution.
+/// The policy of a test case. A table has the logits of each cell, which are divided by a temperature. The
+/// result is mixed with the uniform distribution.
 impl Policy<Grid> for Case {
     fn evaluate(
         &self,
@@ -153,7 +154,7 @@ fn grids_agree_with_dynamic_programming() {
         check_env(&env, Budget::thorough().with_walks(10), &mut gfn::Rng::seeded(0)).unwrap();
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.logits.len());
-        // Maps cells to indices in the state graph.
+        // The array `index` maps cells to indices of states in the state graph.
         let cells = Slots((0..graph.len() as u32).collect());
         let index: Vec<usize> = graph.indices(&env, &cells).into_iter().map(Option::unwrap).collect();
         let by_cell = |values: &[f64]| index.iter().map(|&state| values[state]).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! Canonical keys and |Aut| compared with all isomorphism classes of small graphs from an independent
-//! enumeration.
+//! Canonical keys and |Aut| are compared with all isomorphism classes of small graphs, which an independent
+//! program enumerated.
 
 use std::collections::HashMap;
 
@@ -65,7 +65,7 @@ impl Case {
         }
     }
 
-    /// Lists all labelled graphs of the case with `colors` colours.
+    /// Lists all labelled graphs of the test case whose nodes have up to `colors` colours.
     fn labelled(&self, colors: usize) -> Vec<GraphState> {
         let n = self.n as u32;
         let pairs: Edges = (0..n)
@@ -112,10 +112,11 @@ fn every_class_has_its_key_its_automorphisms_and_its_labelled_copies() {
             assert_eq!(found.automorphisms, Some(*automorphisms), "{name}");
             let log = (*automorphisms as f64).ln();
             assert!((found.log_automorphisms - log).abs() < 1e-14, "{name}");
-            // There are as many keys as classes, each with the count of its class, so that no two classes
-            // share a key.
+            // There must be as many keys as classes, and each key must occur as often as the file says. No
+            // two classes can then share a key.
             assert_eq!(counts.get(&found.key), Some(copies), "{name}");
-            // The file counts colourings, too, which are relabelled as well.
+            // A class must have n! / |Aut| labelled copies. Copies whose nodes have the same colours in
+            // another order are different copies.
             assert_eq!(factorial / automorphisms, *copies as u64, "{name}");
         }
         n_classes += case.n_classes;
@@ -154,7 +155,7 @@ fn the_counts_notice_when_colours_or_directions_are_ignored() {
             graph.set_node(node, Node::default()).unwrap();
         }
     }
-    // Only the 6 uncoloured classes remain.
+    // If colours are ignored, only the 6 classes of graphs without colours remain.
     assert_eq!((coloured.n_classes, count_by_key(&graphs).len()), (50, 6));
 
     let digraphs = case("digraphs (no loops, 2-cycles allowed)", 3, 1).unwrap();

@@ -1,5 +1,5 @@
-//! Balance objectives and regression losses compared with `tests/golden/objectives.json`, and their gradients
-//! with finite differences.
+//! Balance objectives and regression losses are compared with numbers in `tests/golden/objectives.json`.
+//! The gradients are compared with finite differences.
 
 use gfn::objective::Quantity;
 use gfn::objective::{
@@ -14,11 +14,12 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
 
-/// The inputs of a case's scores as flat lists: differentiated ones and constants.
+/// The inputs of a test case's scores as flat lists. Some are differentiated, and the others are constants.
 #[derive(Clone)]
 struct Inputs {
     offsets: Vec<usize>,
-    /// log P_F, log P_B, log F, log P_F(exit), inflow, outflow, terminal flow; log Z last.
+    /// The differentiated inputs: log P_F, log P_B, log F, log P_F(exit), inflow, outflow, terminal flow
+    /// and log Z, in this order.
     leaves: [Vec<f64>; 8],
     log_prior: Vec<f64>,
     state_log_reward: Vec<f64>,
@@ -38,7 +39,7 @@ impl Inputs {
         for trajectory in case["trajectories"].as_array().unwrap() {
             log_pf.extend(numbers(&trajectory["log_pf"]));
             log_pb.extend(numbers(&trajectory["log_pb"]));
-            log_pb.push(0.0); // log P_B of the exit
+            log_pb.push(0.0); // The exit has log P_B = 0.
             log_flow.extend(numbers(&trajectory["log_flow"]));
             log_p_exit.extend(numbers(&trajectory["log_p_exit"]));
             log_prior.extend(numbers(&trajectory["log_pf_prior"]));
@@ -54,7 +55,7 @@ impl Inputs {
         Self { offsets, leaves, log_prior, state_log_reward, log_reward }
     }
 
-    /// Builds the scores, and the leaves for gradients.
+    /// Builds the scores, and returns the leaf tensors whose gradients are tested.
     fn scores(&self) -> (Scores, Vec<Tensor>) {
         let leaf = |values: &Vec<f64>| Tensor::from_slice(values).set_requires_grad(true);
         let leaves: Vec<Tensor> = self.leaves.iter().map(leaf).collect();
@@ -72,7 +73,7 @@ impl Inputs {
         scores.set(Quantity::StateLogReward, Tensor::from_slice(&self.state_log_reward)).unwrap();
         let mut change = vec![0.0; self.state_log_reward.len()];
         for ends in self.offsets.windows(2) {
-            // The last row of a trajectory is its exit.
+            // The last row of a trajectory is its exit, which doesn't change the log-reward.
             (ends[0]..ends[1] - 1)
                 .for_each(|t| change[t] = self.state_log_reward[t + 1] - self.state_log_reward[t]);
         }
@@ -184,7 +185,8 @@ fn residuals_equal_golden_numbers() {
             let expected = numbers(&case["residuals"][name]);
             assert_eq!(got.len(), expected.len());
             for (g, e) in got.iter().zip(&expected) {
-                // The sign of a variance's deviation is a convention.
+                // The sign of a deviation from the mean is a convention, so both signs are accepted for
+                // these objectives.
                 let same = (g - e).abs() < 1e-9 || (name.ends_with("ZVar") && (g + e).abs() < 1e-9);
                 assert!(same, "{} {name}: {g} instead of {e}", case["name"]);
             }
@@ -217,7 +219,8 @@ fn gradients_equal_finite_differences() {
     }
 }
 
-/// Trust-PCL is relative trajectory balance with alpha = 1 / beta; its residuals are alpha times as large.
+/// Tests that Trust-PCL is relative trajectory balance with alpha = 1 / beta, except that its residuals are
+/// multiplied by alpha.
 #[test]
 fn trust_pcl_is_relative_trajectory_balance_in_other_units() {
     for case in cases() {

@@ -1,4 +1,4 @@
-//! Grown coloured graphs compared with exact rational arithmetic (`golden/symmetry.json`).
+//! Grown coloured graphs are compared with numbers from exact rational arithmetic (`golden/symmetry.json`).
 
 use gfn::objective::Quantities;
 use std::collections::BTreeSet;
@@ -58,8 +58,8 @@ fn golden() -> Vec<Case> {
     serde_json::from_str::<Golden>(text).unwrap().cases
 }
 
-/// A policy with a weight per kind of action: the probability of an action before merging is proportional to
-/// its weight.
+/// A policy with a weight for each type of action. The probability of an action, before isomorphic actions
+/// are merged, is proportional to the weight of its type.
 struct Weighted<'a>(&'a Weights);
 
 impl Policy<GraphEnv> for Weighted<'_> {
@@ -91,7 +91,8 @@ fn graph_of(state: &State) -> GraphState {
     GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()
 }
 
-/// Counts forward moves except exits, distinct transitions, backward moves and distinct parents.
+/// Counts four things: forward moves except exits, distinct transitions, backward moves and distinct
+/// parents.
 fn counts(env: &GraphEnv, graph: &StateGraph<GraphEnv>) -> [usize; 4] {
     let mut out = [0; 4];
     for state in 0..graph.len() {
@@ -109,7 +110,7 @@ fn counts(env: &GraphEnv, graph: &StateGraph<GraphEnv>) -> [usize; 4] {
     out
 }
 
-/// Returns the key of the parent that each backward move of a state leads to.
+/// Returns the key of the parent to which each backward move of a state leads.
 fn parents(env: &GraphEnv, state: &GraphStates) -> Vec<<GraphEnv as EnumerableEnv>::Key> {
     let slots: Vec<u32> = env.masks(Direction::Backward, state).legal_slots(0).collect();
     let mut parents = state.select(&vec![0; slots.len()]);

@@ -1,4 +1,5 @@
-//! Graph files of many formats: each format is recognised, or refused by name.
+//! Tests of graph files in many formats. Each format must be recognised and read, or the error must name
+//! the format.
 
 use std::fs;
 
@@ -12,8 +13,8 @@ fn read(text: &str) -> gfn::Result<NamedGraph> {
     NamedGraph::from_edges(text.as_bytes())
 }
 
-/// Describes a graph by its edges between names, each with the smaller name first, in order, and then by the
-/// names of isolated nodes.
+/// Describes a graph by its sorted edges between names, followed by the names of isolated nodes. The
+/// smaller name of an edge comes first.
 fn describe(named: &NamedGraph) -> String {
     let mut edges = Vec::new();
     for (a, b) in named.graph.edges() {
@@ -27,9 +28,10 @@ fn describe(named: &NamedGraph) -> String {
     edges.join(" ")
 }
 
-/// Texts with their graphs, and whether edges have weights other than 1.
+/// The texts that must be read: the name of the case, the text, the expected graph as [`describe`] writes
+/// it, and `true` if an edge has a weight other than 1.
 const READ: &[(&str, &str, &str, bool)] = &[
-    // DIMACS and PACE, with any file name.
+    // DIMACS and PACE files must be recognised whatever the file name is.
     ("DIMACS", "c 1dc.4-like: DIMACS in a .txt\np edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS without comments", "p edge 4 3\ne 1 2\ne 2 3\ne 3 4\n", "1-2 2-3 3-4", false),
     ("DIMACS of colours, CRLF", "p col 4 3 \r\ne 1 2\r\ne 2 1\r\ne 3 4\r\n", "1-2 3-4", false),
@@ -45,7 +47,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("shortest paths of length 1", "p sp 3 4\na 1 2 1\na 2 1 1\na 2 3 1\na 3 2 1\n", "1-2 2-3", false),
     ("PACE", "c a comment\np tw 4 3\n1 2\n2 3\n3 4\n", "1-2 2-3 3-4", false),
     ("PACE without comments", "p ds 4 2\n1 2\n2 3\n", "1-2 2-3 4", false),
-    // METIS.
+    // The format of METIS has one line of neighbours per node.
     ("METIS", "6 7\n2 5\n1 3 5\n2 4\n3 5 6\n1 2 4\n4\n", "1-2 1-5 2-3 2-5 3-4 4-5 4-6", false),
     ("METIS of a clique", "4 6\n2 3 4\n1 3 4\n1 2 4\n1 2 3\n", "1-2 1-3 1-4 2-3 2-4 3-4", false),
     ("METIS of a cycle", "5 5\n2 5\n1 3\n2 4\n3 5\n1 4\n", "1-2 1-5 2-3 3-4 4-5", false),
@@ -55,7 +57,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("METIS with an isolated node between", "4 2\n2\n1 4\n\n2", "1-2 2-4 3", false),
     ("METIS with weights", "3 2 1\n2 5\n1 5 3 7\n2 7\n", "1-2 2-3", true),
     ("METIS with weights of 1", "3 2 001\n2 1\n1 1 3 1\n2 1\n", "1-2 2-3", false),
-    // Edges after a line with the numbers of nodes and edges.
+    // These files list edges after a line with the numbers of nodes and edges.
     ("Gset", "5 6\n1 2 1\n1 3 -1\n2 3 1\n2 4 1\n3 5 -1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", true),
     ("rudy", "5 6\n1 2 1\n1 3 1\n2 3 1\n2 4 1\n3 5 1\n4 5 1\n", "1-2 1-3 2-3 2-4 3-5 4-5", false),
     ("edges from 0 below n m", "4 5\n0 1\n0 2\n1 2\n1 3\n2 3\n", "0-1 0-2 1-2 1-3 2-3", false),
@@ -63,7 +65,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ("n n m", "4 4 3\n2 1\n3 2\n4 3\n", "1-2 2-3 3-4", false),
     ("n n m with three equal counts", "3 3 3\n2 1\n3 2\n3 1\n", "1-2 1-3 2-3", false),
     ("n m that is an edge of the same graph", "3 2\n2 3\n3 1\n", "1-3 2-3", false),
-    // Matrices.
+    // These files contain an adjacency matrix.
     ("matrix", "0 1 0 1\n1 0 1 0\n0 1 0 1\n1 0 1 0\n", "0-1 0-3 1-2 2-3", false),
     ("matrix with commas", "0,1,0\n1,0,0\n0,0,0\n", "0-1 2", false),
     (
@@ -74,7 +76,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
     ),
     ("matrix of weights", "0 5 2\n5 0 0\n2 0 0\n", "0-1 0-2", true),
     ("matrix of two nodes", "0 1\n1 0\n", "0-1", false),
-    // Adjacency lists.
+    // These files contain adjacency lists: each line has a node and its neighbours.
     ("adjacency list of networkx", "#c.py\n# GMT\n# \n0 1 3\n1 2\n2 3\n3\n", "0-1 0-3 1-2 2-3", false),
     (
         "adjacency list of names",
@@ -83,14 +85,14 @@ const READ: &[(&str, &str, &str, bool)] = &[
         false,
     ),
     ("adjacency list, both ways", "0 1 3\n1 0 2\n2 1 3\n3 2 0\n", "0-1 0-3 1-2 2-3", false),
-    // A header above names or numbers.
+    // These lists of edges have a header above names or numbers.
     ("header", "source,target\nAnna,Bert\nBert,Cem\n", "Anna-Bert Bert-Cem", false),
     ("header with a weight", "Source,Target,Weight\n1,2,0.5\n2,3,1\n", "1-2 2-3", true),
     ("header between quotes", "\"from_id\" \"to_id\"\nx y\n", "x-y", false),
     ("header of numbered columns", "node1\tnode2\nAnna\tBert\n", "Anna-Bert", false),
     ("header that names a node", "source target\ntarget drain\n", "drain-target source-target", false),
     ("names that look like a header", "node1 node2\nnode3 node4\n", "node1-node2 node3-node4", false),
-    // `#` within names.
+    // The character `#` may be part of a name, and it may begin a comment.
     ("names with #", "x b#1\nx b#2 # a comment\n", "b#1-x b#2-x", false),
     (
         "addresses",
@@ -98,7 +100,7 @@ const READ: &[(&str, &str, &str, bool)] = &[
         "http://a/x#1-http://a/x#2 http://a/x#2-http://b/y",
         false,
     ),
-    // A byte-order mark.
+    // A byte-order mark at the beginning must be skipped.
     ("byte-order mark", "\u{feff}1 2\n2 3\n", "1-2 2-3", false),
     ("byte-order mark before DIMACS", "\u{feff}p edge 3 2\ne 1 2\ne 2 3\n", "1-2 2-3", false),
 ];
@@ -109,12 +111,13 @@ fn each_format_is_read_for_what_it_is() {
     for &(name, text, expected, has_weights) in READ {
         let named = read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!((describe(&named).as_str(), named.has_weights), (expected, has_weights), "{name}");
-        // Recognised by content, with any file name.
+        // The format must be recognised by its content, whatever the ending of the file name is.
         for ending in ["txt", "graph", "mis", "gr", "csv"] {
             let path = folder.join(&format!("graph.{ending}"));
             fs::write(&path, text).unwrap();
             assert_eq!(Instances::read_named(&path).unwrap(), named, "{name}");
-            // Lists of graphs have numbered nodes without names.
+            // Nodes have numbers instead of names if a file is read as a list of graphs, so only such texts
+            // are compared.
             if named.names.iter().all(|name| name.parse::<u64>().is_ok())
                 && !text.to_lowercase().contains("source")
             {
@@ -128,7 +131,7 @@ fn each_format_is_read_for_what_it_is() {
     }
 }
 
-/// Lists of edges that resemble other formats.
+/// Tests lists of edges that resemble other formats. Such lists must still be read as lists of edges.
 #[test]
 fn lists_of_edges_are_still_read() {
     let cases = [
@@ -192,23 +195,24 @@ fn formats_that_are_not_read_are_named() {
         ("p edge 3 2\ne 1 2\ne 3 4\n", 3, "edge (3, 4) is beyond the 3 nodes"),
         ("3 2 10\n7 2\n7 1 3\n7 2\n", 2, "In METIS"),
         ("graph undirected 3\nedge 0 1\n", 1, "a list for `GraphFormat::EdgeList`"),
-        // Matrices that aren't symmetric.
+        // These matrices aren't symmetric, or they aren't square.
         ("0 1 0\n0 0 1\n0 0 0\n", 1, "the matrix of 3 rows and 3 columns"),
         ("1 0 0\n0 1 0\n0 0 1\n", 1, "the matrix of 3 rows and 3 columns"),
         ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "the matrix of 3 rows and 4 columns"),
         ("0 5 2\n1 0 1\n3 1 0\n", 1, "the matrix of 3 rows and 3 columns"),
-        // Wrong counts, and lists of neighbours.
+        // The counts of these texts are wrong, or their lines don't fit the format that their first line
+        // suggests.
         ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "the line has 3 words, but the first line has 2"),
         ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "the line has 3 words, but the first line has 2"),
         ("0 1 2\n3 4\n", 2, "the line has 2 words, but the first line has 3"),
         (",a,b\na,0,1\nb,1,0\n", 2, "the line has 3 words"),
         ("6 7\n2 5\n1 3 5\n2 4\n3 5 6\n1 2 4\n4 1\n", 3, "the line has 3 words"),
         ("1 2\nx 3\n2 x3\n", 2, "a node is `x`"),
-        // Ambiguous texts.
+        // These texts can be read in two ways, so an error must say that.
         ("5 4\n1 2\n1 3\n1 4\n1 5\n", 1, "read in two ways"),
         ("3 2\n3 1\n2 1\n", 1, "read in two ways"),
         ("0 1 2\n1 2 3\n2 3 0\n3 1 2\n", 1, "read in two ways"),
-        // A weighted triangle, or an adjacency list.
+        // This text is either a triangle with weights or an adjacency list.
         ("1 2 3\n2 3 1\n3 1 2\n", 1, "read in two ways"),
     ];
     for (text, at, part) in cases {
@@ -216,7 +220,8 @@ fn formats_that_are_not_read_are_named() {
         let message = error.to_string();
         assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
         assert!(message.contains(part), "{text:?}: {message}");
-        // The reader of lists of graphs refuses all of them, too, except the library's own format.
+        // The reader of lists of graphs must give an error for all of these texts, too. The library's own
+        // format is an exception.
         if !text.starts_with("graph undirected") {
             assert!(GraphFormat::EdgeList.read(text.as_bytes()).is_err(), "{text:?}");
         }
@@ -229,7 +234,8 @@ fn formats_that_are_not_read_are_named() {
     }
 }
 
-/// DIMACS without its `p` line would be a list of edges with a node `e`.
+/// Tests a DIMACS file without its `p` line. Such a file must be an error, because it could be read as a
+/// list of edges with a node `e`.
 #[test]
 fn dimacs_needs_its_first_line() {
     let folder = Folder::new("bare-dimacs");
@@ -241,12 +247,13 @@ fn dimacs_needs_its_first_line() {
             "{error}"
         );
     }
-    // Comments may have any encoding.
+    // Comments may have any encoding, so invalid UTF-8 in a comment must be accepted.
     fs::write(&path, b"c \xff\np edge 3 1\ne 1 2\n").unwrap();
     assert_eq!(Instances::read_named(&path).unwrap().names, ["1", "2", "3"]);
 }
 
-/// A line of graph6 is a single word, unlike any list of edges.
+/// Tests that graph6 is recognised by its content. A line of graph6 is a single word, unlike any line of a
+/// list of edges.
 #[test]
 fn graph6_is_read_by_its_content() {
     let folder = Folder::new("graph6-by-content");

@@ -1,5 +1,5 @@
-//! A trainer refuses a policy whose probabilities of a state depend on other states of the batch, or on
-//! chance.
+//! Tests that a trainer returns an error for a policy whose probabilities in a state depend on other states
+//! of the batch, or on chance.
 
 use std::any::type_name;
 use std::cell::Cell;
@@ -52,18 +52,20 @@ fn check_refused(result: Result<()>, direction: &str) {
     }
 }
 
-/// The value of the logits of a block's first slots.
+/// The quantity that a policy uses as the logits of the first slots of a block.
 #[derive(Clone, Copy, Debug)]
 enum Logit {
-    /// The number of edges of the graph itself.
+    /// The number of edges of the state's graph. A policy may depend on it.
     Edges,
-    /// The mean number of edges in the batch.
+    /// The mean number of edges of the graphs in the batch. A policy must not depend on it.
     MeanEdges,
+    /// A random number, which is drawn anew at each call. A policy must not depend on it.
     Chance,
+    /// The value NaN, which isn't a valid logit.
     NotANumber,
 }
 
-/// A policy whose logits are 0, except some in one direction.
+/// A policy whose logits are 0, except for some logits in one direction.
 #[derive(Debug)]
 struct LogitPolicy(Logit, Direction);
 
@@ -78,7 +80,7 @@ impl Policy<GraphEnv> for LogitPolicy {
         let edges: Vec<f32> = states.graphs().iter().map(|graph| graph.n_edges() as f32).collect();
         let n = edges.len();
         let mean = edges.iter().sum::<f32>() / n as f32;
-        // One number per graph, or one for all graphs.
+        // The quantity is either a number per graph, or one number for all graphs.
         let (of_graph, of_all) = match self.0 {
             Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
             Logit::MeanEdges => (None, f64::from(mean)),
@@ -90,8 +92,8 @@ impl Policy<GraphEnv> for LogitPolicy {
             let blocks = masks.blocks.iter().map(|block| {
                 let (rows, width) = (block.rows() as i64, block.width as i64);
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
-                // Different between edges, because an equal change of all logits has no effect without an
-                // exit.
+                // The logits must differ between edges. Adding the same number to all logits has no effect
+                // if there is no exit.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
                 let first =
@@ -120,7 +122,8 @@ fn random_policies_are_refused() {
     check_refused(train(LogitPolicy(Logit::Chance, Direction::Forward)), "forward");
 }
 
-/// NaN differs from itself, which must not be reported as a dependence on labels or the batch.
+/// Tests policies whose logits are NaN. NaN differs from itself, but the error must not report a dependence
+/// on labels or on the batch.
 #[test]
 fn policies_that_give_nan_are_reported() {
     for direction in [Direction::Forward, Direction::Backward] {
@@ -129,7 +132,7 @@ fn policies_that_give_nan_are_reported() {
     }
 }
 
-/// A policy whose kind of logit can be changed.
+/// A policy whose quantity for the logits can be changed during a run.
 struct ChangeableLogit(Cell<Logit>);
 
 impl Policy<GraphEnv> for ChangeableLogit {
@@ -150,7 +153,7 @@ fn a_changed_policy_is_checked_until_it_passes() {
     let (policy, objective) = (ChangeableLogit(Cell::new(Logit::Edges)), LogPartitionVariance);
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
     trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::MeanEdges);
-    // The trainer doesn't know of the change before `policy_changed`.
+    // The trainer doesn't notice the change before `policy_changed` is called.
     trainer.step().unwrap();
     trainer.policy_changed();
     for _ in 0..2 {
@@ -165,7 +168,7 @@ fn policies_that_depend_on_the_state_are_accepted() {
     train(LogitPolicy(Logit::Edges, Direction::Forward)).unwrap();
 }
 
-/// A policy whose P_F logits are multiplied by the batch size.
+/// A policy whose mistake is that its P_F logits are multiplied by the batch size.
 struct BatchSizePolicy(MlpPolicy<KHot>);
 
 impl Policy<VectorEnv> for BatchSizePolicy {
@@ -209,7 +212,8 @@ fn policies_are_checked_on_long_trajectories_too() {
     }
 }
 
-/// The degree of each node, normalised over the batch or by fixed numbers, or with dropout.
+/// A torso that embeds nodes by their degrees. The degrees are normalised over the batch or by constants,
+/// or dropout is applied to them.
 #[derive(Debug)]
 struct Degrees {
     layer: Linear,
@@ -284,7 +288,7 @@ fn a_prior_is_checked_too() {
     };
     with(Logit::Edges).unwrap();
     check_refused(with(Logit::MeanEdges), "of the prior");
-    // The backward policy of a prior is never used.
+    // A dependence in the backward policy of the prior must be accepted, because this policy is never used.
     train(WithPrior { policy: UniformPolicy, prior: LogitPolicy(Logit::MeanEdges, Direction::Backward) })
         .unwrap();
 }
@@ -312,7 +316,8 @@ fn a_teacher_is_checked_too() {
     check_refused(with(Norm::Batch), "forward");
 }
 
-/// Embeds nodes by their labels; the computation on the host uses another multiple.
+/// A torso that embeds nodes by multiples of their labels. The computation on the host uses another
+/// multiple, which is a mistake.
 #[derive(Clone, Debug)]
 struct Labels {
     on_host: f64,

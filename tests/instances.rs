@@ -1,4 +1,5 @@
-//! Environments of several initial graphs: each instance has its own trajectories, states and distribution.
+//! Tests of environments with several initial graphs. Each instance must have separate trajectories, states
+//! and a separate distribution.
 
 use gfn::contract::{Budget, check_env, check_graph_env};
 use gfn::env::{Direction, Env, Reward, StateGraph, VectorEnv, VectorRules, VectorStates};
@@ -20,7 +21,8 @@ use tch::{Device, Kind, Tensor};
 
 type Edges = GraphEnv;
 
-/// Edges on two, three and four nodes.
+/// Builds an environment that adds edges. The three instances start from graphs with two, three and four
+/// nodes.
 fn env() -> Edges {
     let kind = GraphKind::Undirected;
     let start = |n| GraphState::with_nodes(kind, n);
@@ -29,7 +31,7 @@ fn env() -> Edges {
     env.with_instances([2, 3, 4].map(start).into()).unwrap()
 }
 
-/// Log-reward of one half per edge, and another half for edges at node 0.
+/// Returns the log-reward of each graph: 1 for each edge at node 0, and 0.5 for each other edge.
 fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| graph.edges().map(|(a, _)| if a == 0 { 1.0 } else { 0.5 }).sum();
     Ok(states.graphs().iter().map(of).collect())
@@ -161,7 +163,8 @@ fn instances_that_lead_to_the_same_graph_are_refused() {
     );
 }
 
-/// Short random trajectories in large graphs hardly ever find the other graph's edge.
+/// Tests an instance from which the initial graph of another instance can be reached. The graphs are so
+/// large that short random trajectories hardly ever reach it, but the error must occur nevertheless.
 #[test]
 fn an_instance_that_leads_to_where_another_starts_is_refused() {
     let kind = GraphKind::Undirected;
@@ -191,7 +194,7 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
     }
 }
 
-/// Log-reward of 0.5 per node and 0.7 per edge, for finished and unfinished objects.
+/// A log-reward of 0.5 per node and 0.7 per edge, for finished and unfinished graphs.
 struct Sizes;
 
 impl Reward<GraphStates> for Sizes {
@@ -211,7 +214,8 @@ impl Reward<GraphStates> for Sizes {
     }
 }
 
-/// Initial log-rewards differ between instances, so that changes add up within each instance only.
+/// Tests objectives that use changes of the log-reward. The log-rewards of the initial states differ
+/// between instances, so changes must be summed within each instance separately.
 #[test]
 fn changes_of_log_r_add_up_instance_by_instance() {
     let (env, mut rng) = (env(), Rng::seeded(3));
@@ -242,13 +246,14 @@ fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let grown = GraphEnv::new(Free, grown, edges(0)).unwrap();
     refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");
-    // More pairs of nodes than slot numbers.
+    // The graph has more pairs of nodes than there are slot numbers.
     let labelled = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let labelled = GraphEnv::new(Free, labelled, edges(4)).unwrap();
     assert!(labelled.with_instances(vec![edges(100_000)]).is_err());
 }
 
-/// Steps of one entry, up from 0 and down from 3; a second, constant entry holds the instance.
+/// Rules with two entries. Actions increase the first entry if it started at 0, and decrease it if it
+/// started at 3. The second entry stays constant and holds the index of the instance.
 struct TwoStarts(Vec<Vec<u16>>);
 
 impl VectorRules for TwoStarts {

@@ -1,6 +1,7 @@
-//! Runs that are interrupted twenty times, by SIGINT and SIGKILL, and resumed each time.
+//! Tests of runs that are interrupted twenty times, by SIGINT and SIGKILL, and are resumed each time.
 //!
-//! The runs are processes of this program, started with the test `child`, which is otherwise ignored.
+//! A run is a separate process of this test program. The process is started as the test `child`, which is
+//! ignored otherwise.
 
 #![cfg(unix)]
 use std::fs;
@@ -20,13 +21,17 @@ use gfn::train::{Checkpoint, ReplayPath};
 use serde_json::Value;
 
 const STEPS: usize = 700;
-/// Steps between checkpoints: few, so that many signals arrive while one is written.
+/// The number of steps between checkpoints. The number is small, so that many signals arrive while a
+/// checkpoint is written.
 const EVERY: usize = 5;
+/// The environment variable that passes the folder to a child process.
 const FOLDER: &str = "GFN_TEST_FOLDER";
+/// The environment variable that passes the kind of run to a child process.
 const MODE: &str = "GFN_TEST_MODE";
+/// The longest time that a test waits for a child process.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes one run, from the checkpoint in the folder if there is one.
+/// Makes one run, which resumes from the checkpoint in the folder, if the folder has one.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
@@ -36,7 +41,8 @@ fn child() {
     let mode = std::env::var(MODE).unwrap();
     tch::set_num_threads(1);
     let checkpoint = folder.join("checkpoint");
-    // A resumed trainer continues the random stream of the checkpoint.
+    // A new trainer gets another seed if it resumes, because it must take the random stream from the
+    // checkpoint.
     let exists = checkpoint.exists() || folder.join(".checkpoint.previous").exists();
     let mut trainer = hypergrid(Setting::new(if exists { 9 } else { 1 }, ReplayPath::UniformBackward));
     if exists {
@@ -72,7 +78,8 @@ fn child() {
     }
 }
 
-/// Resets SIGINT, which shells ignore in background programs and processes inherit.
+/// Resets the action of SIGINT to the default. Shells ignore this signal in background programs, and
+/// processes inherit that.
 #[allow(unsafe_code, reason = "what a signal does can only be set through the system")]
 fn reset_sigint() {
     // SAFETY: no other thread of this process handles signals, and the default action is valid.
@@ -91,7 +98,8 @@ fn start(folder: &Folder, mode: &str) -> Child {
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// Waits until `is_so` returns `true` or the process has ended; returns `true` if it still runs.
+/// Waits until `is_so` returns `true` or the process has ended. Returns `true` if the process is still
+/// running.
 fn wait_until(child: &mut Child, mut is_so: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is_so() {
@@ -114,7 +122,7 @@ fn end(mut child: Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// Returns the steps of complete lines in the metrics file.
+/// Returns the steps of those lines in the metrics file that are complete.
 fn logged_steps(folder: &Folder) -> Vec<usize> {
     let text = fs::read_to_string(folder.join("metrics.jsonl")).unwrap_or_default();
     let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
@@ -141,13 +149,14 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
     let mut rng = Rng::seeded(7);
     for round in 0..20 {
         let from = saved_step(&broken);
-        // After the lines of the previous run: a signal before the loop starts ends a process as usual.
+        // The signal is sent after the process has added lines to the metrics. A signal that arrives before
+        // the training loop starts would end the process in the usual way.
         let target = logged_steps(&broken).last().unwrap_or(&0) + 1 + rng.below(3 * EVERY);
         let mut child = start(&broken, "train");
         let runs =
             wait_until(&mut child, || logged_steps(&broken).last().is_some_and(|&last| last >= target));
         assert!(runs, "round {round}: the run ended before step {target}");
-        // In the middle of the step, or of saving.
+        // The random delay makes the signal arrive in the middle of a step or of saving.
         sleep(Duration::from_micros(rng.below(8_000) as u64));
         let polite = round % 2 == 0;
         if polite {
@@ -175,7 +184,7 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
     assert!(saved_step(&broken) < STEPS, "there was something left to do");
     assert!(end(start(&broken, "train")).success());
 
-    // Weights, moments, random stream, buffer and counters, bit for bit.
+    // Weights, moments, random stream, buffer and counters must be equal, bit for bit.
     assert_eq!(bytes(&broken.join("checkpoint")), bytes(&whole.join("checkpoint")));
     assert_eq!(logged_steps(&broken), (1..=STEPS).collect::<Vec<_>>());
     let left: Vec<_> = fs::read_dir(&broken.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();

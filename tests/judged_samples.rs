@@ -1,5 +1,5 @@
-//! Samples that `reproduce judge` reads: every line counts, and lines that aren't samples of the task count
-//! as invalid.
+//! Tests of the reader of samples for `reproduce judge`. Every line must count. A line that isn't a sample
+//! of the task must count as invalid.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/judging/samples.rs"]
@@ -13,7 +13,7 @@ use samples::{fasta, has_graph6, read_text, with_numbers};
 
 use crate::trainers::Folder;
 
-/// Rows of a text, the number of invalid samples, and notes about them.
+/// The samples in a text, the number of invalid samples, and notes for the user.
 struct ReadSamples<T> {
     rows: Vec<T>,
     n_invalid: usize,
@@ -25,7 +25,7 @@ fn read_samples<T>(text: &str, numbers: bool, row: &dyn Fn(&str) -> Result<T>) -
     ReadSamples { rows, n_invalid, notes }
 }
 
-/// Reads points of a two-dimensional grid.
+/// Reads points of a two-dimensional grid from a text.
 fn points(text: &str) -> ReadSamples<Vec<u16>> {
     read_samples(text, true, &|line| {
         let words = line.split([',', ' ']).filter(|word| !word.is_empty());
@@ -36,7 +36,7 @@ fn points(text: &str) -> ReadSamples<Vec<u16>> {
     })
 }
 
-/// Reads molecules for a task with two known molecules.
+/// Reads molecules from a text, for a task that has only two molecules.
 fn molecules(text: &str) -> ReadSamples<String> {
     read_samples(text, false, &|line| {
         let word = line.split_whitespace().next().unwrap_or_default();
@@ -47,7 +47,8 @@ fn molecules(text: &str) -> ReadSamples<String> {
 
 #[test]
 fn each_line_is_a_sample_an_invalid_one_or_a_header() {
-    // Text, number of valid samples, number of invalid ones, and a note.
+    // A case has a text, the number of valid samples, the number of invalid samples, and a part of the
+    // expected note.
     let cases = [
         ("0 0\n3 3\n", 2, 0, ""),
         ("0 0\r\n\r\n3 3\r\n", 2, 0, ""),
@@ -62,7 +63,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("inf 0\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("None\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("0 0\nx y\n1 2 3\n3 3\n", 2, 2, "line 2 counts as an invalid sample"),
-        // The header that pandas writes for unnamed columns looks like a sample, so that there is a note.
+        // The header that pandas writes for unnamed columns looks like a sample. A note must tell the user.
         ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove it if it is a header"),
         ("0 1\n3 3\n", 2, 0, ""),
         (",0,1\n0,3,3\n1,2,2\n", 1, 2, "line 1, \",0,1\", counts as a sample"),
@@ -84,7 +85,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("SMILES,count\nCO\n", 1, 0),
         ("canonical_smiles\nCO\n", 1, 0),
         ("object\nCO\n", 1, 0),
-        // A molecule that the task doesn't have.
+        // A molecule that isn't part of the task counts as invalid.
         ("CF\nCO\nCN\n", 2, 1),
         ("CNO\nCO\nCC\n", 1, 2),
         ("CO\nsmiles\n", 1, 1),
@@ -102,7 +103,8 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
     }
 }
 
-/// A byte-order mark used to turn the first sample into a header, which was skipped.
+/// Tests a byte-order mark at the beginning of a file. An earlier version took the first sample for a header
+/// because of this mark.
 #[test]
 fn a_byte_order_mark_takes_no_sample_away() -> Result<()> {
     let folder = Folder::new("judged");
@@ -145,7 +147,8 @@ fn titles_of_species_are_unique() {
     }
 }
 
-/// An invalid line with a blank used to turn a file of graph6 lines into an edge list.
+/// Tests files of graph6 lines that have an invalid line with a blank. An earlier version took such a file
+/// for an edge list.
 #[test]
 fn one_line_of_graph6_makes_a_file_graph6() {
     for text in ["Bw\nnot a graph\n", "graph\n\nno graph\n&BP_ \n", ">>graph6<<\nBw\n"] {
@@ -172,6 +175,6 @@ fn trees_may_name_species_as_the_alignment_does() {
     let tree = "((Homo erectus,Pan),'Homo sapiens');";
     assert_eq!(with_numbers(tree, &names), "((1,2),0);");
     assert_eq!(with_numbers("((Homo,Pan),1);", &names), "((Homo,2),1);");
-    // Numbers are indices, even if the names are numbers in another order.
+    // Numbers must be treated as indices, even if the names are numbers in another order.
     assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
 }

@@ -1,5 +1,5 @@
-//! Up to isomorphism labels have no meaning: rules, rewards, actions and symmetry counts that depend on
-//! labels are refused, and others aren't.
+//! Tests of label dependence. Up to isomorphism, labels have no meaning, so rules, rewards, actions and
+//! symmetry counts that depend on labels must be errors. All others must be accepted.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -19,8 +19,8 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
-/// Builds environments of graphs of at most 4 nodes; with a larger schema (above 8) states aren't merged in a
-/// batch.
+/// Builds an environment of graphs with at most 4 nodes. If the schema has room for more than 8 nodes,
+/// isomorphic states of a batch aren't merged.
 fn env_with_rules(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
@@ -39,7 +39,7 @@ fn check_refused(result: Result<()>, words: &[&str]) {
     }
 }
 
-/// Allows edges only between nodes of odd and of even label.
+/// Rules that allow an edge only between a node with an odd label and a node with an even label.
 struct ByLabel;
 
 impl GraphRules for ByLabel {
@@ -50,7 +50,8 @@ impl GraphRules for ByLabel {
     }
 }
 
-/// Allows the exit only if there is an edge between nodes 0 and 1.
+/// Rules that allow the exit of graphs with two or three nodes only if there is an edge between nodes 0 and
+/// 1.
 struct ExitByLabel;
 
 impl GraphRules for ExitByLabel {
@@ -59,7 +60,7 @@ impl GraphRules for ExitByLabel {
     }
 }
 
-/// Keeps node 0 until it is the only node.
+/// Rules that allow the removal of node 0 only if it is the only node.
 struct KeepsFirst;
 
 impl GraphRules for KeepsFirst {
@@ -99,13 +100,14 @@ fn rules_that_see_labels_are_refused_by_name() {
             &[rules, "backward slot", "add_node"],
         );
     }
-    // With meaningful labels rules may use them.
+    // Rules may use labels if the labels have a meaning.
     env_with_rules(ByLabel, Semantics::Labelled, 9).check_laws().unwrap();
     env_with_rules(ExitByLabel, Semantics::Labelled, 9).check_laws().unwrap();
     env_with_rules(Free, Semantics::UpToIsomorphism, 9).check_laws().unwrap();
 }
 
-/// The distinguished initial nodes 0 and 1 may be used by rules.
+/// Tests rules that use the initial nodes 0 and 1. Rules may do so if the initial nodes are
+/// distinguishable.
 #[test]
 fn rules_may_use_distinguished_nodes() {
     let actions =
@@ -120,13 +122,14 @@ fn rules_may_use_distinguished_nodes() {
     };
     env().check_laws().unwrap();
     check_graph_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
-    // Interchangeable initial nodes may be used symmetrically, but node 0 alone is a label again.
+    // Interchangeable initial nodes may be used symmetrically. Rules that single out node 0 depend on a
+    // label again and must be errors.
     let alike = env().with_scaffold(Scaffold::Alike).unwrap();
     alike.check_laws().unwrap();
     struct First;
     impl GraphRules for First {
         fn can_exit(&self, graph: &GraphState) -> bool {
-            // A complete graph has no other action.
+            // The exit of a complete graph is allowed, because the graph has no other action.
             graph.degree(0) < 2 || graph.n_edges() == 6
         }
     }
@@ -140,13 +143,14 @@ fn rules_may_use_distinguished_nodes() {
 
 fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
     let env = env_with_rules(Free, semantics, 9);
-    // Trajectories are long, because labels don't matter in graphs of one or two nodes.
+    // The initial policy rarely exits, so trajectories are long. That is needed because labels don't matter
+    // in graphs with one or two nodes.
     let config = GraphNetConfig { embedding: 8, initial_exit_bias: -3.0, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
     trainer.step()?;
-    // Repeated reward calls for the check don't count as new objects.
+    // Repeated reward calls for the check must not count as calls for new objects.
     assert_eq!(trainer.reward_calls(), 32);
     trainer.step().map(|_| ())
 }
@@ -160,7 +164,8 @@ fn rewards_that_see_labels_are_refused() {
     first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
 }
 
-/// Small graphs whose relabelling mostly doesn't change this reward: the number of edges at node 0.
+/// Tests a reward that is the number of edges at node 0. Relabelling rarely changes this reward in small
+/// graphs, but the check must find the dependence at every seed.
 #[test]
 fn rewards_that_see_labels_are_refused_at_every_seed() {
     tch::set_num_threads(1);
@@ -183,7 +188,7 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
     }
 }
 
-/// Labels only matter in large graphs, which don't occur in the first batch.
+/// Tests a reward that uses labels only in later batches. The check must find this, too.
 #[test]
 fn rewards_that_see_labels_of_later_batches_are_refused() {
     static LARGE: AtomicBool = AtomicBool::new(false);
@@ -210,7 +215,8 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
         Ok(vec![0.1 * call; states.graphs().len()])
     };
     first_step(noisy, Semantics::UpToIsomorphism).unwrap();
-    // Two steps, and calls for relabelled objects and their repetition.
+    // The four calls are one for each of the two steps, one for relabelled objects, and one for the
+    // repetition of these objects.
     assert_eq!(CALLS.load(Relaxed), 4);
 }
 
@@ -241,7 +247,8 @@ fn networks_of_another_initial_graph_are_refused() {
     check_refused(evaluate(&net(2), &from(0)), &words);
     check_refused(evaluate(&net(3), &from(2)), &words);
     evaluate(&net(2), &from(2)).unwrap();
-    // Policies with less information, and policies for more nodes than there are, are accepted.
+    // A policy must be accepted if it uses less information than the environment has, or if it is built for
+    // more nodes than graphs can have.
     evaluate(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
         let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
@@ -264,7 +271,7 @@ fn networks_of_another_initial_graph_are_refused() {
     );
 }
 
-/// Rules that claim |Aut| = 1.
+/// Rules whose count of automorphisms is always 1, which is wrong for symmetric graphs.
 struct NoSymmetry;
 
 impl GraphRules for NoSymmetry {
@@ -292,7 +299,7 @@ fn automorphisms_counted_wrong_are_found_before_training() {
         );
     }
     train(env_with_rules(Free, Semantics::UpToIsomorphism, 9)).unwrap();
-    // Without the correction |Aut| isn't used.
+    // |Aut| isn't used without the symmetry correction, so a wrong count must be accepted.
     train(env_with_rules(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
 }
 
@@ -319,7 +326,8 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
         check_refused(train(env.clone()), &words);
         check_refused(train(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
     }
-    // With labels the last node is removed first, and edges can always be removed.
+    // Both environments must be accepted. Labelled nodes are removed in a fixed order, the last node first,
+    // and edges can always be removed.
     train(of(Semantics::Labelled, loose, &[])).unwrap();
     train(of(Semantics::UpToIsomorphism, |set| set.with(Reverse(AddEdge::new(1))), &all)).unwrap();
 }

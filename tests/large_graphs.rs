@@ -1,5 +1,5 @@
-//! Graphs with more nodes than the adjacency matrix's limit: growth across the limit and back, and network
-//! outputs.
+//! Tests of graphs that have more nodes than an adjacency matrix is stored for. Growth across this limit
+//! and back, and network outputs, must be correct.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env};
@@ -23,7 +23,8 @@ impl GraphRules for Full {
     }
 }
 
-/// A path, to which nodes are attached until there are `n`.
+/// Builds an environment whose initial graph is a path of `start` nodes. Nodes are attached until there are
+/// `n` nodes.
 fn growth(start: usize, n: usize) -> GraphEnv {
     let edges: Vec<_> = (1..start as u32).map(|b| (b - 1, b, Edge::default())).collect();
     let path = GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); start], &edges).unwrap();
@@ -40,7 +41,7 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     let forward = sampler.forward(3, &mut rng).unwrap();
     assert_eq!(forward.n_transitions(), 3 * 9);
     let masks = env.masks(Direction::Backward, forward.terminal_states());
-    // Labelled nodes can only be removed in reverse order.
+    // Labelled nodes can only be removed in the reverse order of their addition.
     assert!((0..3).all(|row| masks.n_legal(row) == 1));
     let back = sampler.backward(forward.terminal_states(), &mut rng).unwrap();
     assert_eq!(back.states(), forward.states());
@@ -51,7 +52,8 @@ fn growth_over_the_border_goes_back_the_way_it_came() {
     }
 }
 
-/// A path on both sides of the limit: a network's output for a node only depends on its neighbourhood.
+/// Tests a network on paths below and above the limit. Its output for a node depends only on the node's
+/// neighbourhood, so it must be the same on both paths.
 #[test]
 fn a_network_says_the_same_on_either_side_of_the_border() {
     let env = growth(3, BORDER + 40);
@@ -59,13 +61,15 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
     let mut rng = Rng::seeded(1);
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let policy = GraphPolicy(net);
-    // Without training all outputs would be nearly equal.
+    // The parameters are set to larger numbers, because all outputs of an untrained network would be nearly
+    // equal.
     for parameter in Policy::<GraphEnv>::parameters(&policy).unwrap().iter() {
         let numbers = Tensor::arange(parameter.tensor.numel() as i64, (Kind::Float, Device::Cpu)).sin() * 2.0;
         tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
     }
     let path = |n: usize| growth(n, BORDER + 40).initial(&[0]);
-    // Log-probabilities of attaching at some nodes, relative to that at the path's end.
+    // The function computes log-probabilities of attaching a node at some nodes, relative to attaching it
+    // at the end of the path.
     let relative = |states: &GraphStates| {
         let evaluation = tch::no_grad(|| policy.evaluate(&env, states, None, Quantities::PF)).unwrap();
         let log_probs = evaluation.pf.unwrap().host_log_probs().unwrap().to_vec();
@@ -76,7 +80,7 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
         small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)),
         "{small:?} {large:?}"
     );
-    // Otherwise all outputs would be equal.
+    // The outputs must differ between nodes, or the comparison would show nothing.
     assert!(small[0].abs() > 1e-3, "{small:?}");
 }
 
@@ -89,14 +93,14 @@ fn edges_of_large_graphs_are_masked_added_and_removed() {
     let mut states = env.initial(&[0]);
     states.graphs_mut()[0].add_edge(2_049, 7, Edge::default()).unwrap();
     let masks = env.masks(Direction::Forward, &states);
-    // All pairs except the existing edge, and the exit.
+    // All pairs of nodes except for the existing edge are legal, and so is the exit.
     assert_eq!(masks.n_legal(0), n * (n - 1) / 2 - 1 + 1);
     assert_eq!(env.masks(Direction::Backward, &states).n_legal(0), 1);
     states.graphs_mut()[0].remove_edge(7, 2_049).unwrap();
     assert_eq!(states, env.initial(&[0]));
 }
 
-/// Directed edges with classes above the limit: degrees, edits, and distinct keys.
+/// Tests directed graphs above the limit whose edges have classes. Degrees, edits and keys must be correct.
 #[test]
 fn directed_graphs_with_classes_of_edges_are_edited() {
     let n = BORDER + 2;
@@ -111,7 +115,7 @@ fn directed_graphs_with_classes_of_edges_are_edited() {
     assert_ne!(labelled_key(&graph), labelled_key(&other));
     other.set_edge(5, 2_049, Edge::of_class(2)).unwrap();
     assert_eq!((labelled_key(&graph), &graph), (labelled_key(&other), &other));
-    // Removing the last node with its edges gives the original graph.
+    // Removing the last node with its edges must give the graph of the other nodes.
     other.remove_node(2_049).unwrap();
     let rest = [(2_048, 5, Edge::of_class(1))];
     assert_eq!(

@@ -1,5 +1,5 @@
-//! Leaks of P_B: backward moves that lead to states which no forward move reaches. Checkers, exact flows and
-//! trainers refuse them.
+//! Tests of leaks of P_B: backward moves that lead to states which no forward move reaches. Checkers, exact
+//! flows and trainers must return errors for them.
 
 use gfn::contract::{Budget, WaysBack, check_env, check_graph_env};
 use gfn::distribution::GraphActionCategorical;
@@ -19,10 +19,10 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use tch::Tensor;
 
-/// Growth by attachment and edges up to isomorphism, in which even edges whose removal disconnects the graph
-/// can be undone.
+/// Rules of growth by attached nodes and by edges, up to isomorphism. Unless `truthful` is `true`, their
+/// mistake is that a backward move may remove an edge even if this disconnects the graph.
 struct AttachedGrowth {
-    /// True if `is_reachable` is correct.
+    /// `true` if `is_reachable` is correct: it then excludes graphs that are not connected.
     truthful: bool,
 }
 
@@ -56,7 +56,7 @@ fn message<T>(result: Result<T>) -> String {
     }
 }
 
-/// Checks that a message about a leak names the check, the move, both graphs and a remedy.
+/// Checks that a message about a leak names the move, both graphs and a remedy.
 fn check_words(found: &str) {
     for words in
         ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"]
@@ -85,7 +85,8 @@ fn the_checkers_follow_every_backward_move() {
 
 #[test]
 fn backward_trajectories_are_sampled_if_there_are_too_many_states() {
-    // Trajectories end in the corner, from which backward trajectories reach all 8,000 cells.
+    // The forward trajectories end in the corner, from which backward trajectories can reach all 8,000
+    // cells.
     let env = HyperGrid::new(3, 20).unwrap().env();
     let coverage = check_env(&env, Budget::thorough().with_walks(12), &mut Rng::seeded(0)).unwrap();
     let WaysBack::Sample { walks } = coverage.ways_back else { panic!("{coverage:?}") };
@@ -140,10 +141,12 @@ fn a_roll_out_that_meets_a_leak_names_the_checker() {
     assert!(error.to_string().contains("contract::check_graph_env"), "{error}");
 }
 
-/// Positions 0 to 3 by steps of one; from 3 backward moves also lead to 10 and 11, which lead to each other.
+/// An environment with the positions 0 to 3, reached by steps of one. Its mistake is that backward moves
+/// lead from position 3 to position 10 as well, and between the positions 10 and 11 in a cycle.
 struct BackwardCycle;
 
-/// Moves as (from, to, slot); forward and backward slots have the same numbers.
+/// The moves of the environment as (from, to, slot). A move has the same slot number forwards and
+/// backwards.
 const MOVES: [(u32, u32, u32); 6] = [(0, 1, 0), (1, 2, 0), (2, 3, 0), (10, 3, 1), (11, 10, 0), (10, 11, 2)];
 
 impl Env for BackwardCycle {
@@ -208,7 +211,7 @@ fn backward_cycles_are_found() {
         |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
     let space = StateGraph::build(&BackwardCycle, 100).unwrap();
     let found = message(space.exact_flows(&BackwardCycle, &UniformPolicy, &reward, None));
-    // Half of the only object's reward flows to position 10.
+    // Position 3 is the only object. Half of its reward flows to position 10.
     assert!(
         found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"),
         "{found}"

@@ -1,4 +1,5 @@
-//! Local search with Metropolis-Hastings keeps the target distribution; without the correction it doesn't.
+//! Tests of local search. With the Metropolis-Hastings correction it must keep the target distribution, and
+//! without the correction it must not.
 
 use gfn::env::{EnumerableEnv, Reals, Reward, Rows, StateGraph, VectorStates};
 use gfn::metrics::{Distances, NoiseFloor};
@@ -13,7 +14,8 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
 const CHAINS: usize = 4_000;
 
-/// Returns the total variation between the ends of many chains and the target, and that of a perfect sampler.
+/// Returns two total variations from the target: that of the objects in which many searches end, and that of
+/// the same number of samples of a perfect sampler.
 fn search<E: EnumerableEnv>(
     env: &E,
     reward: &impl gfn::env::Reward<E::States>,
@@ -33,7 +35,8 @@ fn search<E: EnumerableEnv>(
 fn metropolis_hastings_samples_the_target() {
     let grid = HyperGrid::new(2, 5).unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
-    // Some backward trajectories stop at the origin, others earlier; lengths differ. Short steps mix slowly.
+    // Backward trajectories have different lengths, because some reach the origin before `max_back` steps.
+    // Searches with short backward trajectories mix slowly, so they need more rounds.
     for (max_back, rounds) in [(3, 400), (6, 60)] {
         let setting = LocalSearch { rounds, max_back, acceptance: Acceptance::MetropolisHastings };
         let (tv, floor) = search(&grid.env(), &reward, setting).unwrap();
@@ -45,8 +48,8 @@ fn metropolis_hastings_samples_the_target() {
     assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");
 }
 
-/// Densities replace probabilities on continuous states, with atoms for the exit and the backward step to the
-/// source.
+/// Tests local search on continuous states, where densities replace probabilities. The exit and the
+/// backward step to the source still have probabilities.
 #[test]
 fn metropolis_hastings_samples_a_density() {
     const BINS: usize = 20;
@@ -58,7 +61,7 @@ fn metropolis_hastings_samples_a_density() {
             .for_each(|x| shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64);
         shares
     };
-    // The reward is constant within each bin.
+    // The reward is constant within each bin, so the target of a bin follows from its middle.
     let middles = Reals::from_rows((0..BINS).map(|k| [(k as f64 + 0.5) / BINS as f64]));
     let at = |log_r: &f64| (log_r - reward.log_z(1)).exp() / BINS as f64;
     let target: Vec<f64> = reward.log_reward(&middles, None).unwrap().iter().map(at).collect();
@@ -80,7 +83,8 @@ fn metropolis_hastings_samples_a_density() {
     assert!(tv > 10.0 * floor.tv, "{tv} {floor:?}");
 }
 
-/// Negative control: greedy acceptance climbs to high rewards.
+/// Tests greedy acceptance as a negative control. The search must move to high rewards and miss the target
+/// distribution.
 #[test]
 fn greedy_search_climbs() {
     let grid = HyperGrid::new(2, 5).unwrap();
@@ -92,7 +96,8 @@ fn greedy_search_climbs() {
     assert!(search(&grid.env(), &reward, never).unwrap_err().to_string().contains("max_back"));
 }
 
-/// Known rewards of starting objects aren't computed again: each round needs one reward per object.
+/// Tests that known rewards of starting objects aren't computed again. Each round then needs one reward per
+/// object.
 #[test]
 fn known_rewards_are_not_computed_again() {
     use std::sync::Arc;
@@ -121,7 +126,7 @@ fn known_rewards_are_not_computed_again() {
     let short = sampler.local_search_from(setting, start, &known[1..], &reward, &mut Rng::seeded(1));
     assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
 
-    // A trainer knows the rewards of its samples, and scores trajectories with recorded rewards.
+    // A trainer knows the rewards of its samples, and scores trajectories with their recorded rewards.
     let config = TrainerConfig { batch: n, local_search: Some(setting), ..TrainerConfig::default() };
     let objective = LogPartitionVariance;
     let mut trainer =

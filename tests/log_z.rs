@@ -1,4 +1,4 @@
-//! The initial log Z: estimated from the first batch unless a value was given.
+//! Tests of the initial log Z, which is estimated from the first batch unless a value is given.
 
 use crate::words::{count, fresh, words};
 use gfn::env::{StateGraph, VectorEnv, VectorStates};
@@ -27,7 +27,7 @@ fn learner(initial_log_z: Option<f64>) -> Learner {
     MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
-/// log R is 300 plus the number of ones.
+/// Returns a log-reward that is 300 plus the number of ones in a word.
 fn high_reward(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
 }
@@ -36,7 +36,7 @@ fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<VectorEnv> {
     Trainer::new(words(), high_reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
 }
 
-/// Returns log Z before the first update.
+/// Returns log Z as it is before the first update of parameters.
 fn first_log_z<E: gfn::train::TrainEnv>(trainer: &mut Trainer<E>) -> f64 {
     trainer.step().unwrap().log_z
 }
@@ -57,13 +57,13 @@ fn log_z_starts_at_the_importance_estimate_of_the_first_batch() {
         let weights: Vec<f64> =
             (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
         assert!(is_close(started, importance_log_z(&weights).unwrap().log_z), "{started}");
-        // The estimate is made only once.
+        // The estimate must be made only once, so the next step only makes a small change.
         assert!((first_log_z(&mut trainer) - started).abs() < 0.11);
     }
 }
 
-/// Up to isomorphism the weights include log |Aut|, as the loss does; without it the first log Z would be off
-/// by some tenths.
+/// Tests the estimate up to isomorphism. The importance weights must include log |Aut|, as the loss does.
+/// Without it, the first log Z would be off by some tenths.
 #[test]
 fn the_estimate_is_of_the_reward_that_is_trained_on() {
     tch::set_num_threads(1);
@@ -92,7 +92,8 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     assert!((of(&scores.raw_log_reward) - started).abs() > 0.05);
 }
 
-/// Relative to a prior, weights are those of the posterior.
+/// Tests the estimate for an objective relative to a prior. The importance weights must be those of the
+/// posterior.
 #[test]
 fn relative_to_a_prior_it_is_the_posteriors() {
     let objective = RelativeTrajectoryBalance::new(2.0).unwrap();
@@ -100,7 +101,7 @@ fn relative_to_a_prior_it_is_the_posteriors() {
     let policy = WithPrior { policy: learner(None), prior: UniformPolicy };
     let trained = Trainer::new(words(), high_reward, policy, objective, fresh(64), Rng::seeded(1));
     let started = first_log_z(&mut trained.unwrap());
-    // R^2 with a mean over the prior: exp(600) times a number of the order of 1.
+    // Z is the mean of R^2 over the prior, which is exp(600) times a number of the order of 1.
     assert!((600.0..606.0).contains(&started), "{started}");
 }
 
@@ -117,14 +118,15 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     let mut resumed = trainer(learner(None), fresh(16));
     resumed.resume(&path).unwrap();
     assert_eq!(first_log_z(&mut resumed), next);
-    // Parameters alone, in a new run.
+    // This case restores only the parameters, in a new run. The restored log Z must stay.
     let restored = learner(None);
     Checkpoint::load(&path).unwrap().restore(Policy::<VectorEnv>::parameters(&restored).unwrap()).unwrap();
     let restored = first_log_z(&mut trainer(restored, fresh(16)));
     assert!(restored != started && is_close(restored, next), "{restored} {started} {next}");
 }
 
-/// An average that started at 0 would keep a part of it for thousands of steps.
+/// Tests the moving average of parameters. The average must start at the estimated log Z, because an
+/// average that starts at 0 would be too low for thousands of steps.
 #[test]
 fn an_average_starts_there_too() {
     let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
@@ -159,7 +161,8 @@ fn replicas_start_at_the_estimate_of_all() {
     );
 }
 
-/// Reaching 300 with a rate of 0.1 would take 3,000 steps.
+/// Tests a log Z of about 300. Training would need 3,000 steps to reach this number from 0 with a learning
+/// rate of 0.1.
 #[test]
 fn a_large_log_z_is_learned_as_fast_as_a_small_one() {
     let config = TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) };

@@ -1,5 +1,5 @@
-//! All tests of the core in one program, which is linked only once. `cargo test -p gfn-tests NAME::` runs the
-//! tests of one file.
+//! All tests of the core in one program, so that only one program must be linked. `cargo test -p gfn-tests
+//! NAME::` runs the tests of the file `NAME`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 

@@ -1,5 +1,5 @@
-//! The measure over states: if an object has several states, each has a share of its reward, for any reward,
-//! in training, target and estimates.
+//! Tests of environments in which an object has several states. Each state must get a share of the object's
+//! reward, for any reward, in training, in the target and in estimates.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use gfn::{Error, Result, Rng};
 use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use tch::Tensor;
 
-/// Graphs that are the same object as the graph with its two colours swapped; with `miscounts` each counts as
-/// a separate object.
+/// The rules of an environment in which a graph and the same graph with its two colours swapped are one
+/// object. With `miscounts`, the rules report wrongly that each of the two is an object.
 struct ColourSymmetric {
     miscounts: bool,
 }
 
-/// Returns the graph, and the graph with swapped colours if it differs.
+/// Returns the states of a graph's object: the graph, and the graph with swapped colours if the two differ.
 fn forms(graph: &GraphState) -> Vec<GraphState> {
     let nodes: Vec<Node> = graph.nodes().map(|node| Node::of_class(1 - node.class)).collect();
     let edges: Vec<_> = graph.edges().map(|(a, b)| (a, b, graph.edge(a, b).unwrap())).collect();
@@ -47,7 +47,7 @@ fn colour_symmetric(miscounts: bool) -> GraphEnv {
     ColouredGraphs::env(3).with_rules(|_| ColourSymmetric { miscounts })
 }
 
-/// A log-reward that is equal for both states of an object, also for unfinished ones.
+/// A log-reward, with partial log-rewards, that is equal for both states of an object.
 #[derive(Clone)]
 struct Size;
 
@@ -86,13 +86,15 @@ fn the_checker_counts_forms() {
     );
 }
 
-/// Target, exact policy and estimates give each object R / Z, where Z sums over objects.
+/// Checks that the target, the exact policy and estimates give each object the probability R / Z, where Z
+/// sums over objects instead of states.
 #[test]
 fn objects_have_their_share() {
     let env = colour_symmetric(false);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let objects = env.objects(graph.states()).unwrap();
-    // Lists objects independently, by the lesser of both keys.
+    // This map lists the objects independently of the environment. The key of an object is the lesser of the
+    // keys of its two states.
     let mut listed = BTreeMap::new();
     for state in graph.states().graphs() {
         let keys = forms(state).iter().map(canonical_key).min();
@@ -111,13 +113,14 @@ fn objects_have_their_share() {
     let firsts = graph.states().select(&objects.first);
     let expected: Vec<f64> = firsts.graphs().iter().map(|state| size(state) - z.ln()).collect();
     close("shares", &shares.iter().map(|p| p.ln()).collect::<Vec<_>>(), &expected);
-    // P_F and P_B balance, so one path gives the exact probability.
+    // The exact policy satisfies trajectory balance, so a single path gives the exact probability of an
+    // object.
     let log_p = estimate_log_probs(&env, &exact, &firsts, 1, &mut Rng::seeded(1)).unwrap();
     close("log p", &log_p, &expected);
     let estimate = estimate_log_z(&env, &exact, &Size, 50, &mut Rng::seeded(2)).unwrap();
     assert!((estimate.log_z - z.ln()).abs() < 1e-5 && (estimate.elbo.mean - z.ln()).abs() < 1e-5);
-    // With the uniform policy several paths are needed, and p belongs to the object, not to one of its
-    // states.
+    // With the uniform policy several paths are needed. The estimate must be the probability of the object,
+    // not of one of its states.
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     let mut shares = vec![0.0; listed.len()];
     objects.of.iter().zip(&uniform.probs).for_each(|(&object, p)| shares[object] += p);
@@ -126,7 +129,8 @@ fn objects_have_their_share() {
     assert!(off < 0.2, "{off}");
 }
 
-/// Training applies the environment's measure to every reward, for finished and unfinished objects.
+/// Checks that training divides every reward among the states of an object, for finished and unfinished
+/// objects.
 #[test]
 fn every_reward_gets_the_measure() {
     let env = colour_symmetric(false);
@@ -186,7 +190,8 @@ fn every_reward_gets_the_measure() {
 fn local_search_keeps_the_shares_of_objects() {
     let (env, mut rng) = (colour_symmetric(false), Rng::seeded(0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    // The two objects of one state have half of the target; without the measure it would be a third.
+    // The two objects with a single state have half of the target. If rewards weren't divided among states,
+    // they would have a third.
     let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states
             .graphs()

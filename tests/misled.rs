@@ -1,4 +1,5 @@
-//! Settings that would train nothing, or towards another target, are refused with a typed error.
+//! Tests that settings that would train nothing, or train towards another target, are refused with a typed
+//! error.
 
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
 use gfn::distribution::GraphActionCategorical;
@@ -21,8 +22,8 @@ use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
 
-/// Partial rewards that differ from the reward of a finished object, which [`Reward::partial_log_reward`]
-/// allows.
+/// A reward whose partial log-reward is `share` times the log-reward plus `shift`. For finished objects the
+/// partial log-reward differs from the log-reward, which [`Reward::partial_log_reward`] permits.
 struct Split {
     share: f64,
     shift: f64,
@@ -71,9 +72,10 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
             says(&error, &["partial_log_reward", "trajectory", "log R", "choose an objective"]);
         }
     }
-    // A constant factor of R cancels in its changes.
+    // The objective uses only changes of log R, in which a constant factor of R cancels.
     assert!(step(Split { share: 1.0, shift: 5.0 }, false).is_ok());
-    // Forward-looking objectives learn the difference.
+    // Forward-looking objectives accept any partial reward, because they learn its difference from the
+    // reward.
     let looking = DetailedBalance { flow: StateFlow::ForwardLooking };
     let reward = Split { share: 0.0, shift: 0.0 };
     let config = TrainerConfig { adam: AdamConfig { lr: 1e-2, ..AdamConfig::default() }, ..fresh(64) };
@@ -87,7 +89,7 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
     assert!(Distances::between(&learned.probs, &target.probs).unwrap().tv < 0.05);
 }
 
-/// A reward that counts the states in its calls.
+/// A reward that counts the states for which it is computed.
 struct CountingReward<'a>(&'a std::sync::atomic::AtomicUsize);
 
 impl Reward<VectorStates> for CountingReward<'_> {
@@ -110,7 +112,7 @@ fn equal_states_of_steps_are_rewarded_once() {
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
     let needs = ModifiedDetailedBalance::default().needs();
     let scores = score(&words(), &CountingReward(&calls), &UniformPolicy, &trajectories, needs).unwrap();
-    // 14 words have a preceding word.
+    // There are 14 different words with a preceding word, and each needs the reward of two states.
     assert_eq!(calls.into_inner(), 2 * 14);
     let change = scores.get(Quantity::LogRewardChange).unwrap();
     let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));
@@ -136,7 +138,8 @@ fn a_missing_flow_names_the_objective_and_the_setting() {
         .step()
         .unwrap_err();
     says(&error, &["detailed balance needs", "`flow: true`"]);
-    // The missing quantity doesn't always come from the policy.
+    // Prefilling needs a replay buffer. The error must name the missing buffer, as the errors above name the
+    // missing state-flow estimator.
     let mut trainer =
         trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
     assert_eq!(
@@ -157,12 +160,12 @@ fn training_without_gradients_is_refused() {
         assert_eq!(trainer.steps_done(), 0);
         assert!(trainer.step().is_ok());
     }
-    // A policy without parameters needs no training.
+    // A policy without parameters has no gradient, but needs no training and is accepted.
     let mut fixed = trainer(UniformPolicy, Box::new(LogPartitionVariance), fresh(8)).unwrap();
     assert!(fixed.step().is_ok());
 }
 
-/// A policy that returns detached copies.
+/// A policy whose outputs are detached from autograd.
 struct DetachedPolicy(MlpPolicy<KHot>);
 
 impl Policy<VectorEnv> for DetachedPolicy {
@@ -227,7 +230,8 @@ fn buffer(draw: Draw) -> ReplayBuffer<VectorEnv> {
     buffer
 }
 
-/// User-supplied trajectories get losses like replayed ones, and a resumed run keeps them.
+/// Checks that user-supplied trajectories can be drawn by their losses, like replayed trajectories, and that
+/// the losses survive a checkpoint.
 #[test]
 fn given_data_can_be_drawn_by_loss() {
     let folder = std::env::temp_dir().join(format!("gfn-data-by-loss-{}", std::process::id()));
@@ -258,7 +262,8 @@ fn given_data_can_be_drawn_by_loss() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Trajectory likelihood on uniform backward trajectories would only train P_B to be uniform.
+/// Checks that trajectory likelihood is refused on uniform backward trajectories, because it would only train
+/// P_B to be uniform.
 #[test]
 fn backward_policies_do_not_learn_from_uniform_ways() {
     let step = |objective: Box<dyn Objective>, replay_path, replayed: bool| {
@@ -283,13 +288,13 @@ fn backward_policies_do_not_learn_from_uniform_ways() {
         );
         assert!(step(likelihood(), ReplayPath::Stored, replayed).is_ok());
         assert!(step(likelihood(), ReplayPath::PolicyBackward, replayed).is_ok());
-        // Its residuals vanish on any path.
+        // The residuals of this objective vanish on any path at its optimum, so uniform paths are accepted.
         let entropy = WithBackward::new(TrajectoryBalance, MaximumEntropyBackward);
         assert!(step(Box::new(entropy), ReplayPath::UniformBackward, replayed).is_ok());
     }
 }
 
-/// Large log-rewards keep as many decimals as small ones.
+/// Checks that losses and gradients of large log-rewards are as precise as those of small ones.
 #[test]
 fn large_log_rewards_are_not_rounded() {
     let policy = policy(MlpPolicyConfig::default());
@@ -314,7 +319,8 @@ fn large_log_rewards_are_not_rounded() {
     };
     let (near, kind) = gradient(0.0);
     assert_eq!(kind, Kind::Float);
-    // The spacing of single precision is 0.25 there.
+    // At 3e6 neighbouring numbers in single precision differ by 0.25, so scores must be computed in double
+    // precision.
     let (far, kind) = gradient(3e6);
     assert_eq!(kind, Kind::Double);
     for (near, far) in near.iter().zip(&far) {

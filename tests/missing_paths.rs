@@ -1,4 +1,5 @@
-//! A path that doesn't exist gives an error with the path and a remedy, in every reader and writer.
+//! Tests that every reader and writer reports a path that doesn't exist, in an error with the path and a
+//! remedy.
 
 use gfn::graph::{GraphState, read_graphs, write_graphs};
 use gfn::train::Checkpoint;
@@ -11,7 +12,7 @@ use gfn_plot::{Figure, PictureSheet};
 
 use crate::trainers::Folder;
 
-/// A function that reads the file at a path.
+/// A function that reads a file at the given path, or fails.
 type Reader = fn(&std::path::Path) -> Result<()>;
 
 fn message<T>(result: Result<T>) -> String {
@@ -63,7 +64,7 @@ fn writers_make_the_folder_or_say_that_it_is_missing() {
         );
     }
     assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0, "something was written");
-    // These outputs are folders, which are created with their parents.
+    // The output of these writers is a folder, which they create together with its parent folders.
     let ranking = Ranking::new(&[Molecule::from_smiles("C").unwrap()], &[0.0]).unwrap();
     ranking.write(inside("ranking"), "title", 1).unwrap();
     assert!(inside("ranking").join("molecules.csv").exists());

@@ -1,4 +1,5 @@
-//! Modes found in training: a million of them in checkpoints, and changed files.
+//! Tests of modes that are found in training: a million modes in a checkpoint, and files of modes that were
+//! changed.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +18,8 @@ use tch::{Device, Kind, Tensor};
 type IsMode = fn(&VectorStates) -> Vec<bool>;
 type BitTrainer = Trainer<VectorEnv>;
 
-/// Nine words of four bits: keys of nine numbers, so many that few occur twice.
+/// Builds a trainer of sequences of nine words of four bits. There are so many objects that few of them are
+/// sampled twice.
 fn bit_trainer(seed: u64) -> BitTrainer {
     tch::set_num_threads(1);
     let rules = BitSequence::new(4, 36).unwrap();
@@ -41,7 +43,7 @@ fn all(words: &VectorStates) -> Vec<bool> {
 
 const MILLION: usize = 1_000_000;
 
-/// Builds an observer that has found a million modes, as after a long run.
+/// Builds an observer that has already found a million modes, as after a long run.
 fn observer_with_a_million(trainer: &BitTrainer) -> CountModes<VectorKey, IsMode> {
     let mut modes = CountModes::new(all as IsMode);
     let keys: Vec<[usize; 9]> =

@@ -1,4 +1,5 @@
-//! Training of networks: gradients for every parameter, effective conditions, learned distributions.
+//! Tests of the training of graph networks: every parameter has a gradient, conditions have an effect, and
+//! the target is learned.
 
 use crate::nets::{
     CONVS, KINDS, all, blocks, config, configs, difference, everything, everything_under, net, random_graph,
@@ -27,13 +28,13 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind, Tensor};
 
-/// Uses one thread: small products on several threads wait for each other, and take ten times as long on a
-/// busy machine.
+/// Makes libtorch use one thread. Threads that share small matrix products wait for each other, which takes
+/// ten times as long on a busy machine.
 fn use_one_thread() {
     tch::set_num_threads(1);
 }
 
-/// Lists parameters without a gradient, or with a zero gradient, after the loss of random trajectories.
+/// Computes the loss of random trajectories, and lists the parameters whose gradient is missing or zero.
 fn dead(
     env: &GraphEnv,
     net: &impl GraphNetwork,
@@ -76,7 +77,7 @@ fn a_gradient_reaches_every_parameter() {
             let dead = dead(&env, &net, config.estimators.n_conditions, &TrajectoryBalance);
             assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
         }
-        // Detailed balance doesn't use log Z, and P_B has no exit that depends on the whole graph.
+        // Detailed balance doesn't use log Z, so its parameter is the only one without a gradient.
         let net = net(&env, base.clone(), Kind::Double);
         assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {base:?}");
     }
@@ -102,7 +103,8 @@ fn evaluate(
 }
 
 fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState) {
-    // Single precision on purpose: the network accepts conditions of any kind.
+    // The conditions are in single precision on purpose, because the network must accept conditions of any
+    // dtype.
     let conditions = [[0.3f32, -1.0], [0.9, 2.0]].map(|c| Tensor::from_slice(&c).view([1, 2]));
     let [one, other] = conditions.each_ref().map(|c| evaluate(env, net, graph, Some(c)).unwrap());
     let log_probs = |dist: Option<GraphActionCategorical>| dist.unwrap().log_probs();
@@ -114,7 +116,7 @@ fn check_conditions(env: &GraphEnv, net: &impl GraphNetwork, graph: &GraphState)
     );
     let [one, other] = conditions.each_ref().map(|c| net.log_z(Some(c), 1).unwrap());
     assert!(difference(&one, &other) > 1e-3);
-    // Blocks of nodes and pairs depend on them, not only the exit.
+    // The logits of nodes and of pairs must depend on the conditions, not only the logit of the exit.
     let [one, other] =
         conditions.each_ref().map(|c| blocks(env, net, std::slice::from_ref(graph), Some(c)).pf.unwrap());
     for (one, other) in one.iter().zip(&other) {
@@ -140,7 +142,7 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
             let net = net(&env, GraphNetConfig { estimators, global, ..config(conv) }, Kind::Double);
             check_conditions(&env, &net, &graph);
         }
-        // A network without conditions refuses conditions.
+        // A network that was built without conditions must refuse conditions.
         let net = net(&env, config(conv), Kind::Double);
         let given = Tensor::zeros([1, 2], (Kind::Double, Device::Cpu));
         assert!(matches!(evaluate(&env, &net, &graph, Some(&given)), Err(Error::Missing { .. })));
@@ -158,7 +160,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
     check_conditions(&env, &net, &graph.unwrap());
 }
 
-/// `beta` times an energy that distinguishes labels.
+/// Returns the inverse temperature `beta`, which is the condition, times an energy that depends on the labels
+/// of nodes.
 fn tempered_reward(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
     let energy = |graph: &GraphState| {
         let weights = [(0, 1, 1.0), (0, 2, -0.5), (1, 2, 0.3)];
@@ -169,8 +172,8 @@ fn tempered_reward(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<
     Ok(graphs.graphs().iter().enumerate().map(|(g, graph)| beta(g) * energy(graph)).collect())
 }
 
-/// Trains on inverse temperatures between 0.4 and 2.2; returns the total variation from the target at three
-/// of them.
+/// Trains on inverse temperatures between 0.4 and 2.2. Returns the total variation between the policy and the
+/// target at three inverse temperatures.
 fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
     let env = Triangles::env();
     let policy = GraphPolicy(net);
@@ -220,7 +223,8 @@ fn train(
     steps: usize,
 ) -> f64 {
     let [env, mine] = envs;
-    // Short runs on a few states need no exploration and a constant rate.
+    // The runs are short and have few states, so they need no exploration, and the learning rate stays
+    // constant.
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     let config = TrainerConfig { batch: 64, epsilon, lr_scale, ..TrainerConfig::default() };
     let mut trainer =
@@ -273,7 +277,8 @@ fn the_perceptron_reads_an_edges_logits_off_its_pair() {
     let mlp = MlpConfig { hidden: vec![4], ..MlpConfig::default() };
     let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    // Columns of the output: 16 pairs, the exit, 16 pairs of P_B.
+    // The output has 33 columns: a forward logit for each of 16 pairs, the exit, and a backward logit for
+    // each of 16 pairs.
     tch::no_grad(|| {
         for parameter in net.parameters() {
             let mut tensor = parameter.tensor.shallow_clone();
@@ -350,8 +355,9 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
     );
 }
 
-/// The settings of `reproduce ring --nodes 4 --directed --seed 7`. With an initially empty buffer the policy
-/// knew only one of six rings until step 270, and the exact divergence at step 1,000 was 0.0136.
+/// Tests the settings of `reproduce ring --nodes 4 --directed --seed 7`, with a prefilled buffer. If the
+/// buffer was empty at first, the policy found only one of six rings before step 270, and the exact
+/// divergence at step 1,000 was 0.0136.
 #[test]
 fn rings_of_four_nodes_are_all_learned_early() {
     use_one_thread();
@@ -379,7 +385,7 @@ fn rings_of_four_nodes_are_all_learned_early() {
     let best = ReplayConfig { capacity: 10_000, eviction: Eviction::BestReward, draw };
     let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
     let mut trainer = trainer.with_replay(ReplayBuffer::distinct(best).unwrap());
-    // Nearly all of the 4,096 graphs are in the buffer, with every ring.
+    // After prefilling, the buffer holds nearly all of the 4,096 graphs, and every ring.
     trainer.prefill(60_000).unwrap();
     for _ in 0..200 {
         trainer.step().unwrap();

@@ -1,5 +1,5 @@
-//! Properties of every network: equivariance, independence of other graphs in the batch, unusual shapes,
-//! effective inputs.
+//! Tests of properties that every graph network must have: equivariance, independence of the other graphs in
+//! the batch, correct results for unusual sizes, and outputs that depend on every input.
 
 use crate::nets::{
     CONVS, KINDS, SeesLabels, all, blocks, config, configs, difference, everything, everything_under, net,
@@ -22,7 +22,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use tch::{Device, Kind};
 
-/// Relabels a graph: node `a` becomes `names[a]`.
+/// Relabels the nodes of a graph: node `a` becomes node `names[a]`.
 fn relabel(graph: &GraphState, names: &[u32]) -> GraphState {
     let mut nodes = vec![Node::default(); names.len()];
     for (a, node) in graph.nodes().enumerate() {
@@ -46,7 +46,7 @@ fn evaluate(
     tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
-/// Returns the slot of the relabelled graph for the same action as `slot` in `graph`.
+/// Returns the slot of an action after relabelling. `slot` is its slot in `graph`, before relabelling.
 fn renamed_slot(
     env: &GraphEnv,
     direction: Direction,
@@ -66,7 +66,7 @@ fn renamed_slot(
     env.actions().encode(direction, pair.1, kind, Move { a, b, ..action }).unwrap()
 }
 
-/// Returns the largest change of any action's log-probability, and of log F, under relabelling.
+/// Relabels random graphs. Returns the largest resulting change of log F and of an action's log-probability.
 fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng) -> f64 {
     let mut largest: f64 = 0.0;
     for n in [1, 2, 3, 5, 7] {
@@ -108,8 +108,8 @@ fn relabelling_a_graph_permutes_its_slots() {
             let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
             assert!(change < 1e-5, "{kind:?} {conv:?} {pair_walks:?}: {change}");
         }
-        // Negative control: the output of a network that sees labels changes, and a network for labelled
-        // graphs isn't tested.
+        // As a negative control, the output of a network that sees labels must change. A network that was
+        // built for labelled graphs must be refused.
         let seeing = SeesLabels::new(net(&env, config.clone(), Kind::Float), &env);
         let change = change_by_relabelling(&env, &seeing, &mut Rng::seeded(5));
         assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
@@ -143,11 +143,13 @@ fn batch_mates_change_nothing() {
         KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
     {
         let (env, conv) = (everything(kind, 40), config.conv);
-        // If two nodes are nearly equal, a graph norm amplifies rounding.
+        // If two nodes are nearly equal, a graph norm amplifies rounding errors, so these networks are tested
+        // in double precision.
         let floats = if config.norm == NormKind::Graph { Kind::Double } else { Kind::Float };
         let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config }, floats);
         let mut rng = Rng::seeded(7);
-        // Very different sizes, and many graphs of one size, for which products are arranged differently.
+        // The first batch has graphs of very different sizes. The second has many graphs of one size, for
+        // which the network arranges its matrix products differently.
         for sizes in [vec![1, 40, 2, 0, 9, 17, 5, 5, 33], vec![5; 30]] {
             let graphs: Vec<GraphState> =
                 sizes.iter().map(|&n| random_graph(kind, n, 3.0 / (n as f64 + 1.0), &mut rng)).collect();
@@ -199,7 +201,8 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
             let net =
                 net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config.clone() }, floats);
             for graphs in &batches {
-                // The constructor of distributions checks every block's shape.
+                // The shape of every block is already checked: the constructor of distributions refuses wrong
+                // shapes.
                 let found = evaluate(&env, &net, graphs);
                 let flow = found.values.get(Quantity::LogFlow).unwrap();
                 assert_eq!((flow.size(), flow.kind()), (vec![graphs.len() as i64], floats));
@@ -214,7 +217,7 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
     }
 }
 
-/// A network whose output is changed by a function.
+/// A network with a function that changes the network's output.
 struct ChangedOutput(GraphNet, fn(&mut NetworkOutput));
 
 impl GraphNetwork for ChangedOutput {
@@ -257,8 +260,8 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     policy.evaluate(&env, &states, None, all()).unwrap();
 }
 
-/// A network on the host gives the same output for all quantities; a network without this form returns an
-/// error.
+/// Checks that a network's copy on the host gives the same log-probabilities as the network itself, which
+/// computes with tensors. A network that has no implementation on the host must return `None`.
 #[test]
 fn frozen_networks_give_what_networks_give() {
     let rng = &mut Rng::seeded(8);
@@ -267,7 +270,7 @@ fn frozen_networks_give_what_networks_give() {
         let env = everything_under(semantics, kind, 7);
         let sizes = [3, 0, 1, 7, 5, 2];
         let graphs: Vec<_> = sizes.iter().map(|&n| random_graph(kind, n, 0.4, rng)).collect();
-        // Enough graphs for parallel evaluation.
+        // The batch has enough graphs to be evaluated on several threads.
         let states = GraphStates::from(vec![graphs; 12].concat());
         let walks = GraphNetConfig { pair_walks: Some(2), ..config(ConvKind::Gin) };
         let makes = [
@@ -279,7 +282,8 @@ fn frozen_networks_give_what_networks_give() {
             CONVS.into_iter().flat_map(|conv| makes.clone().map(|make| GraphNetConfig { conv, ..make }));
         for make in of_convs.chain(configs()) {
             let (net, conv) = (net(&env, make.clone(), Kind::Float), make.conv);
-            // Changed weights, because initial values of 0 or 1 would hide missing terms.
+            // The weights are changed, because initial values of 0 or 1 would hide terms that are missing in
+            // the copy.
             let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
             tch::no_grad(|| {
                 for mut tensor in shaken {
@@ -302,7 +306,8 @@ fn frozen_networks_give_what_networks_give() {
                 let (got, expected) = (got.host_log_probs().unwrap(), expected.host_log_probs().unwrap());
                 let off = got.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(off < 1e-4, "{kind:?}, {conv:?}, {make:?}, {direction:?}: {off}");
-                // Within a state, where uniform probabilities are equal.
+                // The test makes sense only if probabilities differ. The spread is measured within each
+                // state, where it is 0 for a uniform policy.
                 let spreads = offsets.windows(2).map(|ends| {
                     let of_state = expected[ends[0]..ends[1]].iter().copied();
                     of_state.clone().fold(f64::NEG_INFINITY, f64::max)
@@ -314,8 +319,8 @@ fn frozen_networks_give_what_networks_give() {
                 assert!(none.legal_slots().is_empty());
             }
         }
-        // NaN in the layer that passes the graph's embedding to nodes is only detected when logits are
-        // sampled from.
+        // The layer that passes the graph's embedding to nodes is set to NaN. The NaN must be detected when
+        // log-probabilities are computed from the logits.
         let broken = net(&env, config(ConvKind::Gin), Kind::Float);
         for parameter in broken.parameters().iter().filter(|p| p.name.starts_with("torso.global")) {
             let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
@@ -330,7 +335,7 @@ fn frozen_networks_give_what_networks_give() {
     }
 }
 
-/// Returns the exit's logit, which only depends on the graph's embedding.
+/// Returns the logit of the exit, which depends only on the embedding of the whole graph.
 fn exit_logit(env: &GraphEnv, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])
@@ -351,7 +356,8 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 7]),
     ];
     for config in configs() {
-        // A norm over nodes leaves a graph's mean informative.
+        // A norm over the nodes of a graph must not remove all information from the graph's mean, so the
+        // exit's logit must change with an edge.
         let net = net(&env, config.clone(), Kind::Double);
         let change = (exit_logit(&env, &net, &plain) - exit_logit(&env, &net, &cases[3].1)).abs();
         assert!(change > 1e-4, "{config:?}: {change}");

@@ -1,5 +1,5 @@
-//! Actions that add or remove two nodes at once: checkers pass, backward trajectories can be replayed, and
-//! wrong removed nodes are refused.
+//! Tests of actions that add or remove two nodes at once. The contract checks must pass, backward
+//! trajectories must be replayable, and wrong reports of removed nodes must be refused.
 
 use gfn::contract::{Budget, check_action_type, check_graph_env};
 use gfn::env::{Direction, EnumerableEnv};
@@ -12,17 +12,17 @@ use gfn::rollout::Container;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 
-/// The removed nodes that an [`AddPair`] reports.
+/// The removed nodes that the backward action of [`AddPair`] reports, some of them wrongly.
 #[derive(Clone, Copy, Debug)]
 enum ReportedNodes {
     Both,
-    /// The opposite order of adding.
+    /// Reports both removed nodes, but in the opposite of the order in which they were added.
     Swapped,
     One,
 }
 
-/// Adds a node of class 0, a node of class 1 and an edge between them; going back removes a pair without
-/// other edges.
+/// An action type that adds a node of class 0, a node of class 1 and an edge between them. The backward
+/// action removes a pair that has no other edges.
 #[derive(Clone, Copy, Debug)]
 struct AddPair {
     max_nodes: usize,
@@ -89,7 +89,7 @@ impl GraphActionType for AddPair {
 struct Pairs;
 
 impl GraphRules for Pairs {
-    // Edges within pairs are never removed alone: all graphs have a perfect matching.
+    // The edge within a pair is never removed alone, so every node of a reachable graph has an edge.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
     }
@@ -103,7 +103,7 @@ fn schema(max_nodes: usize) -> GraphSchema {
     }
 }
 
-/// Pairs whose nodes get attributes.
+/// Builds an environment in which actions add pairs of nodes and set attributes of nodes.
 fn growing_env(reported: ReportedNodes) -> GraphEnv {
     let marks = SetNodeAttr::new(&[2]).unwrap();
     let actions =
@@ -113,7 +113,8 @@ fn growing_env(reported: ReportedNodes) -> GraphEnv {
         .unwrap()
 }
 
-/// Pairs that are added and removed, with attributes on the remaining nodes.
+/// Builds an environment in which forward actions add and remove pairs of nodes, and set attributes of the
+/// remaining nodes.
 fn coming_and_going_env() -> GraphEnv {
     let pairs = AddPair { max_nodes: 6, reported: ReportedNodes::Both };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(Reverse(pairs));
@@ -123,7 +124,7 @@ fn coming_and_going_env() -> GraphEnv {
         .unwrap()
 }
 
-/// Collects graphs from trajectories of an environment.
+/// Collects the graphs of all states of sampled trajectories.
 fn graphs(env: &GraphEnv) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
@@ -159,8 +160,8 @@ fn forward_moves_that_remove_nodes_are_replayed() {
     let forward = Sampler::new(&env, &UniformPolicy).forward(200, rng).unwrap();
     let sizes: Vec<usize> = forward.states().graphs().iter().map(GraphState::n_nodes).collect();
     assert!(sizes.windows(2).any(|pair| pair[1] > 0 && pair[1] < pair[0]));
-    // Replaying up to isomorphism only needs a trajectory that ends in the initial graph: here the relabelled
-    // forward one.
+    // The replay may give nodes other labels than the trajectory has, so states are compared by keys that
+    // don't depend on labels.
     let renamed = forward.walks(&env).unwrap().replay(&env).unwrap();
     assert_eq!(env.keys(renamed.states()), env.keys(forward.states()));
 }

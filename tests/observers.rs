@@ -1,4 +1,5 @@
-//! Observers: several in one run, their state in checkpoints, the best checkpoint, duplicate names.
+//! Tests of observers: several observers in one run, their state in checkpoints, the best checkpoint, and
+//! repeated names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +24,8 @@ fn is_mode(points: &VectorStates) -> Vec<bool> {
     points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
 }
 
-/// Measures a random number per step that is equal in every run with one seed.
+/// Builds an observer that measures a random number at every `every`-th step. Runs with the same seed get the
+/// same numbers.
 fn random_metric(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
     let measure =
         |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
@@ -38,8 +40,8 @@ fn go_on(_: &GridTrainer, _: &mut Record) -> Result<ControlFlow<()>> {
     Ok(ControlFlow::Continue(()))
 }
 
-/// Runs up to `steps` with an observer that saves at step 7, before later observers see the step. Returns the
-/// number of modes found.
+/// Runs up to step `steps`. The first observer requests a checkpoint at step 7, before the later observers
+/// see this step. Returns the number of modes found.
 fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usize {
     let requested = folder.join("requested");
     let mut save = |_: &GridTrainer, record: &mut Record| {
@@ -75,7 +77,8 @@ fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
     let (whole, parts) = (Folder::new("extended-whole"), Folder::new("extended-parts"));
     saving_at_7(&mut trainer(1), 12, &whole);
     let mut extended = trainer(1);
-    // The planned end is measured in addition to the validation's interval, and isn't counted.
+    // The planned end of the first run is step 5. The validation measures this step although it isn't due,
+    // and must not count this measurement.
     saving_at_7(&mut extended, 5, &parts);
     saving_at_7(&mut extended, 12, &parts);
     assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
@@ -98,8 +101,8 @@ fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
     }
 }
 
-/// Runs up to `steps` and keeps the best checkpoint by two metrics. Returns the best of each, and all
-/// metrics.
+/// Runs up to step `steps` and keeps the best checkpoint for each of two metrics. Returns the value and the
+/// step of each best checkpoint, and the metrics of all steps.
 fn keep_best(
     trainer: &mut GridTrainer,
     steps: usize,
@@ -138,12 +141,13 @@ fn the_best_checkpoint_is_kept_through_a_resume() {
     assert_eq!(keep_best(&mut resumed, 16, &parts).0, best);
     for (name, (_, step)) in ["drawn", "loss"].into_iter().zip(best.map(Option::unwrap)) {
         assert_eq!(bytes(&parts.join(name)), bytes(&whole.join(name)), "{name}");
-        // The best checkpoint is complete, and can be resumed from.
+        // The best checkpoint must be complete, so that a run can resume from it.
         let mut from = trainer(3);
         from.resume(whole.join(name)).unwrap();
         assert_eq!(from.steps_done(), step, "{name}");
     }
-    // If the best checkpoint was removed, a new best is searched, so that one exists in the end.
+    // If the folder of the best checkpoint was removed, the observer must look for a new best one, so that a
+    // checkpoint exists at the end.
     fs::remove_dir_all(parts.join("drawn")).unwrap();
     let mut resumed = trainer(2);
     resumed.resume(parts.join("end")).unwrap();
@@ -223,8 +227,8 @@ fn duplicate_names_are_refused_before_the_first_step() {
     );
 }
 
-/// Two validations with different intervals: a metric of the rarer one isn't refused when only the other is
-/// due.
+/// Checks the metric of the rarer of two validations. The metric must not be refused at a step at which only
+/// the other validation is due.
 #[test]
 fn a_metric_may_be_that_of_a_rarer_validation() {
     let run = |metric: &str| {
@@ -248,14 +252,14 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
         check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no value of the step"]);
-        // Files written before can be continued.
+        // A later run must append its lines to a file that an earlier run has written.
         let mut lines = MetricsFile::new(&path);
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
         assert_eq!(steps_of(&path), [1, 3, 4, 5], "the step that was refused has no line");
     }
 }
 
-/// An interrupted and resumed run leaves the same lines as an uninterrupted one.
+/// Checks that an interrupted and resumed run writes the same lines as an uninterrupted run.
 #[test]
 fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
     let folder = Folder::new("metrics-resumed");
@@ -316,7 +320,7 @@ fn an_observer_that_keeps_tensors_has_a_name_that_divides_no_section() {
     check_refused(Fit::new(1).observe(&mut modes).run(&mut trainer(0)), &["`a/b`", "without `/`"]);
 }
 
-/// Devices and pipes are only written to: reading a device could be endless, and reading a pipe would block.
+/// Checks that devices and pipes are never read: a device may have no end, and reading a pipe would block.
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_may_go_to_devices_and_pipes() {

@@ -1,5 +1,5 @@
-//! Optimizers other than Adam: SGD compared with libtorch's SGD, and a trainer with a user-supplied
-//! optimizer.
+//! Tests of optimizers other than Adam: SGD must equal libtorch's SGD, and a trainer must accept a
+//! user-defined optimizer.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -145,7 +145,7 @@ fn a_custom_schedule_is_used_and_checked_step_by_step() {
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
-    // A function can't be serialized, but a run with one can be saved and resumed.
+    // A schedule defined by a function can't be serialised, but a run that uses it can be saved and resumed.
     assert!(serde_json::to_string(&Schedule::from_fn(|_| 1.0)).is_err());
     let folder = std::env::temp_dir().join(format!("gfn-own-schedule-{}", std::process::id()));
     let own = || trainer_with_schedule(4, Schedule::from_fn(|step| 1.0 / (1.0 + step as f64)));

@@ -1,5 +1,5 @@
-//! Errors for authors of action types: removed parts of the initial graph, and interchangeable nodes added at
-//! once.
+//! Tests of errors for authors of action types: an action removes a part of the initial graph, or adds
+//! interchangeable nodes at once.
 
 use gfn::contract::{Budget, check_graph_env};
 use gfn::env::{Direction, StateGraph};
@@ -37,7 +37,7 @@ fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     }
 }
 
-/// Inserts a node into an edge.
+/// An action type that replaces an edge by a new node with two edges.
 #[derive(Clone, Copy, Debug)]
 struct Subdivide;
 
@@ -98,7 +98,8 @@ fn taking_a_part_of_the_initial_graph_away_is_named() {
     check_refused(env.check_laws(), &words);
 }
 
-/// Adds a triangle to the empty graph; the backward action has a number of columns that all do the same.
+/// An action type that adds a triangle to the empty graph. The backward action has `columns` columns of
+/// logits, which all remove the triangle.
 #[derive(Clone, Copy, Debug)]
 struct AddTriangle {
     columns: usize,

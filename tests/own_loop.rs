@@ -1,4 +1,5 @@
-//! A custom loop of the methods of `Trainer::step` makes the same steps, bit for bit.
+//! Tests that a custom loop, which calls the methods that `Trainer::step` consists of, makes the same steps
+//! bit for bit.
 
 use gfn::env::{VectorEnv, VectorStates};
 use gfn::examples::word_env;
@@ -34,7 +35,8 @@ fn trainer(config: TrainerConfig) -> Learner {
     Trainer::new(env, reward, policy.unwrap(), objective, config, Rng::seeded(1)).unwrap()
 }
 
-/// Uses everything that a step depends on: replay by loss, decreasing exploration, an average that samples.
+/// Builds a trainer that uses everything that a step depends on: replay by loss, decreasing exploration, and
+/// averaged parameters for sampling.
 fn full_trainer() -> Learner {
     let source = DataSource::new(0.5, 0.5, 0.0).unwrap();
     let epsilon = Some(Schedule::Linear { from: 0.5, to: 0.0, steps: 10 });
@@ -76,12 +78,13 @@ fn a_custom_loop_makes_the_same_steps() {
         assert_eq!(values(&ours), values(&own), "step {step}");
         assert_eq!((own.steps_done(), own.reward_calls()), (step, ours.reward_calls()));
     }
-    // Replay priorities are updated, too.
+    // The same objects are drawn from both buffers, so the custom loop has updated the replay priorities,
+    // too.
     let drawn = |trainer: &Learner| trainer.latest().map(|batch| batch.terminal_states().clone());
     assert_eq!(drawn(&ours), drawn(&own));
 }
 
-/// Makes one step by calling the five methods.
+/// Makes a step by calling the five methods that a step consists of.
 fn step_by_hand(trainer: &mut Learner) -> f64 {
     let mut batch = trainer.draw().unwrap();
     let scores = trainer.score(&mut batch).unwrap();
@@ -106,7 +109,8 @@ fn the_five_methods_are_the_step_also_in_chunks() {
     }
 }
 
-/// Scores in chunks are leaves that collect gradients; gradients of an earlier call must not count twice.
+/// Checks that the gradients of an earlier backward call don't count twice. If a batch is scored in chunks,
+/// the scores are leaves of the autograd graph, which accumulate gradients.
 #[test]
 fn a_stray_gradient_doesn_t_count_twice() {
     let make = || trainer(TrainerConfig { batch: 8, chunk: Some(5), ..TrainerConfig::default() });
@@ -150,7 +154,7 @@ fn a_user_supplied_batch_updates_no_priorities() {
     trainer.advance(batch, &scores).unwrap();
     assert_eq!((trainer.steps_done(), trainer.n_fresh()), (1, 0));
     assert_eq!(trainer.latest().unwrap().len(), 5);
-    // Each step has its own record, even without a batch.
+    // Each step must record its own loss and gradient, also for trajectories that the trainer hasn't drawn.
     for _ in 0..2 {
         let others = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(4)).unwrap();
         let mut batch = others.into();

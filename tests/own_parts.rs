@@ -1,4 +1,5 @@
-//! User-defined sources and companions: drawing, learning, checkpoints, and distinct names.
+//! Tests of user-defined sources of trajectories and of companions: drawing, learning, checkpoints, and
+//! distinct names.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -39,10 +40,11 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
-/// The source's rows in each batch, and the batch size.
+/// The range of rows that came from the source, and the size of the batch, for each batch.
 type SharedRows = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
-/// A source of the word `1 1`, drawn n + `surplus` times, with log-rewards if they are known.
+/// A source that returns only the word `1 1`: `surplus` more trajectories than requested, with log-rewards if
+/// `log_reward` is set.
 struct RepeatedWord {
     log_reward: Option<f64>,
     surplus: usize,
@@ -89,7 +91,8 @@ impl Source<VectorEnv> for RepeatedWord {
     }
 }
 
-/// Counts steps and updates, supplies an edge reward if it has one, and can be made to fail.
+/// A companion that counts steps and updates, supplies an intrinsic reward per edge if `edges` is set, and
+/// fails at the step `fails_at`.
 #[derive(Default)]
 struct Counts {
     steps: Arc<Mutex<i64>>,
@@ -169,8 +172,8 @@ fn a_source_supplies_its_share_and_learns_from_it() {
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
 }
 
-/// A source of a number of trajectories of the word `1 1` per step, at most as many as requested; it records
-/// the requests.
+/// A source that returns a given number of trajectories of the word `1 1` in each step, but at least as many
+/// as the request's minimum. The source records all requests.
 struct Trickle(usize, Arc<Mutex<Vec<BatchRequest>>>);
 
 impl<E: Env> Persist<E> for Trickle {
@@ -194,7 +197,7 @@ impl Source<VectorEnv> for Trickle {
     }
 }
 
-/// A `Trickle` source with conditions.
+/// A `Trickle` source whose trajectories have conditions.
 struct UnderConditions(Trickle);
 
 impl<E: Env> Persist<E> for UnderConditions {
@@ -256,7 +259,8 @@ fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
     );
 }
 
-/// An external source needs the parameters of every step, and may communicate with sources of other replicas.
+/// Checks that a source of fresh trajectories is called in every step, even if none is requested. An external
+/// source needs the parameters of every step, and may communicate with the sources of other replicas.
 #[test]
 fn a_fresh_source_without_a_share_is_called_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -268,7 +272,8 @@ fn a_fresh_source_without_a_share_is_called_in_every_step() {
         .unwrap();
     losses(&mut trainer, 15);
     let requests: Vec<_> = request.lock().unwrap().iter().map(|w| (w.min, w.max, w.allow_more)).collect();
-    // Ten steps until the buffer is used.
+    // Ten steps fill the buffer to the size from which on it is used. Afterwards no fresh trajectory is
+    // requested.
     assert_eq!(requests, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
     assert_eq!(
@@ -286,7 +291,8 @@ fn sources_that_need_every_trajectory_are_refused_if_some_are_only_stored() {
     let refused = replayed().with_fresh(fresh()).unwrap().check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));
-    // Without a buffer a batch can't have surplus trajectories; the policy's own are all in it.
+    // A trainer without a buffer, and a trainer whose policy samples all fresh trajectories, are accepted,
+    // because every fresh trajectory enters their batches.
     trainer(TrajectoryBalance, 1).with_fresh(fresh()).unwrap().check_sees_all("this test").unwrap();
     replayed().check_sees_all("this test").unwrap();
 }

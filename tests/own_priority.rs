@@ -1,4 +1,4 @@
-//! A buffer with a user-defined priority.
+//! Tests of a replay buffer with a user-defined priority.
 
 use gfn::Error;
 use gfn::examples::Chain;
@@ -15,7 +15,8 @@ fn a_custom_rule_draws_in_proportion_to_its_weights() {
     check_draws(&buffer, &rewards);
     buffer.update_losses(&[1], &[3.0]).unwrap();
     check_draws(&buffer, &[1.0, 8.0, 4.0]);
-    // The rule isn't stored; another buffer with the same rule draws by it again.
+    // A checkpoint doesn't store the function that gives priorities. A new buffer with the same function must
+    // draw in the same way after resuming.
     let state = buffer.state(&env()).unwrap();
     let mut again = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Custom), rule).unwrap();
     again.load_state(&env(), &state).unwrap();

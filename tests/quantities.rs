@@ -1,5 +1,5 @@
-//! Quantities that objectives need: built-in ones, user-defined ones, a target network's, and all of them in
-//! chunks.
+//! Tests of the quantities that objectives need: built-in quantities, user-defined quantities, those of a
+//! target network, and their gradients in chunks.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ use tch::{Kind, Tensor};
 
 const LETTERS: Quantity = Quantity::Custom("the number of letters of each word");
 
-/// A policy with a user-defined quantity.
+/// A policy that also computes a user-defined quantity, which depends on letters.
 struct LetterCounting(MlpPolicy<KHot>);
 
 fn letters(states: &VectorStates) -> Tensor {
@@ -81,7 +81,8 @@ fn a_quantity_that_the_policy_does_not_give_is_named() {
     says(&scored(many).unwrap_err(), &["more than 16", "at most 16"]);
 }
 
-/// Trajectory balance with a bonus for entropy and a penalty for letters.
+/// The trajectory balance objective with a bonus for entropy and a penalty on a user-defined quantity of
+/// letters.
 #[derive(Debug)]
 struct EntropyBonus;
 
@@ -98,7 +99,8 @@ impl Objective for EntropyBonus {
     }
 }
 
-/// Chunks give the gradient of the whole batch for any quantities.
+/// Checks that scoring in chunks gives the gradient of the whole batch, whatever quantities an objective
+/// needs.
 #[test]
 fn chunks_carry_every_quantity() {
     let objectives: [fn() -> Box<dyn Objective>; 3] = [
@@ -141,7 +143,8 @@ fn chunks_carry_every_quantity() {
     }
 }
 
-/// Trajectory balance that records the distance between log F and the target network's log F.
+/// The trajectory balance objective, which also records the distance between the policy's log F and that of
+/// the target network.
 #[derive(Debug)]
 struct FlowDistance(Arc<Mutex<Vec<f64>>>);
 
@@ -173,7 +176,7 @@ fn a_target_network_s_flow_lags_behind_and_catches_up() {
     assert_eq!(lags, [false, true, false, true, false], "{differences:?}");
 }
 
-/// The initial state has exactly one path, whatever a network estimates for it.
+/// Checks that the number of paths to the initial state is exactly 1, whatever a network estimates for it.
 #[test]
 fn the_initial_state_has_one_path() {
     let policy = policy(MlpPolicyConfig { paths: true, ..MlpPolicyConfig::default() });

@@ -1,4 +1,4 @@
-//! An optimizer that records gradients; the tests of `gfn-dist` use this file, too.
+//! An optimizer that records gradients, for tests. The tests of `gfn-dist` use this file, too.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,21 +8,22 @@ use gfn::Result;
 use gfn::nn::Parameters;
 use gfn::optim::{Optimizer, StepReport};
 
-/// Recorded gradients of a trainer: its [optimizer](Self::optimizer) records each gradient, summed over all
-/// replicas and before clipping.
+/// The gradients of a trainer, which its [optimizer](Self::optimizer) records. Gradients are recorded after
+/// they are summed over all replicas and before they are clipped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedGradients(Arc<Mutex<Vec<Vec<f64>>>>);
 
 impl RecordedGradients {
-    /// Builds an optimizer that records each gradient and subtracts `lr` times it from the parameters.
+    /// Builds an optimizer that records each gradient and then subtracts `lr` times this gradient from the
+    /// parameters.
     #[must_use]
     pub(crate) fn optimizer(&self, parameters: &Parameters, lr: f64) -> impl Optimizer + use<> {
         let parameters = parameters.iter().map(|parameter| parameter.tensor.shallow_clone()).collect();
         RecordingOptimizer { parameters, lr, recorded_gradients: self.clone() }
     }
 
-    /// Returns and removes the recorded gradients: for each update one list for all parameters, with 0 if a
-    /// parameter has none.
+    /// Returns the recorded gradients and removes them. An update has one list of numbers for all parameters;
+    /// a parameter without a gradient has zeros.
     #[must_use]
     pub(crate) fn take(&self) -> Vec<Vec<f64>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! The replay buffer: storage, eviction, draws, and checkpoints.
+//! Tests of the replay buffer: storage, eviction, draws, and checkpoints.
 
 use gfn::env::{EnumerableEnv, Rows, Slots};
 use gfn::examples::{Chain, Positions};
@@ -12,7 +12,7 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 
 const UNIFORM: Draw = Draw::Uniform;
 
-/// Builds walks to these positions of a chain by single steps.
+/// Builds trajectories that reach these positions of a chain by steps of length 1.
 fn walks_to(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
@@ -31,13 +31,13 @@ fn buffer(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayBuffer<Chain
     ReplayBuffer::new(ReplayConfig { capacity, eviction, draw }).unwrap()
 }
 
-/// Adds objects with their log-rewards; returns the number of objects that were kept.
+/// Adds objects with these log-rewards to a buffer. Returns the number of objects that the buffer kept.
 fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
     let (positions, log_rewards): (Vec<u32>, Vec<f64>) = objects.iter().copied().unzip();
     buffer.add(&env(), &walks_to(&positions), &log_rewards).unwrap()
 }
 
-/// Returns the stored objects, in order.
+/// Returns the positions and log-rewards of the stored objects, in the order of the buffer.
 fn stored_objects(buffer: &ReplayBuffer<Chain>) -> Vec<(u32, f64)> {
     buffer
         .walks()
@@ -87,7 +87,7 @@ fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
         assert_eq!(stored_objects(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
         assert_eq!(add(&mut buffer, &[(1, 5.0)]), 1, "{eviction:?}: what left may come again");
         assert_eq!(stored_objects(&buffer), [(3, 2.0), (1, 5.0)]);
-        // An object that was refused for its reward isn't known afterwards.
+        // An object that was refused because of its reward must not be remembered as a duplicate.
         if eviction == Eviction::BestReward {
             assert_eq!(add(&mut buffer, &[(9, 1.0)]), 0);
             assert_eq!(add(&mut buffer, &[(9, 9.0)]), 1);
@@ -114,7 +114,7 @@ fn isomorphic_graphs_are_one_object() {
     assert_eq!(plain.add(&env, &walks, &log_rewards).unwrap(), 400);
 }
 
-/// Returns the share of each object in `n` draws.
+/// Draws `n` objects from a buffer. Returns the share of each object among the draws.
 fn draw_shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
     let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
     assert_eq!(drawn.len(), n);
@@ -123,7 +123,7 @@ fn draw_shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
 }
 
 fn close(shares: &[f64], expected: &[f64]) {
-    // At most four standard deviations of 20,000 draws.
+    // The bound is at least four standard deviations of a share in 20,000 draws.
     assert!(shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015), "{shares:?}, not {expected:?}");
 }
 
@@ -143,7 +143,7 @@ fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
     close(&of(by(1.0), weights), &[0.125, 0.25, 0.625]);
     close(&of(by(2.0), weights), &[1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]);
     close(&of(by(-1.0), weights), &[10.0 / 17.0, 5.0 / 17.0, 2.0 / 17.0]);
-    // Rewards that don't fit in f64, and can't be compared as numbers.
+    // With these offsets the rewards overflow or underflow f64, so the buffer must compare logarithms.
     for offset in [-1e5, 1e5] {
         close(&of(by(1.0), weights.map(|w| w + offset)), &[0.125, 0.25, 0.625]);
     }

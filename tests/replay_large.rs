@@ -1,4 +1,5 @@
-//! Draws of a buffer compared with sums and sorts of a plain list, and their cost for large buffers.
+//! Tests that compare draws from a buffer with sums and sorts of a plain list, and tests of the cost of draws
+//! from large buffers.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ fn env() -> Chain {
     Chain::new(100)
 }
 
-/// Builds walks to the positions 1 to 8 of a chain, in turn.
+/// Builds `n` trajectories that end at the positions 1 to 8 of a chain, in turn.
 fn walks(n: usize) -> Walks<Chain> {
     walks_to((0..n).map(|k| k % 8 + 1))
 }
@@ -28,10 +29,10 @@ fn walks_to(positions: impl Iterator<Item = usize>) -> Walks<Chain> {
     Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
 }
 
-/// An object of the plain list: serial number, log-reward, loss.
+/// An object of the plain list: its serial number, its log-reward, and its loss if it is known.
 type Item = (u64, f64, Option<f64>);
 
-/// Computes the weight of each item from its definition.
+/// Computes the weight of each item of the list from the definition of the draw.
 fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     let by_rank = |by: RankBy, weight: &dyn Fn(f64) -> f64| {
         let value = |item: &Item| if by == RankBy::Reward { item.1 } else { item.2.unwrap_or(f64::INFINITY) };
@@ -57,8 +58,9 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
     }
 }
 
-/// Adds, evicts and visits objects at random. After each batch the probabilities of draws equal those of the
-/// list; if weights depend on age, draws do, too.
+/// Adds, evicts and visits objects at random, in a buffer and in a plain list. After each batch the
+/// probabilities of draws must equal those of the list. If weights depend on age, the draws themselves must
+/// be equal, too.
 fn check_against_list(eviction: Eviction, draw: Draw) {
     const CAPACITY: usize = 60;
     let mut rng = Rng::seeded(7);
@@ -66,7 +68,7 @@ fn check_against_list(eviction: Eviction, draw: Draw) {
     let mut list: Vec<Item> = Vec::new();
     let mut added = 0;
     for _ in 0..60 {
-        // Few different values, so that some are equal.
+        // The log-rewards have few different values, so that some are equal.
         let log_rewards: Vec<f64> = (0..7).map(|_| -1e4 + rng.below(9) as f64).collect();
         buffer.add(&env(), &walks(7), &log_rewards).unwrap();
         for log_reward in log_rewards {
@@ -132,7 +134,8 @@ fn draws_are_those_of_a_list_that_is_summed_anew() {
     }
 }
 
-/// Returns the least time of a few rounds of adding a batch, drawing a batch and updating its losses.
+/// Returns the time of the fastest of a few rounds. A round adds a batch to a buffer of `held` objects, draws
+/// a batch and updates its losses.
 fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
     let mut rng = Rng::seeded(1);
     let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: held, eviction, draw }).unwrap();
@@ -152,8 +155,8 @@ fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
     times.min().unwrap()
 }
 
-/// A hundred times as many objects must cost a few times as much, not a hundred times, so no operation passes
-/// over all objects.
+/// Checks that no operation passes over all objects: with a hundred times as many objects, a round may take a
+/// few times as long, but not a hundred times.
 #[test]
 fn no_draw_and_no_eviction_passes_over_all_objects() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
@@ -164,7 +167,8 @@ fn no_draw_and_no_eviction_passes_over_all_objects() {
     }
 }
 
-/// Scattered positions, in as many dimensions as a buffer's cells plus one.
+/// The features of a position: scattered points in four dimensions, one more than the dimensions of the
+/// buffer's cells.
 struct ScatteredPositions;
 
 impl ScatteredPositions {
@@ -194,8 +198,8 @@ fn distance(a: usize, b: usize, p: f64) -> f64 {
     }
 }
 
-/// Crowded at first, then spread out: evicted objects block nothing, and near objects are found in every
-/// cell.
+/// Compares a buffer that refuses near objects with an exhaustive search. Objects are crowded at first and
+/// spread out later. Evicted objects must not refuse anything, and near objects must be found in every cell.
 #[test]
 fn a_diverse_buffer_equals_an_exhaustive_search() {
     const CAPACITY: usize = 12;

@@ -1,5 +1,5 @@
-//! Draws of a buffer by rewards, losses and ranks, compared with manual calculations; importance weights,
-//! distances, conditions, terminal states without paths.
+//! Tests of draws from a buffer by rewards, losses and ranks, compared with manual calculations. Further
+//! tests are of importance weights, distances, conditions, and objects without paths.
 
 use gfn::env::{Slots, VectorStates};
 use gfn::examples::{Chain, Positions};
@@ -20,7 +20,7 @@ pub(crate) fn env() -> Chain {
     Chain::new(100)
 }
 
-/// Builds walks to these positions of a chain by single steps.
+/// Builds trajectories that reach these positions of a chain by steps of length 1.
 pub(crate) fn walks(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
@@ -35,7 +35,7 @@ pub(crate) fn config(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayC
     ReplayConfig { capacity, eviction, draw }
 }
 
-/// Builds a buffer of the positions 1, 2, 3, ... with these log-rewards.
+/// Builds a buffer that holds the positions 1, 2, 3, ... with these log-rewards.
 fn filled_buffer(draw: Draw, log_rewards: &[f64]) -> ReplayBuffer<Chain> {
     let mut buffer = ReplayBuffer::new(config(log_rewards.len(), Eviction::Fifo, draw)).unwrap();
     let positions: Vec<u32> = (1..=log_rewards.len() as u32).collect();
@@ -47,8 +47,8 @@ fn stored_positions(buffer: &ReplayBuffer<Chain>) -> Vec<u32> {
     buffer.walks().map_or(Vec::new(), |walks| walks.terminal.0)
 }
 
-/// Checks that draws are in proportion to `weights` (chi-square, 99.9th percentile for up to 4 degrees of
-/// freedom), and have these probabilities.
+/// Checks that draws are in proportion to `weights`, by a chi-square test with the 99.9th percentile for up
+/// to 4 degrees of freedom. Also checks the probabilities that the buffer reports.
 pub(crate) fn check_draws(buffer: &ReplayBuffer<Chain>, weights: &[f64]) {
     const N: usize = 20_000;
     let drawn = buffer.draw_entries(N, &mut Rng::seeded(1)).unwrap();
@@ -76,7 +76,8 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
     let logs = rewards.map(f64::ln);
     for offset in [0.0, -1e4, -1e6, 1e4] {
         let shifted = logs.map(|value| value + offset);
-        // Half a unit in the last place of 1e6 is 1e-10.
+        // The expected weights use differences of log-rewards, because at 1e6 a log-reward is rounded to
+        // about 1e-10.
         let check = |draw, power: f64| {
             let weights = shifted.map(|value| (power * (value - shifted[0])).exp());
             check_draws(&filled_buffer(draw, &shifted), &weights);
@@ -87,7 +88,7 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
         check(Draw::RewardPrioritised { exponent: 0.0 }, 0.0);
     }
     check_draws(&filled_buffer(Draw::Uniform, &logs), &[1.0; 4]);
-    // Log-rewards 1e4 apart: all mass is on one object at any usual temperature.
+    // These log-rewards are 1e4 apart, so all draws must be of the first object.
     check_draws(
         &filled_buffer(Draw::RewardPrioritised { exponent: 1.0 }, &[-1e4, -2e4, -3e4]),
         &[1.0, 0.0, 0.0],
@@ -112,18 +113,19 @@ fn rewards_draw_by_their_power_far_below_what_exists_as_a_number() {
 fn losses_draw_by_their_power_once_they_are_known() {
     let mut buffer = filled_buffer(Draw::LossPrioritised { exponent: 2.0 }, &[0.0; 4]);
     check_draws(&buffer, &[1.0; 4]);
-    // Unvisited objects count like the largest known loss.
+    // Objects without a known loss count as if they had the largest known loss.
     assert_eq!(buffer.update_losses(&[1, 2], &[-3.0, 1.0]).unwrap(), 2);
     check_draws(&buffer, &[9.0, 9.0, 1.0, 9.0]);
     assert_eq!(buffer.update_losses(&[0, 3, 0], &[7.0, 2.0, 0.5]).unwrap(), 3);
     check_draws(&buffer, &[0.25, 9.0, 1.0, 4.0]);
-    // Small losses keep a positive probability.
+    // Objects with a tiny loss must keep a positive probability.
     buffer.update_losses(&[0, 1, 2, 3], &[0.0, 1e-6, 1e-9, 0.0]).unwrap();
     check_draws(&buffer, &[1.0; 4]);
     let mut plain = filled_buffer(Draw::LossPrioritised { exponent: 0.5 }, &[0.0; 2]);
     plain.update_losses(&[0, 1], &[1e-4, 4e-4]).unwrap();
     check_draws(&plain, &[1.0, 2.0]);
-    // An evicted object is skipped, and its serial number isn't used again.
+    // The new loss of an evicted object must be ignored, because its serial number isn't used for another
+    // object.
     assert_eq!(buffer.add(&env(), &walks(&[9]), &[0.0]).unwrap(), 1);
     assert_eq!(buffer.update_losses(&[0, 4, 77], &[5.0, 5.0, 5.0]).unwrap(), 1);
     assert_eq!(stored_positions(&buffer), [2, 3, 4, 9]);
@@ -134,7 +136,8 @@ fn losses_draw_by_their_power_once_they_are_known() {
     assert_eq!(buffer.draw_entries(4, &mut Rng::seeded(0)).unwrap().log_probs, before);
 }
 
-/// A step changes log Z: the buffer gets the losses before the update, from the scores of the batch.
+/// Checks which losses a buffer gets if a step changes log Z: those before the update, computed from the
+/// scores of the batch.
 #[test]
 fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
     let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
@@ -153,7 +156,8 @@ fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
             MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
         MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Double, &mut Rng::seeded(7)).unwrap()
     };
-    // One object that is drawn repeatedly: its loss is that of its only path.
+    // The buffer holds a single object, which is drawn repeatedly. The loss of this object must be that of
+    // its only path.
     let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut rng).unwrap();
     let path = walks.replay(&env).unwrap();
     let scores = score(&env, &reward, &policy(), &path, Quantities::NONE).unwrap();
@@ -182,23 +186,24 @@ fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
 #[test]
 fn ranks_draw_by_their_place_alone() {
     let by = |by, exponent| Draw::RankPrioritised { by, exponent };
-    // Ranks 3, 1, 4, 2; the two equal objects are ordered by age.
+    // The ranks are 3, 1, 4 and 2. The two objects with equal rewards are ordered by age.
     let rewards = [-1e4, 1e9, -1e4, 0.0];
     check_draws(&filled_buffer(by(RankBy::Reward, 1.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
     check_draws(&filled_buffer(by(RankBy::Reward, 2.0), &rewards), &[1.0 / 9.0, 1.0, 1.0 / 16.0, 0.25]);
     check_draws(&filled_buffer(by(RankBy::Reward, 0.0), &rewards), &[1.0; 4]);
-    // With n = 4 and k = 0.5, ranks are shifted by 2.
+    // With n = 4 objects and k = 0.5, ranks are shifted by n k = 2.
     let shifted = |k| Draw::WeightedRanks { by: RankBy::Reward, k };
     check_draws(&filled_buffer(shifted(0.5), &rewards), &[0.2, 1.0 / 3.0, 1.0 / 6.0, 0.25]);
     check_draws(&filled_buffer(shifted(0.0), &rewards), &[1.0 / 3.0, 1.0, 0.25, 0.5]);
     let mut buffer = filled_buffer(by(RankBy::Loss, 1.0), &rewards);
     check_draws(&buffer, &[1.0, 0.5, 1.0 / 3.0, 0.25]);
-    // Unvisited objects first, by age (1, 3), then by loss (2, 0).
+    // Objects without a known loss come first, ordered by age (1, 3). The others follow, ordered by loss (2,
+    // 0).
     buffer.update_losses(&[0, 2], &[0.1, 1e6]).unwrap();
     check_draws(&buffer, &[0.25, 1.0, 1.0 / 3.0, 0.5]);
 }
 
-/// The position as a feature.
+/// A feature that is the position itself.
 struct Place;
 
 impl StateFeatures<Positions> for Place {
@@ -228,15 +233,17 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
         "14 alone is further than 2 from 10 and 11"
     );
     assert_eq!(stored_positions(&buffer), [10, 10, 14], "the least has left");
-    // The best objects of a batch are added first: 20 keeps out 21 and 18, not the other way round.
+    // The best objects of a batch must be added first. Therefore 20 is added, and 21 and 18 are refused,
+    // because they are near 20.
     assert_eq!(add(&mut buffer, &[(21, 5.0), (18, 6.0), (20, 7.0), (23, 4.0)]), 2);
     assert_eq!(stored_positions(&buffer), [14, 20, 23]);
     assert_eq!(add(&mut buffer, &[(30, 3.0)]), 0, "far away, and no better than the least");
-    // A cutoff of 0 only refuses equal vectors.
+    // With a cutoff of 0, only objects with equal features are refused.
     let mut buffer = make(0.0);
     add(&mut buffer, &[(1, 0.0), (2, 0.0), (3, 0.0)]);
     assert_eq!(add(&mut buffer, &[(3, 5.0), (4, 5.0), (4, 5.0)]), 1);
-    // First in, first out, in the given order.
+    // If the oldest object is evicted first, the objects of a batch must be added in the order in which they
+    // are passed.
     let fifo = ReplayConfig { eviction: Eviction::Fifo, ..config };
     let mut buffer = ReplayBuffer::new(fifo).unwrap().diverse(Diversity::new(2.0, 2.0, Place).unwrap());
     add(&mut buffer, &[(1, 0.0), (5, 0.0), (9, 0.0)]);
@@ -244,7 +251,8 @@ fn a_full_diverse_buffer_refuses_what_is_near() {
     assert_eq!(stored_positions(&buffer), [5, 9, 13]);
 }
 
-/// The distance between (1, 2) and (0, 0) is 3, the root of 5, or 2.
+/// Checks the distance between the points (1, 2) and (0, 0): it is 3 for p = 1, the root of 5 for p = 2, the
+/// cube root of 9 for p = 3, and 2 for an infinite p.
 #[test]
 fn distances_are_p_norms() {
     let env = HyperGrid::new(2, 8).unwrap().env();
@@ -274,7 +282,8 @@ fn distances_are_p_norms() {
         assert!(stays(Diversity::new(distance - 1e-9, p, Point).unwrap()), "{p}");
         assert!(!stays(Diversity::new(distance + 1e-9, p, Point).unwrap()), "{p}");
     }
-    // One-hot: each coordinate that differs changes two entries by 1.
+    // In the one-hot encoding, each of the two different coordinates changes two entries by 1, so the
+    // distance is 4.
     assert!(stays(Diversity::new(3.9, 1.0, KHot::new(2, 8)).unwrap()));
     assert!(!stays(Diversity::new(4.0, 1.0, KHot::new(2, 8)).unwrap()));
     for (cutoff, p) in [(-1.0, 1.0), (f64::INFINITY, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::NAN)] {
@@ -313,11 +322,12 @@ fn conditions_are_kept_drawn_and_distinguished() {
     let stored = [(1, 0.5), (1, 0.25), (2, 0.5), (2, 0.1), (3, 0.0)];
     let pairs: Vec<(u32, f32)> = replayed.terminal_states().0.iter().copied().zip(conditions).collect();
     assert!(pairs.iter().all(|pair| stored.contains(pair)) && stored.iter().all(|pair| pairs.contains(pair)));
-    // An evicted object is only forgotten with its condition.
+    // An object is a duplicate only if its condition is equal, too. After the eviction of an object with
+    // condition 1, the object can be added again with this condition.
     let mut small = ReplayBuffer::distinct(ReplayConfig { capacity: 2, ..settings }).unwrap();
     small.add(&env(), &conditioned_walks(&[1, 1, 1], &[1.0, 2.0, 3.0]), &[0.0; 3]).unwrap();
     assert_eq!(small.add(&env(), &conditioned_walks(&[1, 1], &[2.0, 1.0]), &[0.0; 2]).unwrap(), 1);
-    // Distances include conditions.
+    // Distances between objects must include their conditions.
     let near = Diversity::new(1.0, 1.0, Place).unwrap();
     let mut diverse = ReplayBuffer::new(ReplayConfig { capacity: 1, ..settings }).unwrap().diverse(near);
     diverse.add(&env(), &conditioned_walks(&[1], &[0.0]), &[0.0]).unwrap();
@@ -377,14 +387,15 @@ fn terminal_states_alone_are_walked_to_anew() {
     );
     let back = Sampler::new(&env, &UniformPolicy).backward(&from_ends.terminal, &mut rng).unwrap();
     assert_eq!(back.terminal_states(), &from_ends.terminal);
-    // Objects without paths can only be added to such a buffer.
+    // Objects without paths must be refused by a buffer that stores paths. A buffer of terminal states
+    // accepts them.
     let settings = ReplayConfig { eviction: Eviction::Fifo, ..settings };
     let mut plain = ReplayBuffer::new(settings).unwrap();
     let error = plain.add(&env, &from_ends, &[0.0; 30]).unwrap_err();
     assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("terminal_only"), "{error}");
     let mut ends = ReplayBuffer::new(settings).unwrap().terminal_only();
     assert_eq!(ends.add(&env, &from_ends, &[0.0; 30]).unwrap(), 30);
-    // A buffer can be converted later.
+    // A buffer that holds paths can be converted to a buffer of terminal states later.
     let late = whole.terminal_only();
     assert!(!late.draw(3, &mut rng).unwrap().has_paths());
 }

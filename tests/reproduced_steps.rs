@@ -1,10 +1,11 @@
-//! Step records of `reproduce`: a part of that program, compiled into this one.
+//! The step records of the program `reproduce`. The module is private there, so this test program compiles
+//! its file itself.
 
 use std::collections::BTreeMap;
 
 use crate::run_folders::steps::{StepRecord, Steps};
 
-/// The most entries that are kept.
+/// The largest number of entries that are kept in memory.
 const MAX_KEPT: usize = 1 << 16;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Equal seeds give equal bits for any number of rayon threads, and a resumed run equals an uninterrupted
-//! one.
+//! Tests that equal seeds give equal bits for any number of rayon threads, and that a resumed run equals an
+//! uninterrupted run.
 
 use crate::trainers::{
     Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps,
@@ -10,7 +10,8 @@ use gfn::train::{ReplayPath, Trainer};
 
 const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
 
-/// Saves after 4 of 9 steps, resumes in a trainer with another seed, and compares with the uninterrupted run.
+/// Makes 9 steps, and saves after step 4. Then resumes from this checkpoint in a trainer with another seed,
+/// and compares both runs.
 fn check_resume<E>(name: &str, paths: &[ReplayPath], make: fn(Setting) -> Trainer<E>)
 where
     E: TrainEnv,
@@ -27,7 +28,8 @@ where
             let expected = steps(&mut whole, 5);
 
             let mut resumed = make(Setting { seed: 2, ..setting });
-            // The trainer has a history, none of which may remain.
+            // The trainer that resumes has already made steps and filled its buffer. The checkpoint must
+            // replace all of this.
             resumed.prefill(7).unwrap();
             steps(&mut resumed, 2);
             resumed.resume(&middle).unwrap();
@@ -60,7 +62,8 @@ fn graphs_up_to_isomorphism_resume_bit_for_bit() {
     check_resume("colored", &PATHS, colored_graphs);
 }
 
-/// Nodes keep their numbers, although no paths are stored.
+/// Checks that a run whose buffer stores no paths resumes bit for bit. For this the nodes of stored graphs
+/// must keep their numbers.
 #[test]
 fn objects_alone_up_to_isomorphism_resume_bit_for_bit() {
     check_resume("colored-ends", &PATHS[1..], colored_ends);
@@ -71,8 +74,8 @@ fn grids_resume_bit_for_bit() {
     check_resume("grid", &PATHS, hypergrid);
 }
 
-/// Returns the losses, and the bits of everything that is saved, after a few steps of large batches on this
-/// number of rayon threads.
+/// Makes a few steps with large batches on this number of rayon threads. Returns the numbers of each step,
+/// and the bits of everything that a checkpoint saves.
 fn on_threads<E>(
     threads: usize,
     (name, least): (&str, usize),
@@ -84,11 +87,12 @@ where
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         assert_eq!(rayon::current_num_threads(), threads);
-        // Sums in libtorch depend on its own number of threads; `threads.rs` tests both numbers.
+        // The number of libtorch's threads is fixed here, because it changes sums. The tests in `threads.rs`
+        // vary both numbers of threads.
         tch::set_num_threads(1);
         let folder = Folder::new(&format!("threads-{name}-{threads}"));
-        // Large enough for parallel work on graphs (64 per thread) and distinct rows (256); the first step
-        // has fresh trajectories only.
+        // The batch is large enough for parallel work on graphs, which begins at 64 graphs per thread, and on
+        // distinct rows, which begins at 256 rows. The first step has only fresh trajectories.
         let mut trainer = make(Setting { batch: 2400, ..Setting::new(3, ReplayPath::PolicyBackward) });
         trainer.prefill(500).unwrap();
         let stats: Vec<_> = (0..2).map(|_| trainer.step().unwrap()).collect();
@@ -110,7 +114,7 @@ fn the_number_of_rayons_threads_changes_no_bit() {
     }
     check("ring", 600, ring);
     check("colored", 600, colored_graphs);
-    // Trajectories on the grid are short for a new policy.
+    // An untrained policy makes short trajectories on the grid, so there are fewer distinct states.
     check("grid", 150, hypergrid);
 }
 

@@ -1,11 +1,13 @@
-//! How the library is laid out: rooms that import one way, files and folders that can be read in one sitting.
+//! Tests of the layout of the library. The modules and folders at the top of `src` are called rooms here;
+//! their imports point in one direction. Files and folders must be small enough to be read at once.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The rooms of `src`, from the ground up: each may import from those before it, and from no other.
+/// The rooms of `src`, from the lowest to the highest. A room may import from the rooms before it in this
+/// list, and from no other.
 const ROOMS: [&str; 27] = [
     "direction",
     "error",
@@ -36,8 +38,8 @@ const ROOMS: [&str; 27] = [
     "prelude",
 ];
 
-/// The lines of code that a room of `src` may have, by `scripts/count_lines.py`, in the order above. A change
-/// that raises one says what it buys.
+/// The largest number of lines of code of each room of `src`, counted by `scripts/count_lines.py`, in the
+/// order of [`ROOMS`]. The description of a change that raises a number must say what the change is good for.
 const ROOM_CAPS: [(&str, u64); 27] = [
     ("direction", 22),
     ("error", 380),
@@ -67,17 +69,21 @@ const ROOM_CAPS: [(&str, u64); 27] = [
     ("experiment", 187),
     ("prelude", 20),
 ];
-/// The same for all packages together, for the core, and the names that the core exports.
+/// The largest number of lines of code of all packages together.
 const MAX_CODE: u64 = 63_170;
+/// The largest number of lines of code of the core, the package `gfn`.
 const MAX_CORE: u64 = 25_438;
+/// The largest number of names that the core exports.
 const MAX_EXPORTED: u64 = 302;
-/// The words and punctuation characters of the code of all packages: density saves none of them.
+/// The largest number of tokens, which are words and punctuation characters, in the code of all packages.
+/// Dense lines have as many tokens as loose ones, so they gain nothing.
 const MAX_TOKENS: u64 = 757_701;
 
-/// The lines that a file may have, and the files that a folder may have.
+/// The largest number of lines of a file that lies outside folders named `tests`.
 const MAX_LINES: usize = 400;
+/// The largest number of files of a folder of `src` or of `examples/reproduce`.
 const MAX_FILES: usize = 13;
-/// What the examples beside `reproduce` stay below.
+/// The number of lines that every example other than `reproduce` must stay below.
 const MAX_EXAMPLE_LINES: usize = 80;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
@@ -94,7 +100,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The checkout: these tests lie in a folder of it.
+/// Returns the root of the repository, in which the folder of these tests lies.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
@@ -103,13 +109,14 @@ fn src() -> PathBuf {
     root().join("src")
 }
 
-/// The room that a file of `src` lies in: its folder below `src`, or its own name.
+/// Returns the room to which a file of `src` belongs: the name of its folder directly below `src`, or the
+/// file's own name if there is no such folder.
 fn room_of(path: &Path) -> String {
     let inside = path.strip_prefix(src()).unwrap();
     inside.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
 }
 
-/// The rooms that code names by `crate::`; comments and tests don't count.
+/// Returns the rooms that code names in paths that begin with `crate::`. Comments and tests aren't searched.
 fn imports(code: &str) -> BTreeSet<String> {
     let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
     let lines = code.lines().map(|line| line.split("//").next().unwrap());
@@ -127,7 +134,8 @@ fn imports(code: &str) -> BTreeSet<String> {
     rooms
 }
 
-/// The first names of `env::Rows`, or of each member of `{Error, env::{Env, Rows}}`.
+/// Returns the first name of a path such as `env::Rows`, or the first name of each member of a list such as
+/// `{Error, env::{Env, Rows}}`.
 fn first_names(after: &str) -> Vec<String> {
     let name =
         |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
@@ -151,7 +159,8 @@ fn first_names(after: &str) -> Vec<String> {
     names
 }
 
-/// What of `code`, a file of `room`, points up; a room that isn't listed counts as the roof.
+/// Returns the rooms that `code`, a file of `room`, must not import because they are higher than `room`. A
+/// room that isn't in the list counts as the highest.
 fn upward(room: &str, code: &str) -> Vec<String> {
     let floor = |name: &str| ROOMS.iter().position(|room| *room == name).unwrap_or(ROOMS.len());
     imports(code).into_iter().filter(|other| other != room && floor(other) >= floor(room)).collect()
@@ -238,7 +247,8 @@ fn rooms_stay_small() {
     assert!(offences.is_empty(), "{offences:#?}");
 }
 
-/// An example is read from top to bottom: it is short, and hides nothing in a module of its own.
+/// Checks that every example is short and has no module of its own, so that it can be read from top to
+/// bottom.
 #[test]
 fn examples_are_whole_and_short() {
     let entries = fs::read_dir(root().join("examples")).unwrap();
@@ -253,8 +263,8 @@ fn examples_are_whole_and_short() {
     }
 }
 
-/// What readers copy names tch as a crate that depends on gfn alone can, and hidden lines replace no shown
-/// ones.
+/// Checks that readers can copy the code of the guide and of the examples. The code must name tch in a way
+/// that works in a crate that depends only on gfn. Hidden lines must not comment out lines that are shown.
 #[test]
 fn guide_and_examples_can_be_copied() {
     let of = |folder: &str, extension: &str| {

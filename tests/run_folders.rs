@@ -1,4 +1,5 @@
-//! Run folders of `reproduce --run`: checks before writing, and reading back.
+//! Tests of the folders that `reproduce --run` writes: checks before anything is written, and reading the
+//! files back.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/run/folder.rs"]
@@ -22,12 +23,12 @@ use folder::RunFolder;
 use steps::StepRecord;
 use task_flags::TaskFlags;
 
-/// Reads the steps in a file one by one.
+/// Reads the records of the first `done` steps from a file.
 fn steps_before(path: &Path, done: usize) -> gfn::Result<Vec<StepRecord>> {
     steps::read_steps(path, done).map(|steps| steps.records)
 }
 
-/// A program with several tasks, like `reproduce`.
+/// A command line with several tasks, like that of `reproduce`.
 #[derive(Parser, Debug)]
 enum Program {
     Ring(Ring),
@@ -66,7 +67,8 @@ fn all_flags_are_kept_as_they_were_used() {
     assert_eq!(given.task, "ring");
     let flags = json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
     assert_eq!(serde_json::Value::Object(given.flags.clone()), flags);
-    // Another spelling of a number, another folder and another output format are the same run.
+    // Flags describe the same run if a number is spelled differently, or if the folder or the output format
+    // is another.
     assert_eq!(
         given.differences(&parse_flags("ring --lr 0.001 --only tb --only db --run b --directed --json")),
         []
@@ -82,7 +84,7 @@ fn a_folder_takes_one_run() {
     let run = RunFolder::new(temporary.join("new/run"));
     let (this, other) = (parse_flags("ring --lr 0.1"), parse_flags("ring --lr 0.2 --seed 1"));
     run.claim(&this, None).unwrap();
-    // Settings without results, as after a refused flag, block no other run.
+    // A folder that has settings but no results, as after a refused flag, must not block another run.
     fs::create_dir(run.pictures()).unwrap();
     run.claim(&other, None).unwrap();
     assert_eq!(run.flags().unwrap(), other);
@@ -113,12 +115,13 @@ fn a_folder_takes_one_run() {
     refused(&parse_flags("line"), None, &["another run: a run of the task `ring`"]);
     folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
     refused(&other, None, &["finished", "result.json"]);
-    // The run's own checkpoint allows resuming with other settings; another checkpoint doesn't.
+    // A run may resume from its own checkpoint with other settings. Resuming from another checkpoint must be
+    // refused.
     fs::create_dir(run.checkpoint()).unwrap();
     refused(&this, Some(temporary.join("new")), &["another run"]);
     refused(&parse_flags("line"), Some(run.checkpoint()), &["another run"]);
     run.claim(&this, Some(&run.checkpoint())).unwrap();
-    // Nothing is replaced before the checkpoint is known to fit.
+    // Before the checkpoint is known to fit, the results and settings of the earlier run must remain.
     assert!(run.result().exists() && run.flags().unwrap() == other);
     run.describe(&this, &[]).unwrap();
     assert!(!run.result().exists() && run.flags().unwrap() == this);
@@ -155,11 +158,11 @@ fn a_folder_of_other_things_is_left_alone() {
     let message = RunFolder::new(&temporary.0).claim(&parse_flags("ring"), None).unwrap_err().to_string();
     assert!(message.contains("it isn't the folder of a run"), "{message}");
     assert_eq!(fs::read_dir(&temporary.0).unwrap().count(), 1);
-    // A folder inside a file.
+    // A folder that would lie inside a file must be refused.
     let error =
         RunFolder::new(temporary.join("thesis.tex/run")).claim(&parse_flags("ring"), None).unwrap_err();
     assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
-    // Invalid settings.
+    // A folder with invalid settings must be refused.
     let run = RunFolder::new(temporary.join("broken"));
     fs::create_dir(temporary.join("broken")).unwrap();
     fs::write(run.metrics(), "").unwrap();
@@ -204,7 +207,7 @@ fn steps_are_read_back_as_they_were_made() {
     assert_eq!(steps_before(&run.metrics(), 3).unwrap(), made);
     assert_eq!(steps_before(&run.metrics(), 2).unwrap(), made[..2], "the third is made again");
 
-    // Numbers that aren't finite are null.
+    // Numbers that aren't finite are written as null, and must be read back as such.
     let mut infinite = line(1);
     (infinite["loss"], infinite["tv"]) = (json!(null), json!(null));
     write(&[infinite], "");

@@ -1,5 +1,5 @@
-//! Metrics from samples, compared with the exact distribution: log p(x) from backward paths, its correlation
-//! with log R(x), modes.
+//! Tests that compare metrics estimated from samples with the exact distribution: log p(x) from backward
+//! paths, its correlation with log R(x), and modes.
 
 use crate::spaces::ColouredGraphs;
 use gfn::env::StateGraph;
@@ -13,7 +13,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::Tensor;
 
-/// Differs between graphs, but not between isomorphic ones.
+/// Returns a log-reward that differs between graphs, but is equal for isomorphic graphs.
 fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let log_r = |graph: &GraphState| {
         let ones = graph.nodes().filter(|node| node.class == 1).count();
@@ -22,7 +22,7 @@ fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(log_r).collect())
 }
 
-/// Returns the largest difference between estimated and exact log p(x), over all terminal objects.
+/// Returns the largest difference between the estimated and the exact log p(x) over all objects.
 fn worst<E>(env: &E, graph: &StateGraph<E>, policy: &dyn Policy<E>, paths: usize) -> f64
 where
     E: EnumerableEnv,
@@ -35,25 +35,27 @@ where
     errors.fold(0.0, f64::max)
 }
 
-/// Checks estimates for an exact and an inexact policy. `at_least` bounds Spearman's rho of the exact one,
-/// because rounding breaks ties of the reward.
+/// Checks estimates for an exact policy and for the uniform policy. `at_least` is a lower bound of Spearman's
+/// rho for the exact policy. The bound is below 1, because rounding changes the order of objects with equal
+/// rewards.
 fn check<E, R>(env: &E, reward: R, at_least: f64)
 where
     E: EnumerableEnv,
     R: Reward<E::States>,
 {
     let graph = StateGraph::build(env, 10_000).unwrap();
-    // All paths to an object have equal weights for an exact policy, so one path is enough.
+    // For an exact policy all paths to an object have equal weights, so a single path is enough.
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, &reward).unwrap();
     let error = worst(env, &graph, &exact, 1);
-    // P_B is in single precision.
+    // The bound is 1e-6, because P_B is computed in single precision.
     assert!(error < 1e-6, "exact policy: {error}");
 
-    // Another policy needs many paths.
+    // For another policy the estimate needs many paths.
     let (many, one) = (worst(env, &graph, &UniformPolicy, 4000), worst(env, &graph, &UniformPolicy, 1));
     assert!(many < 0.08 && one > 2.0 * many, "uniform policy: {many} with 4000 paths, {one} with one");
 
-    // The exact policy's log p is log R - log Z; that of the uniform policy isn't.
+    // The log p of the exact policy is log R - log Z, so it must correlate with log R. The log p of the
+    // uniform policy must not correlate with log R.
     let ends = graph.states().select(&graph.ends());
     let log_rewards = reward.log_reward(&ends, None).unwrap();
     let estimated = estimate_log_probs(env, &exact, &ends, 2, &mut Rng::seeded(1)).unwrap();
@@ -68,7 +70,7 @@ where
 fn log_p_is_that_of_the_exact_distribution() {
     tch::set_num_threads(1);
     let grid = HyperGrid::new(2, 6).unwrap();
-    // No two points have the same reward.
+    // This reward differs between all points, so that ranks are unique.
     let reward = |points: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(points.rows().map(|x| 0.31 * f64::from(x[0]) - 0.17 * f64::from(x[1])).collect())
     };

@@ -1,5 +1,5 @@
-//! Initial graphs with distinguished or interchangeable nodes: states, symmetries and distributions compared
-//! with brute force.
+//! Tests of environments with an initial graph whose nodes are distinguished or interchangeable. States,
+//! symmetries and distributions are compared with brute force.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,8 @@ use tch::{Device, Kind, Tensor};
 
 const NODES: usize = 5;
 
-/// A path of three nodes, whose ends are interchangeable, and a ring of three.
+/// Returns two initial graphs: a path of three nodes, whose ends are interchangeable, and a ring of three
+/// nodes.
 fn scaffolds() -> [GraphState; 2] {
     let graph = |edges: &[(u32, u32)]| {
         let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
@@ -28,7 +29,8 @@ fn scaffolds() -> [GraphState; 2] {
     [graph(&[(0, 1), (1, 2)]), graph(&[(0, 1), (0, 2), (1, 2)])]
 }
 
-/// Growth by leaves, and by edges between any nodes.
+/// Builds an environment in which graphs grow from an initial graph by leaves, and by edges between any
+/// nodes.
 fn growth(scaffold: GraphState, scaffold_kind: Scaffold) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::attached(2, 1, NODES))
@@ -41,7 +43,8 @@ fn growth(scaffold: GraphState, scaffold_kind: Scaffold) -> GraphEnv {
         .unwrap()
 }
 
-/// Growth from `n` isolated nodes by nodes of two classes, and by edges between any nodes.
+/// Builds an environment in which graphs grow from `n` isolated nodes. Actions add nodes of two classes, and
+/// edges between any nodes.
 fn loose_growth(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::free(2, max_nodes))
@@ -65,7 +68,8 @@ fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
     }
 }
 
-/// Returns all labellings of a graph by a symmetry of the scaffold and any order of the other nodes.
+/// Returns the keys of all labellings of a graph. A labelling permutes the nodes of the initial graph by one
+/// of its symmetries, and the other nodes in any order.
 fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
     let mut out = Vec::new();
     for first in permutations(&[0, 1, 2]).into_iter().filter(|order| scaffold.induced(order) == *scaffold) {
@@ -81,7 +85,8 @@ fn symmetries_of_alike_nodes_merge_states() {
     let with_scaffold = scaffolds().map(|scaffold| {
         [Scaffold::Alike, Scaffold::ToldApart].map(|scaffold_kind| growth(scaffold.clone(), scaffold_kind))
     });
-    // Isolated nodes are interchangeable by default.
+    // These initial graphs have no edges. The nodes of such a graph must be interchangeable without a
+    // setting.
     let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
         let env = loose_growth(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
@@ -97,12 +102,13 @@ fn symmetries_of_alike_nodes_merge_states() {
             let labellings = labellings(&scaffold, graph);
             let smallest = labellings.iter().min().unwrap().clone();
             assert_eq!(places.insert(smallest, place), None, "one state twice");
-            // |Aut| is the number of labellings that give the same graph.
+            // The number of automorphisms must be the number of labellings that give the same graph.
             let own = labelled_key(graph);
             let expected = (labellings.iter().filter(|key| **key == own).count() as f64).ln();
             assert!((env.log_automorphisms(graph).unwrap() - expected).abs() < 1e-12, "{graph}");
         }
-        // Each state of one environment is a state of the other, and has its share of terminal probability.
+        // A state with interchangeable nodes corresponds to one or more states with distinguished nodes. The
+        // terminal probability of the first state must be the sum of those of the corresponding states.
         let of = |graph: &GraphState| places[&labellings(&scaffold, graph).into_iter().min().unwrap()];
         let ended = alike.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
         let mut expected = vec![0.0; alike.len()];
@@ -115,13 +121,14 @@ fn symmetries_of_alike_nodes_merge_states() {
     }
 }
 
-/// Log-reward of 0.5 per node of class 1, and 0.2 per edge.
+/// Returns the log-reward of each graph: 0.5 per node of class 1, and 0.2 per edge.
 fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| graph.nodes().map(|node| 0.5 * f64::from(node.class)).sum::<f64>();
     Ok(states.graphs().iter().map(|graph| of(graph) + 0.2 * graph.n_edges() as f64).collect())
 }
 
-/// Interchangeable nodes: all on the ring, only the ends on the path, which an edge between them hides.
+/// Trains on initial graphs with interchangeable nodes. In the ring all nodes are interchangeable; in the
+/// path only its two ends are. An edge between these ends hides which nodes they are.
 #[test]
 fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
     for scaffold in scaffolds() {
@@ -148,7 +155,8 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
         let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
         assert!(tv < 0.05, "{tv} over {} states", space.len());
-        // ln |Aut| of the scaffolds is 0.69 and 1.79.
+        // The bound is small enough to detect a missing correction: ln |Aut| of the initial graphs is 0.69
+        // and 1.79.
         let log_z = trainer.step().unwrap().log_z;
         assert!((log_z - target.log_z).abs() < 0.2, "{log_z} of {}", target.log_z);
     }
@@ -166,7 +174,8 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 8);
 }
 
-/// A few nodes, and more nodes than are searched directly.
+/// Checks initial graphs of isolated nodes: a few nodes, and more nodes than the search for symmetries would
+/// handle directly.
 #[test]
 fn any_number_of_nodes_without_edges_may_be_alike() {
     for (kind, n) in
@@ -225,7 +234,8 @@ fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
     let env = env.with_scaffold(Scaffold::Alike).unwrap();
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
     let space = StateGraph::build(&env, 100).unwrap();
-    // The ring; with one leaf; with two leaves on one node, on two nodes, or one on the other.
+    // The states are the ring, the ring with one leaf, and three graphs with two leaves: on one node, on two
+    // nodes, or one leaf on the other.
     let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
     let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
     assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);

@@ -1,5 +1,5 @@
-//! Parts of the tasks `seh-frag` and `seh-frag-moo`: directions of focus, the cone in training, the table of
-//! scored molecules.
+//! Tests of parts of the tasks `seh-frag` and `seh-frag-moo`: the preferred directions of objectives, the
+//! cone around a direction in training, and the table of scored molecules.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +34,8 @@ const COSINE: f64 = 0.98;
 const BETA: f64 = 32.0;
 const LEAST: f64 = 1e-4;
 
-/// Builds the task's conditioning by direction of four objectives.
+/// Builds the conditions of the task: a direction of four objectives, and the settings `focus` of the cone
+/// around it.
 fn conditioning(focus: Focus) -> Conditioning {
     let plain =
         Conditioning::new(4).unwrap().temperature(Temperature::Constant(BETA), Encoding::Number).unwrap();
@@ -45,8 +46,8 @@ fn toward(direction: &[f64]) -> Condition {
     Condition { beta: BETA, preferences: vec![1.0; 4], focus: Some(direction.to_vec()) }
 }
 
-/// The log-reward of equally good objectives decreases with the angle: inside of the cone, on its surface and
-/// outside.
+/// Checks that, among equally good objects, objects nearer to the direction have a higher log-reward. The
+/// objects lie inside the cone and outside.
 #[test]
 fn objects_nearer_to_the_direction_are_worth_more() {
     let direction = [0.5; 4];
@@ -72,7 +73,7 @@ fn objects_nearer_to_the_direction_are_worth_more() {
     };
     let directions = Directions::OneOf(vec![direction.to_vec()]);
     assert!(falls(focus(COSINE, BETA, LEAST, directions.clone())));
-    // The task's earlier settings don't have this property.
+    // As a negative control, earlier settings of the task, with a hard cone, don't have this property.
     assert!(!falls(Focus { cosine: COSINE, ..Focus::new(directions) }));
 }
 
@@ -98,7 +99,8 @@ fn letters() -> Vec<Arc<dyn Reward<VectorStates> + Send + Sync>> {
     (1..=4).map(of_letter).collect()
 }
 
-/// Returns the share of samples in the cone around each direction, after training with this focus.
+/// Trains with directions and cones from the settings `focus`. Returns, for each tested direction, the share
+/// of samples that lie in the cone around it.
 fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f64> {
     let env = word_env(4, LENGTH);
     let reward = ConditionedReward::new(conditioning(focus), letters()).unwrap();
@@ -142,7 +144,7 @@ fn accuracy(focus: Focus, hindsight: Option<f64>, tested: &[Vec<f64>]) -> Vec<f6
     tested.iter().map(share).collect()
 }
 
-/// The settings of `seh-frag-moo --focus` on words, with letter counts as four objectives.
+/// Tests the settings of `seh-frag-moo --focus` on words. The four objectives are the numbers of each letter.
 #[test]
 fn a_policy_follows_the_focus() {
     tch::set_num_threads(1);
@@ -161,7 +163,8 @@ fn a_policy_follows_the_focus() {
     let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     assert!(mean(&learned) > 3.0 * mean(&of_random), "{learned:?} of {of_random:?}");
     assert!(learned.iter().filter(|share| **share > 0.0).count() >= 8, "{learned:?}");
-    // The task's earlier settings: directions from a Dirichlet distribution, a hard cone and no hindsight.
+    // The earlier settings of the task must be worse: directions from a Dirichlet distribution, a hard cone
+    // and no hindsight.
     assert!(mean(&as_before) < mean(&of_random), "{as_before:?} of {of_random:?}");
 }
 
@@ -204,14 +207,15 @@ fn a_table_goes_on_where_its_run_goes_on() {
     let mut table = ScoredTable::new(file.0.clone());
     (1..=4).for_each(|step| finish(&mut table, "C", Some(step)));
     drop(table);
-    // Killed while writing, after a checkpoint of step 2.
+    // This run was killed while it wrote a row, after a checkpoint at step 2. The incomplete row must be
+    // removed.
     std::fs::write(&file.0, file.text() + "1").unwrap();
     finish(&mut ScoredTable::new(file.0.clone()), "N", Some(3));
     assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,C,0.5\n3,N,0.5\n");
-    // A new run doesn't continue another run's table.
+    // A new run must not continue the table of another run.
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(1));
     assert_eq!(file.text(), "step,smiles,reward\n1,O,0.5\n");
-    // A run that is resumed in another folder starts a table there.
+    // A run that resumes in another folder must start a new table there.
     std::fs::remove_file(&file.0).unwrap();
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(7));
     assert_eq!(file.text(), "step,smiles,reward\n7,O,0.5\n");
@@ -224,7 +228,7 @@ fn molecules_scored_after_the_last_step_have_rows() {
     finish(&mut table, "C", Some(1));
     finish(&mut table, "N", Some(2));
     drop(table);
-    // A run that is resumed after its last step adds no row.
+    // A run that resumes after its last step must add no row.
     finish(&mut ScoredTable::new(file.0.clone()), "O", Some(3));
     assert_eq!(file.text(), "step,smiles,reward\n1,C,0.5\n2,N,0.5\n3,O,0.5\n");
     ScoredTable::new(file.0.clone()).finish_step(Some(4)).unwrap();

@@ -1,4 +1,5 @@
-//! Policies that read sequences: sampling step by step and scoring in one pass give the same results.
+//! Tests of policies that read sequences. Sampling, which goes step by step, and scoring, which takes one
+//! pass, must give the same probabilities.
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
 use gfn::distribution::GraphActionCategorical;
@@ -46,7 +47,7 @@ fn parameters(policy: &SequencePolicy) -> &Parameters {
     Policy::<VectorEnv>::parameters(policy).unwrap()
 }
 
-/// Words that end early or late, some of them prefixes of others.
+/// Returns words of different lengths. Some of them are prefixes of others.
 fn words() -> VectorStates {
     let words = [
         [0u16, 0, 0, 0, 0, 0],
@@ -60,7 +61,8 @@ fn words() -> VectorStates {
     VectorStates::from_rows(words)
 }
 
-/// Returns all words of `states` and their prefixes, by length, as a sampler would visit them.
+/// Returns all prefixes of the words in `states`, grouped by length in ascending order, as a sampler would
+/// visit them.
 fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     let cut = |length: usize| {
         let long = states.rows().filter(|row| row.iter().filter(|&&x| x > 0).count() >= length);
@@ -71,7 +73,7 @@ fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     (0..=LENGTH).map(cut).collect()
 }
 
-/// Returns log P_F of each action of each state, in one pass.
+/// Returns log P_F of all actions in each state, computed in one pass.
 fn log_probs_in_one_pass(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
     log_probs(&policy.evaluate(&env(), states, None, quantities()).unwrap().pf.unwrap())
 }
@@ -82,12 +84,12 @@ fn log_probs(pf: &GraphActionCategorical) -> Tensor {
 
 type RollOut<'a> = Box<dyn HostPolicy<VectorEnv> + 'a>;
 
-/// Starts a roll-out, which caches what it has read.
+/// Starts a roll-out, which caches the prefixes that it has read.
 fn start_roll_out(policy: &SequencePolicy) -> RollOut<'_> {
     policy.on_host(Direction::Forward).unwrap()
 }
 
-/// Returns log P_F step by step.
+/// Returns log P_F of all actions in each state, computed step by step with a roll-out's cache.
 fn log_probs_by_step(roll_out: &RollOut<'_>, states: &VectorStates) -> Tensor {
     log_probs(&roll_out.distribution(&env(), states).unwrap())
 }
@@ -102,7 +104,8 @@ fn the_environment_of_these_tests_keeps_its_contract() {
     check_env(&env(), Budget::thorough().with_walks(30), &mut Rng::seeded(0)).unwrap();
 }
 
-/// Agreement in both kinds of precision; the test also checks which code path is used.
+/// Checks that sampling and scoring agree, in single and in double precision. The test also checks which
+/// implementation is used.
 #[test]
 fn sampling_and_scoring_agree() {
     for (kind, tolerance) in [(Kind::Float, 1e-5), (Kind::Double, 1e-10)] {
@@ -122,7 +125,8 @@ fn sampling_and_scoring_agree() {
     }
 }
 
-/// Rows in any order and of any lengths, repeated or single, from the cache or from the start.
+/// Checks that a roll-out accepts words in any order and of any lengths, repeated or alone, whether or not
+/// their prefixes are in the cache.
 #[test]
 fn rows_may_be_selected_and_mixed() {
     let states = words();
@@ -155,7 +159,7 @@ fn rows_may_be_selected_and_mixed() {
     }
 }
 
-/// Different lengths in one step: each row extends its cached prefix.
+/// Checks that a step may have words of different lengths. Each word extends its own cached prefix.
 #[test]
 fn a_step_may_mix_lengths() {
     for net in KINDS {
@@ -185,7 +189,8 @@ fn a_step_may_mix_lengths() {
     }
 }
 
-/// Evicting rows of the cache doesn't change results, even if a batch doesn't fit.
+/// Checks that a small cache, from which words are evicted, doesn't change results, even if a batch doesn't
+/// fit into it.
 #[test]
 fn a_small_cache_changes_nothing_but_the_work() {
     for net in KINDS {
@@ -213,7 +218,8 @@ fn a_small_cache_changes_nothing_but_the_work() {
                     );
                 }
             }
-            // Each pair has 12 prefixes and the start: three pairs don't fit, one does.
+            // Each pair of words has 12 prefixes besides the empty one. The cache has room for one pair, but
+            // not for three.
             let work = small.work();
             assert_eq!(work.passes == 0, fits, "{net:?}: {work:?}");
             assert_eq!(fits, work.prefixes >= 3 * 11, "{net:?}: {work:?}");
@@ -221,7 +227,8 @@ fn a_small_cache_changes_nothing_but_the_work() {
     }
 }
 
-/// Changed weights make the cache invalid, even if `Parameters::version` doesn't show the change.
+/// Checks that changed weights make the cache invalid, even if `Parameters::version` doesn't reveal the
+/// change.
 #[test]
 fn any_change_of_weights_is_detected() {
     let halve: [fn(&Tensor); 3] = [
@@ -252,7 +259,8 @@ fn any_change_of_weights_is_detected() {
     }
 }
 
-/// Sampling takes a step per letter and distinct prefix, scoring takes one pass.
+/// Checks the number of evaluations: sampling evaluates each distinct prefix once, letter by letter, and
+/// scoring takes one pass.
 #[test]
 fn work_is_done_once() {
     for net in KINDS {
@@ -272,8 +280,8 @@ fn work_is_done_once() {
     }
 }
 
-/// Sequences of fixed length have no exit: the last token ends them, and P_F of the final state is never
-/// needed.
+/// Checks sequences of fixed length. Such sequences have no exit, because the last token ends a trajectory,
+/// so P_F of a finished sequence is never needed.
 #[test]
 fn a_fixed_length_needs_no_exit() {
     let sequence = TokenSequence::fixed(4, 5).unwrap();
@@ -298,7 +306,7 @@ fn a_fixed_length_needs_no_exit() {
     }
 }
 
-/// Every parameter has a gradient, equal to finite differences of the loss.
+/// Checks that every parameter has a gradient, and that it equals finite differences of the loss.
 #[test]
 fn gradients_reach_every_parameter() {
     for net in KINDS {
@@ -337,7 +345,7 @@ fn gradients_reach_every_parameter() {
     }
 }
 
-/// The backward step is uniform over removable tokens, of which there is one.
+/// Checks that the backward step has probability 1, because only the last token can be removed.
 #[test]
 fn going_back_is_certain() {
     let policy = build(config(KINDS[0]), Kind::Float);
@@ -375,8 +383,8 @@ fn invalid_settings_are_refused() {
     assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 
-/// All three kinds learn a reward that depends on the order of letters, with a bound on the exact distance,
-/// by TB and DB.
+/// Checks that all three kinds of networks learn, by TB and by DB, a reward that depends on the order of
+/// letters. The distance from the target is exact.
 #[test]
 fn all_kinds_learn() {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {

@@ -1,5 +1,5 @@
-//! Default settings let a network distinguish the graphs of its environment; settings that prevent this, and
-//! graphs that don't fit, are refused.
+//! Tests of settings of graph networks. With default settings a network can distinguish the graphs of its
+//! environment. Settings that prevent this, and graphs that don't fit, must be refused.
 
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::StateGraph;
@@ -23,7 +23,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-/// Only connected graphs are reachable.
+/// The rules of a small environment. If `grown` is `true`, only connected graphs are reachable.
 #[derive(Debug)]
 struct Small {
     grown: bool,
@@ -46,13 +46,14 @@ fn labelled_edges() -> ActionSet {
     ActionSet::new(Semantics::Labelled).with(AddEdge::new(1))
 }
 
-/// All graphs on three nodes, with meaningful labels and edge directions.
+/// Builds the environment of all directed graphs on three labelled nodes.
 fn digraph_env() -> GraphEnv {
     let kind = GraphKind::Directed;
     small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
 }
 
-/// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
+/// Builds the environment of connected graphs of up to four nodes with two classes of edges, up to
+/// isomorphism.
 fn bonded_env() -> GraphEnv {
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
@@ -63,7 +64,7 @@ fn bonded_env() -> GraphEnv {
     small(actions, schema, GraphState::new(kind)).unwrap()
 }
 
-/// Returns the exact distance from the target after a short training of a network with these settings.
+/// Trains a network with these settings for a short time. Returns the exact distance from the target.
 fn train(make: fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
@@ -168,7 +169,7 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
     }
 }
 
-/// Returns logits of the exit for graphs that only differ in labels.
+/// Returns the logit of the exit for each graph. The graphs differ only in the labels of their nodes.
 fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
     let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
     (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
@@ -176,13 +177,13 @@ fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f
 
 #[test]
 fn labels_enter_where_they_mean_something_and_nowhere_else() {
-    // Three different nodes.
+    // The three nodes of the path differ in class or attribute.
     let mut last = Node::of_class(0);
     last.attributes.set(0, 1);
     let nodes = [Node::of_class(0), Node::of_class(1), last];
     let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
     let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
-    // The second graph swaps the first nodes, the third the last ones.
+    // In the second graph nodes 0 and 1 are swapped, and in the third graph nodes 1 and 2.
     let graphs = [path.clone(), path.induced(&[1, 0, 2]), path.induced(&[0, 2, 1])];
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     for conv in CONVS {
@@ -199,7 +200,8 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
             let same = exits(&free, &graphs, GraphNetConfig { identity, ..config(conv) });
             assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
         }
-        // Nodes of an initial graph are distinguished: here node 0 from all others.
+        // The nodes of an initial graph are distinguished from other nodes. Here the initial graph is node 0,
+        // so only the second graph must differ.
         let kind = GraphKind::Undirected;
         let actions =
             ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
@@ -209,7 +211,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
     }
 }
 
-/// Applies a network to a graph of another environment than its own.
+/// Applies a network to a graph of an environment for which it wasn't built.
 fn evaluate_other_graph(env: &GraphEnv, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
@@ -236,7 +238,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     check_refused(frozen.distribution(&five, &five.initial(&[0])).map(|_| ()), "5 nodes");
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap().into_env();
     check_refused(frozen.distribution(&undirected, &undirected.initial(&[0])).map(|_| ()), "is Undirected");
-    // Without meaningful labels the number of nodes doesn't matter.
+    // If labels have no meaning, the number of nodes may differ from that of the network's environment.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
     evaluate_other_graph(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0)))
@@ -267,7 +269,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
         "of the network",
     );
 
-    // A class and attributes that the environment's own schema lacks.
+    // The node has a class and attributes that don't occur in the schema of the network's environment.
     let mut node = Node::of_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
     check_refused(
@@ -297,7 +299,7 @@ fn environments_whose_initial_graph_does_not_fit_are_refused() {
 
 #[test]
 fn devices_that_are_not_there_are_refused() {
-    // No machine has this many devices.
+    // This device exists on no machine, so building a network on it must fail.
     let device = Device::Cuda(4096);
     let rng = &mut Rng::seeded(0);
     let env = digraph_env();

@@ -1,4 +1,4 @@
-//! Cost of a file with many short walks: few bytes on disk, but many states in memory.
+//! Tests of a file with many short trajectories, which takes few bytes on disk, but many states in memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,8 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 
-/// A chain that records the largest number of states it had to build at once.
+/// An environment like `Chain`, which records the largest number of initial states that were built in one
+/// call.
 struct CountsInitialStates(Chain, AtomicUsize);
 
 impl Env for CountsInitialStates {
@@ -48,8 +49,9 @@ impl DiscreteEnv for CountsInitialStates {
     }
 }
 
-/// Walks of one action take a few bytes but a state each. A buffer refuses more than it has room for before
-/// it builds them; containers without a limit build one state per walk.
+/// Checks that reading a file doesn't build more states than there is room for. A trajectory of one action
+/// takes a few bytes, but a whole state in memory. A buffer must refuse too many trajectories before it
+/// builds their states; containers without a limit build one state per trajectory.
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;

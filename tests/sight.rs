@@ -1,4 +1,5 @@
-//! Features beyond message passing: |Aut| as counted by colour refinement, and closed walks.
+//! Tests of features that distinguish graphs that message passing can't: the number of automorphisms as
+//! counted by colour refinement, and the numbers of closed walks.
 
 use gfn::env::{Direction, Rows, StateGraph};
 use gfn::graph::{
@@ -25,13 +26,13 @@ fn undirected(n: usize, joined: impl Fn(usize, usize) -> bool) -> GraphState {
     GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); n], &edges).unwrap()
 }
 
-/// Two triangles, and a hexagon.
+/// Returns a pair of graphs that message passing can't distinguish: two triangles, and a hexagon.
 fn small_pair() -> [GraphState; 2] {
     [undirected(6, |a, b| a / 3 == b / 3), undirected(6, |a, b| (a + 1) % 6 == b || (b + 1) % 6 == a)]
 }
 
-/// The strongly regular graphs of 16 nodes of degree 6 in which any two nodes share 2 neighbours: rook's
-/// moves, and Shrikhande's graph.
+/// Returns the two strongly regular graphs of 16 nodes of degree 6 in which any two nodes share 2 neighbours:
+/// the graph of a rook's moves on a 4 x 4 board, and Shrikhande's graph.
 fn regular_pair() -> [GraphState; 2] {
     let step = |a: usize, b: usize| ((4 + b / 4 - a / 4) % 4, (4 + b % 4 - a % 4) % 4);
     let near = [(0, 1), (0, 3), (1, 0), (3, 0), (1, 1), (3, 3)];
@@ -41,13 +42,14 @@ fn regular_pair() -> [GraphState; 2] {
     ]
 }
 
-/// An environment of edges between any two of `n` nodes.
+/// Builds an environment on `n` nodes whose actions add edges between any two nodes.
 fn any_edges(n: usize) -> GraphEnv {
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
     GraphEnv::new(Free, actions, GraphState::with_nodes(GraphKind::Undirected, n)).unwrap()
 }
 
-/// Returns ln |Aut| of each graph and of its children.
+/// Returns ln |Aut| of each graph and of the graphs that forward and backward actions lead to, counted by the
+/// method `count`.
 fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64> {
     let both = [Direction::Forward, Direction::Backward].map(|direction| {
         let counted = env.move_symmetries(count, direction, states).unwrap();
@@ -56,8 +58,8 @@ fn counts(env: &GraphEnv, count: SymmetryCount, states: &GraphStates) -> Vec<f64
     both.concat()
 }
 
-/// All graphs of at most 7 nodes, all two-coloured connected ones of at most 5, and directed ones of at most
-/// 4.
+/// Checks that counting by colour refinement is exact for small graphs: all graphs of at most 7 nodes, all
+/// connected two-coloured graphs of at most 5, and all directed graphs of at most 4.
 #[test]
 fn refinement_counts_the_automorphisms_of_small_graphs() {
     fn check(env: &GraphEnv, least: usize) {
@@ -74,7 +76,8 @@ fn refinement_counts_the_automorphisms_of_small_graphs() {
     let with_classes =
         GraphBuildingConfig { edge_classes: 2, ..GraphBuildingConfig::new(GraphKind::Undirected, 4) };
     check(&GraphBuilding::new(with_classes).unwrap().into_env(), 60);
-    // An initial graph with interchangeable nodes, and one with distinguished nodes.
+    // These environments have an initial graph whose nodes are interchangeable in one and distinguished in
+    // the other.
     let start = undirected(4, |a, b| a / 2 == b / 2);
     for scaffold in [Scaffold::Alike, Scaffold::ToldApart] {
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
@@ -108,7 +111,8 @@ fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
             }
         }
     }
-    // The search stops if nearly all nodes are equivalent: 200 of them are interchangeable.
+    // Counting must not take long if nearly all nodes are equivalent. In this graph all 200 nodes are
+    // interchangeable.
     let env = any_edges(200);
     let alike = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 200)]);
     let counted =
@@ -116,8 +120,8 @@ fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
     assert!((counted - (2..=200).map(|k| f64::from(k).ln()).sum::<f64>()).abs() < 1e-9);
 }
 
-/// Returns the largest difference between a network's outputs for two graphs: log F, and the logit of the
-/// exit.
+/// Returns how far a network's outputs for two graphs differ: the larger of the differences of log F and of
+/// the exit's logit.
 fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) -> f64 {
     let env = any_edges(one.n_nodes());
     let config = GraphNetConfig { identity: false, layers: 4, embedding: 16, ..config.clone() };
@@ -131,9 +135,10 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
     of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Pairs that message passing alone can't distinguish (negative control). Closed walks distinguish the small
-/// pair, but not the strongly regular one, which the second-order test can't distinguish either; refinement
-/// with fixed nodes distinguishes both.
+/// Checks which features distinguish two pairs of graphs that message passing alone can't distinguish, which
+/// is the negative control. Closed walks distinguish the small pair. Closed walks don't distinguish the
+/// strongly regular pair, for which the second-order Weisfeiler-Leman test fails, too. Colour refinement with
+/// fixed nodes distinguishes both pairs.
 #[test]
 fn pairs_beyond_message_passing_are_distinguished() {
     let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
@@ -165,7 +170,8 @@ fn pairs_beyond_message_passing_are_distinguished() {
     }
 }
 
-/// Edges between nodes of class 0 and class 2, one per node, until each has one.
+/// Rules under which an action joins a node of class 0 and a node of class 2 that have only one edge so far.
+/// A graph is finished if all these nodes are joined.
 struct ClosingRules;
 
 impl GraphRules for ClosingRules {
@@ -179,7 +185,8 @@ impl GraphRules for ClosingRules {
     }
 }
 
-/// Two paths of three nodes whose ends are joined within each path or across: two triangles, or a hexagon.
+/// Builds an environment whose initial graph is two paths of three nodes. Actions join the ends within each
+/// path, which gives two triangles, or across the paths, which gives a hexagon.
 fn closing_env() -> GraphEnv {
     let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
     let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
@@ -190,7 +197,8 @@ fn closing_env() -> GraphEnv {
     env.with_scaffold(Scaffold::Alike).unwrap()
 }
 
-/// Returns the learned probability of two triangles, whose target is 0.9.
+/// Trains a network with these settings. Returns the learned probability of the two triangles, whose target
+/// is 0.9.
 fn triangles(config: GraphNetConfig) -> f64 {
     let (env, mut rng) = (closing_env(), Rng::seeded(1));
     let config = GraphNetConfig { conv: ConvKind::Gin, layers: 3, embedding: 16, identity: false, ..config };
@@ -233,12 +241,14 @@ fn triangles(config: GraphNetConfig) -> f64 {
 #[test]
 fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
     let plain = GraphNetConfig { symmetry: Symmetry::Unseen, ..GraphNetConfig::default() };
-    // Negative control: an edge within a path and one across have the same logit.
+    // As a negative control, a network without features gives an edge within a path and an edge across the
+    // paths the same logit.
     let blind = triangles(plain.clone());
     assert!((blind - 0.5).abs() < 1e-4, "{blind}");
     let seen = triangles(GraphNetConfig { pair_walks: Some(1), ..plain.clone() });
     assert!((seen - 0.9).abs() < 0.01, "{seen}");
-    // Closed walks of nodes don't show where an edge leads; |Aut| is the same for both children.
+    // These features don't help here. Closed walks of nodes don't reveal where an edge leads, and both
+    // children have the same |Aut|.
     for config in [
         GraphNetConfig { closed_walks: Some(2), ..plain.clone() },
         GraphNetConfig { symmetry: Symmetry::Seen, ..plain },

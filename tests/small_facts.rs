@@ -1,4 +1,5 @@
-//! Small facts that no other test checks: mutations of single operators in these lines went unnoticed.
+//! Tests of small facts that no other test checks: changes of single operators in these lines would otherwise
+//! be undetected.
 
 use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;
@@ -48,7 +49,8 @@ fn a_batch_of_no_states_is_empty() {
     assert!(!one.is_empty() && one.n_actions() == [1]);
 }
 
-/// Two moves and an exit: 1, 3 and 12 paths lead to the states, and P_B is 1/3 and 1/2.
+/// Checks the residuals of an objective on a trajectory of two moves and an exit. The states have 1, 3 and 12
+/// paths, and P_B of the moves is 1/3 and 1/2.
 #[test]
 fn numbers_of_paths_are_out_of_balance_by_their_ratio_and_the_step() {
     let log = |p: &[f64]| Tensor::from_slice(p).log();
@@ -63,7 +65,7 @@ fn numbers_of_paths_are_out_of_balance_by_their_ratio_and_the_step() {
 #[test]
 fn log_z_is_the_flow_out_of_the_initial_state() {
     let mut trainer = trainer(with_flow(), Box::new(DetailedBalance::default()), fresh(8)).unwrap();
-    // The first step may set log Z to its estimate.
+    // The first step is made before the comparison, because it may set log Z to its estimate.
     trainer.step().unwrap();
     let start = trainer.env().initial(&[0]);
     let estimates =

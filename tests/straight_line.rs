@@ -1,4 +1,4 @@
-//! The training step: equal to the step in the guide, short, and in few files.
+//! Tests of the code of the training step: it equals the step in the guide, is short, and lies in few files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap()
 }
 
-/// Returns the lines of a function's body.
+/// Returns the lines of the body of the function with this signature.
 fn body<'a>(code: &'a str, signature: &str) -> Vec<&'a str> {
     let (_, after) = code.split_once(signature).unwrap();
     let (_, inside) = after.split_once("{\n").unwrap();

@@ -1,35 +1,36 @@
-//! Rules of style that a program can check: parameters have names, conditions are `if`s, documentation opens
-//! with a noun or a verb, and no name is a bare participle or pronoun.
+//! Tests of rules of style that a program can check. A parameter has a name, a condition is an `if`,
+//! documentation begins with a noun or a verb, and a name isn't a bare participle or pronoun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders that are read; what lies in a folder `tests` isn't.
+/// The folders whose code is checked. Folders named `tests` inside them are left out.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
-/// The folders whose comments are counted, with all that lies in them, tests included.
+/// The folders whose comments are counted, including folders named `tests` inside them.
 const COMMENTED: [&str; 12] = [
     "src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts",
     "docs",
 ];
 /// The largest share of documentation comments, in percent, that may open with one of [`HEADLESS`].
 const MAX_HEADLESS_PERCENT: f64 = 1.0;
-/// First words of a sentence whose subject comes late or is missing.
+/// First words of sentences whose subject comes late or is missing.
 const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
     that this of by so as none one some both beside else nobody then also it they them others other in to \
     from for with under before after at on not without behind same per between";
-/// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
+/// Participles and pronouns that say nothing if they are the whole name of a type, a field, a function or a
+/// module.
 const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted \
     facts sight fits looked called rest one ones some those these it them same none held stored taken used \
     known gone said shown sent shared noted named raised described built written spent lost met moved listed \
     counted chosen joined merged cached marked scored judged examined restored visited passed ended begun \
     what who which where";
 
-/// Returns `true` for a folder that cargo builds into.
+/// Returns `true` for a folder that holds build results of cargo.
 fn is_build_folder(path: &Path) -> bool {
     path.join("CACHEDIR.TAG").exists()
 }
 
-/// Lists the Rust files of a folder, without its tests.
+/// Lists the Rust files of a folder, except those in folders named `tests`.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
@@ -45,7 +46,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists the Rust and Python files of a folder, with its tests.
+/// Lists the Rust and Python files of a folder, including those in folders named `tests`.
 fn all_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
@@ -63,7 +64,8 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists each line of all files that `offends` returns.
+/// Applies `offends` to all files. Returns the file, the number and the text of each line that `offends`
+/// reports.
 fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -76,12 +78,12 @@ fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     found
 }
 
-/// The line of a byte, from 1.
+/// Returns the number of the line that contains the byte `at`, counted from 1.
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// The text between the bracket that `code` begins with and the one that closes it.
+/// Returns the text between the bracket with which `code` begins and the bracket that closes it.
 fn bracketed(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -97,7 +99,7 @@ fn bracketed(code: &str) -> &str {
     ""
 }
 
-/// The parts of a list of parameters.
+/// Splits a list of parameters at the commas that aren't inside brackets.
 fn parameters(list: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts, mut before) = (0, 0, Vec::new(), ' ');
     for (at, c) in list.char_indices() {
@@ -117,7 +119,7 @@ fn parameters(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Functions with a parameter that is a tuple taken apart: `(a, b): (A, B)`.
+/// Finds functions with a parameter that takes a tuple apart, such as `(a, b): (A, B)`.
 fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
@@ -127,7 +129,8 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
             continue;
         }
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        // Generic parameters may hold brackets of their own: `F: Fn(&T)`.
+        // Brackets within generic parameters, such as `F: Fn(&T)`, must not be taken for the list of
+        // parameters.
         let (mut depth, mut before) = (0, ' ');
         let open = code[at..].char_indices().find(|&(_, c)| {
             match c {
@@ -150,7 +153,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Arms `true` and `false` of a `match`.
+/// Finds arms `true` and `false` of a `match`, in whose place an `if` should stand.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
@@ -162,7 +165,7 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
 }
 
-/// The opening lines of documentation comments: of Rust items, or of Python docstrings.
+/// Finds the first line of each documentation comment of a Rust item, or of each Python docstring.
 fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
     let is_python = path.extension().is_some_and(|extension| extension != "rs");
@@ -186,13 +189,13 @@ fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     found
 }
 
-/// Returns `true` for an opening whose subject comes late or is missing.
+/// Returns `true` if the subject of a sentence with this opening comes late or is missing.
 fn is_headless(opening: &str) -> bool {
     let word = opening.trim_start_matches(['(', '*']).split(|c: char| !c.is_alphabetic()).next().unwrap();
     HEADLESS.split_whitespace().any(|headless| word.eq_ignore_ascii_case(headless))
 }
 
-/// Names of types, functions, modules and fields that are bare participles or pronouns.
+/// Finds names of types, functions, modules and fields that are only a participle or a pronoun.
 fn bare_names(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut is_struct = false;

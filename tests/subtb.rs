@@ -1,5 +1,5 @@
-//! Sub-trajectory balance processes all pairs of states without storing them, and equals a computation that
-//! stores them.
+//! Tests of sub-trajectory balance. The library processes all pairs of states without storing them. The
+//! result must equal that of a computation that stores all pairs.
 
 use gfn::Rng;
 use gfn::objective::Quantity;
@@ -25,7 +25,8 @@ const LOSSES: [RegressionLoss; 6] = [
     RegressionLoss::Absolute,
 ];
 
-/// Builds scores of trajectories of these lengths, and the leaves for gradients: log P_F, log P_B, log F.
+/// Builds scores of trajectories of these lengths. Also returns the tensors whose gradients are compared: log
+/// P_F, log P_B and log F.
 fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     let mut rng = Rng::seeded(4);
     let mut offsets = vec![0];
@@ -45,7 +46,7 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     (scores, leaves)
 }
 
-/// Computes the loss and its gradients from all pairs at once: the sum of `weights * regression(values)`.
+/// Computes the loss and its gradients from all pairs at once, as the sum of `weights * regression(values)`.
 fn dense(
     objective: &SubTrajectoryBalance,
     regression: RegressionLoss,
@@ -67,7 +68,8 @@ fn linear(
 ) -> Vec<Tensor> {
     let (scores, leaves) = scores(lengths, kind);
     let loss = objective.loss(&scores, regression).unwrap();
-    // As a part of a larger loss.
+    // The loss is multiplied by a factor, so that its gradient passes through another operation, as in a
+    // larger loss.
     (&loss * 1.0).backward();
     std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
 }
@@ -116,7 +118,8 @@ fn peak() -> usize {
 #[cfg(target_os = "linux")]
 const CHILD: &str = "GFN_TEST_PAIRS";
 
-/// 64 million pairs would take 512 MB if stored as one number each, and more than ten numbers are needed.
+/// Measures the memory of a loss with 64 million pairs, in a process of its own. A number per pair would take
+/// 512 MB, and the loss needs more than ten numbers per pair.
 #[test]
 #[ignore = "run by the test below, as a process of its own"]
 #[cfg(target_os = "linux")]
@@ -129,14 +132,14 @@ fn child() {
         let got = linear(&objective, RegressionLoss::Squared, lengths, Kind::Float);
         assert!(got[0].double_value(&[]).is_finite());
     };
-    // Excludes memory that libtorch allocates once.
+    // A small loss is computed first, so that memory that libtorch allocates only once isn't counted.
     loss(&[8, 8]);
     let before = peak();
     loss(&[8000, 8000]);
     assert!(peak() - before < 500, "{} MiB more", peak() - before);
 }
 
-/// Runs in a separate process, because peak memory includes other tests of this process.
+/// Runs the measurement in a separate process, because the peak memory of this process includes other tests.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_does_not_grow_with_the_number_of_pairs() {

@@ -1,5 +1,5 @@
-//! |Aut| as a feature of networks: counts compared with permutations, both forms of the network, and its
-//! benefit.
+//! Tests of the number of automorphisms |Aut| as a feature of graph networks: counts compared with
+//! permutations, the network with tensors and on the host, and the benefit of the feature.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ use gfn_gym::ring::Ring;
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 use tch::{Device, Kind, Tensor};
 
-/// Counts the automorphisms of a graph by trying all orders of its nodes.
+/// Counts the automorphisms of a graph by trying all permutations of its nodes.
 fn count_automorphisms(graph: &GraphState) -> usize {
     fn orders(n: usize) -> Vec<Vec<u32>> {
         if n == 0 {
@@ -53,7 +53,7 @@ fn counts_of_moves_equal_those_of_permutations() {
         for row in 0..states.len() {
             let own = count_automorphisms(&states.graphs()[row]) as f64;
             assert!((counted.of_graphs[row] - own.ln()).abs() < 1e-12);
-            // The slots of a state, block by block.
+            // This list has the counts of the slots of one state, block by block.
             let of_row = counted.blocks.iter().zip(&counted.of_slots).flat_map(|(block, all)| {
                 all[block.row_ptr[row] * block.width..block.row_ptr[row + 1] * block.width].iter().copied()
             });
@@ -107,12 +107,12 @@ fn both_forms_of_the_network_read_the_same_counts() {
         assert!(message.contains("move_symmetries"), "{message}");
     };
     refused(net.forward(&batch(), wants).unwrap_err());
-    // Counts of one direction can't be used for both, nor for the other one.
+    // Counts of one direction must be refused if both directions, or only the other one, are evaluated.
     let backward = counted(Direction::Backward);
     let forward_alone = batch().with_symmetries(counted(Direction::Forward)).unwrap();
     assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
     refused(net.forward(&forward_alone, wants).unwrap_err());
-    // Counts of other graphs are refused, too.
+    // Counts of another number of graphs must be refused, too.
     let fewer =
         env.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states.select(&[0, 1])).unwrap();
     refused(batch().with_symmetries(fewer).unwrap_err());
@@ -136,7 +136,7 @@ fn both_forms_of_the_network_read_the_same_counts() {
     }
 }
 
-/// Counts of the same graphs in an environment with other actions are refused.
+/// Checks that counts of the same graphs are refused if they come from an environment with other actions.
 #[test]
 fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;
@@ -151,7 +151,7 @@ fn counts_of_other_moves_are_refused() {
     let batch = batch.with_symmetries(of_others).unwrap();
     let message = net.forward(&batch, Quantities::PF).unwrap_err().to_string();
     assert!(message.contains("symmetries of moves, block"), "{message}");
-    // A policy recounts for the environment of the call, whichever one was used before.
+    // A policy counts anew for the environment of each call, even if an earlier call had another environment.
     let policy = GraphPolicy(net);
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
     drop(
@@ -182,7 +182,7 @@ fn labelled_graphs_have_no_symmetry_to_see() {
     assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
 }
 
-/// Compares exact distances after some training; a network without the feature is the control.
+/// Compares the exact distances from the target after a short training, with and without the feature.
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn a_network_that_sees_symmetry_learns_faster() {
@@ -207,7 +207,7 @@ fn a_network_that_sees_symmetry_learns_faster() {
     assert!(seen < 0.7 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
 }
 
-/// Rules that count calls for |Aut|.
+/// Rules that count how often |Aut| is requested.
 struct CountingRules(Arc<dyn GraphRules>, Arc<AtomicUsize>);
 
 impl GraphRules for CountingRules {
@@ -229,7 +229,7 @@ impl GraphRules for CountingRules {
     }
 }
 
-/// Returns the number of |Aut| counts per training step, in units of the batch size.
+/// Returns the number of times that |Aut| is computed in a training step, divided by the batch size.
 fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
@@ -241,14 +241,15 @@ fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
         |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let config = TrainerConfig { batch: BATCH, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
-    // The first step also checks the environment.
+    // The first step isn't counted, because it also checks the environment.
     trainer.step().unwrap();
     count.store(0, Ordering::Relaxed);
     trainer.step().unwrap();
     count.load(Ordering::Relaxed) / BATCH
 }
 
-/// Trees of 8 fragments have thousands of actions each, and |Aut| would be counted for each child.
+/// Checks that the feature is on by default only if graphs have few moves. Trees of 8 fragments have
+/// thousands of actions each, and |Aut| would be computed for each child.
 #[test]
 fn symmetry_is_used_by_default_if_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();

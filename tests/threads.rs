@@ -1,5 +1,6 @@
-//! Thread settings of a process, and the numbers of threads that don't change bits. Each run is a process of
-//! this program, started with the test `child`, which is otherwise ignored.
+//! Tests of the thread settings of a process, and of numbers of threads that must not change bits. Each run
+//! is a separate process of this test program, in which only the test `child` runs. In other processes
+//! `child` does nothing.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,18 +19,19 @@ use tch::{Device, Kind};
 const MODE: &str = "GFN_TEST_THREADS";
 const FILE: &str = "GFN_TEST_FILE";
 
-/// Returns `true` if this thread's arithmetic keeps denormal numbers.
+/// Returns `true` if this thread keeps denormal numbers instead of rounding them to 0.
 fn has_denormals() -> bool {
     std::hint::black_box(f64::MIN_POSITIVE) * std::hint::black_box(0.5) > 0.0
 }
 
-/// A number of threads that isn't libtorch's default: it starts with a thread per core or per two cores.
+/// Returns a number of threads that differs from libtorch's default, which is one thread per core or per two
+/// cores.
 fn one_more_than_cores() -> usize {
     std::thread::available_parallelism().unwrap().get() + 1
 }
 
-/// Results of a run: bits of its figures, numbers of threads, and whether rewards and other threads keep
-/// denormal numbers.
+/// The results of a run: the bits of its numbers, the numbers of threads, and whether denormal numbers are
+/// kept in rewards and in other threads.
 #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
 struct RunResult {
     figures: Vec<[u64; 6]>,
@@ -39,7 +41,7 @@ struct RunResult {
     denormals: bool,
 }
 
-/// Makes a few steps on rings with the settings in `MODE`.
+/// Makes a few steps on rings, with the settings in the environment variable `MODE`.
 #[test]
 #[ignore = "run by the tests beside it, as a process of its own"]
 fn child() {
@@ -55,7 +57,7 @@ fn child() {
     let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env(), Rng::seeded(0));
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    // Large enough for parallel work in both libraries.
+    // The batch is large enough for parallel work in rayon and in libtorch.
     let config =
         TrainerConfig { batch: 600, epsilon: Some(Schedule::Constant(0.1)), ..TrainerConfig::default() };
     let rings = RingReward::default();
@@ -75,16 +77,17 @@ fn child() {
     std::fs::write(file, serde_json::to_string(&result).unwrap()).unwrap();
 }
 
-/// Runs a process with the settings of `mode`: numbers of rayon's and libtorch's threads, or none.
+/// Runs a process with the settings `mode`, which are the numbers of rayon's and of libtorch's threads, or
+/// none.
 fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     let folder = Folder::new(&format!("processes-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     let file = folder.join("left");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "threads::child", "--ignored"]).env(MODE, mode).env(FILE, &file);
-    // Waiting threads sleep, because other tests use the cores, too.
+    // Waiting threads sleep instead of spinning, because other tests use the cores, too.
     command.env("OMP_WAIT_POLICY", "passive");
-    // Prevents both libraries from using fewer threads on a busy machine.
+    // These variables keep libtorch and MKL from using fewer threads on a busy machine.
     command.env("OMP_DYNAMIC", "FALSE").env("MKL_DYNAMIC", "FALSE");
     ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(
         |name| {
@@ -106,14 +109,15 @@ fn rayons_threads_change_no_bit_and_libtorchs_change_rounding() {
         assert_eq!((more.rayon, more.libtorch), (rayon, 1));
         assert_eq!(more.figures, one.figures, "{rayon} threads of rayon's");
     }
-    // Not promised bit for bit: another number of libtorch threads only changes rounding.
+    // Another number of libtorch threads may change bits, but must change the results only by rounding.
     let two = run("2,2", &[]);
     assert_eq!((two.rayon, two.libtorch, two.denormals), (2, 2, true));
     assert!((two.loss - one.loss).abs() < 0.5 * one.loss, "{} and {}", two.loss, one.loss);
     assert_eq!(run("1,2", &[]).figures, two.figures, "rayon's don't matter beside two of libtorch's, either");
 }
 
-/// The first trainer sets unset numbers of threads, and nothing else, without `Runtime::new`.
+/// Checks that the first trainer chooses those numbers of threads that aren't set, and changes nothing else,
+/// even without `Runtime::new`.
 #[test]
 fn threads_set_themselves_unless_somebody_chose() {
     let nobody = run("none", &[]);

@@ -1,5 +1,5 @@
-//! Training ends near the target, measured exactly, for every objective; the settings of the ring example
-//! find every ring.
+//! Tests that training by every objective ends near the target, with exact distances, and that the settings
+//! of the ring example find every ring.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -22,7 +22,7 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};
 use tch::{Device, Kind};
 
-/// Uses one thread, for equal bits on every machine and no more threads than tests.
+/// Makes libtorch use one thread, so that bits are equal on every machine and tests don't compete for cores.
 fn one_thread() {
     tch::set_num_threads(1);
 }
@@ -37,7 +37,7 @@ fn objectives() -> Vec<Box<dyn Objective>> {
     ]
 }
 
-/// Trains for a number of steps; returns the distances to the target before and after.
+/// Trains for a number of steps. Returns the distances to the target before and after training.
 fn train<E, P, R>(
     env: E,
     again: &E,
@@ -151,7 +151,7 @@ fn every_objective_learns_a_grid() {
     }
 }
 
-/// The settings of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
+/// Tests the settings of `examples/ring.rs` with a smaller network, a prefilled buffer, and fewer steps.
 #[test]
 fn all_rings_of_four_nodes_are_found() {
     one_thread();

@@ -1,4 +1,4 @@
-//! Updates on single transitions, and rewards that are flat at first.
+//! Tests of updates on single transitions, and of reward exponents that make the reward flat at first.
 
 use gfn::env::{StateGraph, VectorEnv, VectorStates};
 use gfn::examples::{Triangles, word_env};
@@ -21,7 +21,8 @@ fn forward_looking() -> DetailedBalance {
     DetailedBalance { flow: StateFlow::ForwardLooking }
 }
 
-/// log R is a factor times the number of ones, also for unfinished words.
+/// A reward of words: log R is a factor times the number of ones. Unfinished words have partial log-rewards
+/// by the same formula.
 struct Ones(f64);
 
 impl gfn::env::Reward<VectorStates> for Ones {
@@ -56,7 +57,7 @@ fn are_close(a: &[Tensor], b: &[Tensor]) -> bool {
     a.len() == b.len() && !a.is_empty() && apart.fold(0.0, f64::max) < 1e-9
 }
 
-/// All transitions of a batch, taken one by one, have the loss and the gradient of the batch.
+/// Checks that all transitions of a batch, scored one by one, give the loss and the gradient of the batch.
 #[test]
 fn all_single_transitions_are_the_batch() -> Result<()> {
     let (env, mut rng) = (word_env(2, 3), Rng::seeded(1));
@@ -70,7 +71,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
         Box::new(ModifiedDetailedBalance::default()),
     ];
     for objective in objectives {
-        // In another order, with and without recorded log-rewards.
+        // The transitions are scored in reverse order, with and without recorded log-rewards.
         for recorded in [false, true] {
             let trajectories = trajectories.clone();
             let known = trajectories.log_rewards(&reward)?;
@@ -90,7 +91,7 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
             assert!(are_close(&of_whole, &gradients(parameters)), "{}", objective.name());
         }
     }
-    // Negative control: half of the transitions differ.
+    // As a negative control, half of the transitions must give another loss.
     let half = trajectories.transitions().select(0..trajectories.n_transitions() / 2)?;
     let objective = DetailedBalance::default();
     let of_half = score_transitions(&env, &reward, &policy, &half, objective.needs())?;
@@ -101,7 +102,8 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
     Ok(())
 }
 
-/// The same for graphs up to isomorphism, with backward trajectories in which labels change.
+/// Checks single transitions of graphs up to isomorphism in the same way, on backward trajectories in which
+/// labels change.
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
     let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env(), Rng::seeded(2));
@@ -173,8 +175,8 @@ fn transitions_of_a_buffer_teach_the_distribution() -> Result<()> {
     Ok(())
 }
 
-/// An initially flat reward gives the same steps as a constant reward, until the exponent rises; training
-/// ends at R itself.
+/// Checks that a reward with exponent 0 gives the same steps as a constant reward until the exponent rises,
+/// and that training ends at R itself.
 #[test]
 fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
     let config = |reward_exponent| TrainerConfig { batch: 16, reward_exponent, ..TrainerConfig::default() };
@@ -186,7 +188,7 @@ fn a_reward_that_is_flat_at_first_ends_as_itself() -> Result<()> {
             let [a, b] = [flat.step()?.loss, rising.step()?.loss];
             assert_eq!(step < 5, (a - b).abs() < 1e-12, "step {step}: {a} {b}");
         }
-        // The buffer keeps log-rewards of R itself.
+        // The buffer must store log-rewards of R itself, without the exponent.
         assert_eq!(rising.replay().unwrap().log_rewards().fold(0.0, f64::max), 6.0);
     }
     let schedule = Schedule::Linear { from: 0.1, to: 1.0, steps: 200 };
@@ -220,7 +222,7 @@ fn invalid_settings_are_refused() -> Result<()> {
         let config = TrainerConfig { reward_exponent: schedule, ..TrainerConfig::default() };
         message(trainer(TrajectoryBalance, Ones(1.0), config), "ends at 1");
     }
-    // A buffer that draws by loss needs losses, which aren't computed here.
+    // A buffer that draws by loss must be refused, because no losses per object are computed here.
     let draw = Draw::LossPrioritised { exponent: 1.0 };
     let by_loss = ReplayBuffer::new(ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw })?;
     let mut trainer = trainer(DetailedBalance::default(), Ones(1.0), some(8, 2))?.with_replay(by_loss);
@@ -233,7 +235,8 @@ fn invalid_settings_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// A unit multiplies logits and flows, in tensors and on the host; the trained target is the same.
+/// Checks that the setting `unit` of a graph network is a factor of its logits, with tensors and on the host.
+/// A unit of 0 must be refused.
 #[test]
 fn a_unit_multiplies_logits_and_flows() -> Result<()> {
     let env = Triangles::env();
@@ -256,7 +259,8 @@ fn a_unit_multiplies_logits_and_flows() -> Result<()> {
                 .iter()
                 .map(|&slot| dist.log_prob(&[0], &Slots(vec![slot])).map(|p| p.double_value(&[0])));
             let values: Vec<f64> = values.collect::<Result<_>>()?;
-            // Relative to the last slot, the exit, so that the softmax's constant cancels.
+            // Logits are compared relative to the last slot, the exit, so that a constant, which the softmax
+            // ignores, cancels.
             Ok(values.iter().map(|value| value - values[values.len() - 1]).collect())
         };
         Ok([of(&dist)?, of(&host)?])

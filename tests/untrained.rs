@@ -1,4 +1,4 @@
-//! Untrained policies of every kind are near the uniform policy, for any size of states.
+//! Tests that untrained policies of every kind are near the uniform policy, whatever the size of the states.
 
 use crate::nets::{CONVS, KINDS, configs};
 use gfn::Rng;
@@ -19,12 +19,16 @@ use gfn::policy::{
 };
 use tch::{Device, Kind};
 
-/// The allowed difference of log-probabilities from the uniform policy: a factor of 12.
+/// The largest permitted difference of log-probabilities from the uniform policy, which means a factor of 12
+/// in probability.
 const BOUND: f64 = 2.5;
+/// The sizes of the tested states: numbers of nodes or letters.
 const SIZES: [usize; 3] = [5, 50, 400];
+/// The seeds of the tested networks.
 const SEEDS: std::ops::Range<u64> = 0..3;
 
-/// Graphs with room for one more node, that grow by nodes and edges.
+/// Builds an environment of graphs that grow by nodes and edges, whose states of `n` nodes have room for one
+/// more node.
 fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     let actions =
         ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
@@ -32,7 +36,7 @@ fn growth(kind: GraphKind, n: usize) -> GraphEnv {
     env.with_backward(BackwardRule::ByType)
 }
 
-/// Builds a random tree with further edges between a share of the pairs.
+/// Builds a random tree of `n` nodes, and adds edges between a share of the pairs of nodes.
 fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     let mut rng = Rng::seeded(1);
     let mut graph = GraphState::with_nodes(kind, n);
@@ -47,7 +51,8 @@ fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
     graph
 }
 
-/// Returns the largest difference of log-probabilities of either direction from the uniform policy.
+/// Returns the largest difference of a log-probability from that of the uniform policy, forwards and
+/// backwards.
 fn largest_deviation<E>(env: &E, policy: &dyn Policy<E>, states: &E::States) -> f64
 where
     E: DiscreteEnv<Actions = Slots>,
@@ -97,8 +102,9 @@ fn config_for(conv: ConvKind) -> GraphNetConfig {
 fn graph_networks_start_near_uniform_at_any_size() {
     for conv in CONVS {
         for global in [true, false] {
-            // Attention has a number per head for each message or pair, and takes averages, whatever their
-            // number.
+            // Networks with attention aren't tested at the largest size, because attention needs a number per
+            // head for each message or pair, and thus much memory. Attention takes averages of messages, so
+            // its results don't grow with the size.
             let averages = matches!(conv, ConvKind::Gat { .. } | ConvKind::Gps { .. });
             check_graph_nets(
                 &GraphNetConfig { global, ..config_for(conv) },
@@ -106,7 +112,8 @@ fn graph_networks_start_near_uniform_at_any_size() {
             );
         }
     }
-    // Without a norm, sums over neighbours of neighbours grow with their number.
+    // Settings without a norm are left out, because their sums over neighbours of neighbours grow with the
+    // number of neighbours.
     for config in configs().into_iter().skip(CONVS.len()).filter(|config| config.norm != NormKind::None) {
         let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, embedding: 128, ..config };
         check_graph_nets(&config, &[5, 50]);
@@ -121,7 +128,7 @@ fn pair_features_do_not_change_that() {
     check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..config_for(ConvKind::Gin) }, &[200]);
 }
 
-/// Edges on a fixed set of labelled nodes.
+/// Builds an environment whose actions add edges between `n` labelled nodes.
 fn labelled(n: usize) -> GraphEnv {
     let kind = GraphKind::Directed;
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
@@ -150,7 +157,7 @@ fn sequence_networks_start_near_uniform_at_any_length() {
     let kinds = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 4 }];
     for (length, kind) in SIZES.iter().flat_map(|&length| kinds.map(|kind| (length, kind))) {
         let env = word_env(4, length);
-        // A half-written word, and a word without its last entry.
+        // The two states are a half-written word, and a word that lacks only its last entry.
         let mut states = VectorStates::filled(length, 2, 0);
         for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
             let written = [length / 2, length - 1][row];

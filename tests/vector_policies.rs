@@ -1,4 +1,5 @@
-//! Policies on vectors: tables, noisy layers, condition networks, heads, averages.
+//! Tests of policies on vectors: tables, noisy layers, networks for conditions, several heads, and averaged
+//! parameters.
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorEnv, VectorStates};
@@ -21,7 +22,8 @@ fn quantities() -> Quantities {
     Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
 }
 
-/// Words of up to 3 letters out of 2: 15 states, with keys in base 3 below 27.
+/// Builds the environment of words of up to 3 letters from an alphabet of 2. The environment has 15 states,
+/// whose keys are numbers in base 3 below 27.
 fn env() -> VectorEnv {
     word_env(2, 3)
 }
@@ -46,7 +48,7 @@ fn small() -> MlpConfig {
     MlpConfig { hidden: vec![16, 8], ..MlpConfig::default() }
 }
 
-/// Returns log P_F of all states, and their flows.
+/// Returns log P_F and log F of all states, under the conditions `c`.
 fn outputs(policy: &dyn Policy<VectorEnv>, c: Option<&Tensor>) -> (Tensor, Tensor) {
     let evaluation = policy.evaluate(&env(), space().states(), c, quantities()).unwrap();
     let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
@@ -64,7 +66,8 @@ fn tv(trainer: &Trainer<VectorEnv>) -> f64 {
         .tv
 }
 
-/// Wraps a policy so that roll-outs use tensors even if there is a faster form.
+/// A wrapper with which roll-outs evaluate a policy with tensors, even if the policy has a faster
+/// implementation on the host.
 #[derive(Debug)]
 struct TensorsOnly<P>(P);
 
@@ -83,8 +86,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for TensorsOnly<P> {
     }
 }
 
-/// The form for roll-outs equals the policy: logits of every state in both directions, for every network, and
-/// the same trajectories.
+/// Checks that the copy of a policy on the host, which roll-outs use, equals the policy: it has the same
+/// logits of every state in both directions, for every network, and samples the same trajectories.
 #[test]
 fn the_frozen_form_is_the_policy() {
     let (env, space) = (env(), space());
@@ -138,7 +141,7 @@ fn the_frozen_form_is_the_policy() {
     }
 }
 
-/// A table learns the exact distribution with any numbering of states.
+/// Checks that a tabular policy learns the exact distribution, however its states are numbered.
 #[test]
 fn a_table_learns() {
     fn learn<F: StateFeatures<VectorStates> + Send + 'static>(features: F) {
@@ -159,7 +162,8 @@ fn a_table_learns() {
     learn(ByIndex::new(env(), space()));
 }
 
-/// Rows of a table are separate: learning one state doesn't change others.
+/// Checks that each state of a tabular policy has its own parameters, so that learning one state doesn't
+/// change others.
 #[test]
 fn each_state_has_a_separate_row() {
     let config = MlpPolicyConfig {
@@ -168,7 +172,8 @@ fn each_state_has_a_separate_row() {
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Double).unwrap();
-    // Three logits and a flow, and one backward logit.
+    // Each of the 27 rows has three forward logits, a flow and one backward logit. log Z is an additional
+    // parameter.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
     let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, quantities()).unwrap();
@@ -193,7 +198,7 @@ fn states_without_a_number_are_refused() {
         let policy = MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Float).unwrap();
         policy.evaluate(env, states, None, Quantities::PF).unwrap_err().to_string()
     }
-    // The last word is [2, 2, 2], key 26.
+    // The last word is [2, 2, 2], whose key is 26.
     let last = VectorStates::from_rows([[2u16, 2, 2]]);
     assert!(message(&env(), ByNumber::new(2, 3), &last).contains("26 of 9 columns"));
     let gap = VectorStates::from_rows([[0u16, 1, 0]]);
@@ -205,8 +210,8 @@ fn states_without_a_number_are_refused() {
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
 
-/// Noise is part of the model until it is redrawn: it is saved, turned off for evaluation, and trained
-/// through.
+/// Checks that the noise of noisy layers is part of the model until it is redrawn: it is saved, turned off
+/// for evaluation, and has gradients.
 #[test]
 fn noise_is_redrawn_on_request() {
     let noisy = MlpConfig { noise: Some(0.5), layer_norm: true, ..small() };
@@ -241,7 +246,7 @@ fn noise_is_redrawn_on_request() {
         let moved = trained && parameter.tensor.grad().abs().max().double_value(&[]) > 0.0;
         assert_eq!(moved, trained, "{}", parameter.name);
     }
-    // A model without noise draws no random numbers.
+    // A model without noise must not draw random numbers when noise is reset.
     let mut rng = Rng::seeded(1);
     parameters(&mlp(MlpPolicyConfig::default())).reset_noise(&mut rng);
     assert_eq!(rng, Rng::seeded(1));
@@ -267,8 +272,8 @@ fn a_noisy_policy_learns() {
     assert!(after < 0.05, "{after}");
 }
 
-/// A separate network for conditions: its parameters count and are trained, and a row depends on its own
-/// condition only.
+/// Checks a separate network for conditions. The parameters of this network are listed and trained, and the
+/// outputs for a state depend only on the condition of this state.
 #[test]
 fn conditions_have_a_network() {
     let config = MlpPolicyConfig {
@@ -289,7 +294,7 @@ fn conditions_have_a_network() {
     assert_eq!(of_conditions.len(), 4, "two layers of weight and bias");
     assert!(of_conditions.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) > 0.0));
 
-    // The first seven states with one condition, the others with another.
+    // The first seven states have one condition, and the other eight have another condition.
     let mixed = Tensor::cat(&[&same(1.0, -2.0).narrow(0, 0, 7), &same(0.0, 3.0).narrow(0, 7, 8)], 0);
     let (_, mixed) = outputs(&policy, Some(&mixed));
     assert!(largest_difference(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
@@ -301,7 +306,7 @@ fn conditions_have_a_network() {
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
 
-/// Heads only differ in P_F, and only the head in use is trained.
+/// Checks that heads differ only in P_F, and that training changes only the head in use.
 #[test]
 fn heads_share_a_torso() {
     let policy = mlp(MlpPolicyConfig {
@@ -324,7 +329,8 @@ fn heads_share_a_torso() {
     seen[1].0.sum(Kind::Double).backward();
     let last = parameters(&policy).iter().rfind(|p| p.name.ends_with("bias")).unwrap();
     let gradient = Vec::<f64>::try_from(last.tensor.grad()).unwrap();
-    // Three logits of P_F for each of three heads, one of P_B, and log F.
+    // The outputs are three forward logits for each of three heads, one backward logit, and log F. Only the
+    // logits of the head in use have a gradient.
     let moved: Vec<usize> = (0..gradient.len()).filter(|&k| gradient[k] != 0.0).collect();
     assert_eq!((gradient.len(), moved), (11, vec![3, 4, 5]));
 
@@ -338,7 +344,7 @@ fn heads_share_a_torso() {
     assert!(none.unwrap_err().to_string().starts_with("heads is 0"));
 }
 
-/// Inside of `Average::with` the averaged copy is sampled from, also by a policy with a cache.
+/// Checks that `Average::with` samples from the averaged parameters, also for a policy that has a cache.
 #[test]
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };

@@ -1,4 +1,5 @@
-//! Warnings of a trainer: rewards instead of log-rewards, few effective samples, few distinct objects.
+//! Tests of the warnings of a trainer: rewards instead of log-rewards, few effective samples, and few
+//! distinct objects.
 
 use std::cell::Cell;
 
@@ -19,7 +20,7 @@ use tch::{Device, Kind, Tensor};
 
 const LETTERS: usize = 16;
 
-/// Words of a fixed number of letters, each 1 or 2, without an exit.
+/// The rules of words of a fixed number of letters, each of which is 1 or 2. There is no exit.
 struct Bits;
 
 impl VectorRules for Bits {
@@ -52,12 +53,12 @@ impl VectorRules for Bits {
 
 type Words = VectorEnv;
 
-/// Reads the first letters of a word as a binary number below 4,096.
+/// Returns the first letters of a word as a binary number below 4,096.
 fn number(row: &[u16]) -> f64 {
     row.iter().fold(0.0, |number, &letter| 2.0 * number + f64::from(letter - 1)) / 16.0
 }
 
-/// Builds a trainer of words that samples uniformly and learns nothing.
+/// Builds a trainer of words whose policy is uniform and learns nothing.
 fn uniform(
     reward: impl Fn(f64) -> f64 + Send + Sync + 'static,
     on_warning: OnWarning,
@@ -92,7 +93,8 @@ fn rewards_instead_of_log_rewards_are_warned_of() {
         let text = warning.to_string();
         assert!(text.contains("Does the reward return R itself?") && text.contains("logarithm"), "{text}");
     }
-    // Log-rewards of any sign, of sizes and counts, of densities, and far from 0.
+    // These are valid log-rewards: of any sign, in proportion to a size, a count or the log of a density, or
+    // far from 0. Valid log-rewards must cause no warning.
     for log_reward in [
         |x: f64| -x,
         |x: f64| x / 4096.0,
@@ -106,7 +108,8 @@ fn rewards_instead_of_log_rewards_are_warned_of() {
     }
 }
 
-/// Uniform samples of a target with nearly all of its mass on a few words.
+/// Checks that a run is warned if it ends with few effective samples. The samples are uniform, and nearly all
+/// of the target's mass lies on a few words.
 #[test]
 fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     let end = |scale: f64, steps: usize| {
@@ -120,10 +123,10 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     };
     assert!((1.0..25.6).contains(effective), "{effective}");
     assert!(warning.to_string().contains("don't trust averages"), "{warning}");
-    // A nearly uniform target, and a run that has just begun.
+    // A nearly uniform target, and a run with too few steps, must cause no warning.
     assert_eq!(end(1.0, 100), []);
     assert_eq!(end(100.0, 99), []);
-    // The warning can end a run, and is given once for several runs.
+    // The warning can end a run. If several runs follow each other, it must be given only once.
     let mut strict = uniform(|x| -x / 40.0, OnWarning::Fail);
     let ended = strict.run(120);
     assert!(matches!(ended, Err(Error::Warned(Warning::FewEffective { step: 120, .. }))), "{ended:?}");
@@ -132,7 +135,7 @@ fn a_run_that_ends_with_few_effective_samples_is_warned_of() {
     assert_eq!(strict.warnings().len(), 1);
 }
 
-/// Trained to a small loss with the default exploration.
+/// Checks that a policy causes no warning if it was trained to a small loss with the default exploration.
 #[test]
 fn a_policy_that_has_learned_is_not_warned_of() {
     tch::set_num_threads(1);
@@ -151,7 +154,8 @@ fn a_policy_that_has_learned_is_not_warned_of() {
     assert_eq!(trainer.warnings(), []);
 }
 
-/// A policy that is uniform, or nearly always chooses the first letter.
+/// A policy of adjustable sharpness: it is uniform at 0, and chooses the first letter nearly always at large
+/// values.
 struct SharpPolicy(Cell<f64>);
 
 impl Policy<Words> for SharpPolicy {
@@ -178,7 +182,7 @@ impl Policy<Words> for SharpPolicy {
 #[test]
 fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
     let run = |step: f64, sharpness: f64| {
-        // log R differs for each word, or for a few of them.
+        // With a small `step`, log R differs between all words. With a large `step` it has only a few values.
         let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| -(number(row) / step).floor() * step / 64.0).collect())
         };
@@ -200,7 +204,8 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
     };
     assert!(*share < 0.5 && *first > 0.9, "{warning}");
     assert!(warning.to_string().contains("unless the target has such sharp peaks"), "{warning}");
-    // Most words are still drawn once, or rewards didn't distinguish objects better at first.
+    // There must be no warning if most words are still drawn only once, or if the reward never distinguished
+    // many objects.
     assert_eq!(run(1.0 / 16.0, 0.3), []);
     assert_eq!(run(64.0, 4.0), []);
 }

@@ -1,4 +1,4 @@
-//! Trainers whose warnings are collected.
+//! A wrapper of trainers that collects their warnings, for tests.
 
 use gfn::Result;
 use gfn::env::Env;
@@ -6,14 +6,14 @@ use gfn::error::Warning;
 use gfn::run::{Fit, OnWarning, Warnings};
 use gfn::train::{StepStats, TrainEnv, Trainer};
 
-/// A trainer and the warnings of its steps.
+/// A trainer, and the warnings of all its steps so far.
 pub(crate) struct WarningRecorder<E: Env> {
     pub(crate) trainer: Trainer<E>,
     warnings: Warnings<E::States>,
 }
 
 impl<E: TrainEnv> WarningRecorder<E> {
-    /// Keeps warnings without printing them.
+    /// Wraps a trainer whose warnings are kept without being printed.
     pub(crate) fn new(trainer: Trainer<E>) -> Self {
         Self::with_action(trainer, OnWarning::Keep)
     }
@@ -22,12 +22,12 @@ impl<E: TrainEnv> WarningRecorder<E> {
         Self { trainer, warnings: Warnings::new(on_warning) }
     }
 
-    /// Makes `n` steps.
+    /// Makes `n` steps and collects their warnings.
     pub(crate) fn steps(&mut self, n: usize) -> Result<()> {
         self.steps_by(n, &mut Trainer::step)
     }
 
-    /// Makes `n` steps by a custom loop.
+    /// Makes `n` steps by a custom loop, in which the closure makes each step, and collects their warnings.
     pub(crate) fn steps_by(
         &mut self,
         n: usize,
@@ -37,7 +37,8 @@ impl<E: TrainEnv> WarningRecorder<E> {
         Fit::new(end).warnings(&mut self.warnings).run_by(&mut self.trainer, step).map(drop)
     }
 
-    /// Runs until `steps` steps are made, and checks the end.
+    /// Runs until `steps` steps are made in total, collects the warnings, and makes the checks at the end of
+    /// a run.
     pub(crate) fn run(&mut self, steps: usize) -> Result<()> {
         Fit::new(steps).warnings(&mut self.warnings).run(&mut self.trainer).map(drop)
     }

@@ -1,5 +1,5 @@
-//! The categorical distribution over all legal slots of a graph: construction from logits, a sample, its
-//! log-probability and the gradient.
+//! Benchmarks of the categorical distribution over all legal slots of a graph: building it from logits,
+//! sampling, and computing the log-probability and its gradient.
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion};
@@ -11,7 +11,8 @@ use tch::{Kind, Tensor};
 
 use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graph, random_graphs};
 
-/// Draws standard normal logits for the blocks of these masks, as leaves that require a gradient.
+/// Draws standard normal logits for each block of these masks. The logits are leaf tensors that require a
+/// gradient.
 fn logits(masks: &Masks) -> Vec<Tensor> {
     let mut rng = Rng::seeded(2);
     let blocks = masks.blocks.iter().map(|block| {
@@ -22,7 +23,7 @@ fn logits(masks: &Masks) -> Vec<Tensor> {
     blocks.collect()
 }
 
-/// Builds the distribution, samples, and computes log-probability and gradient.
+/// Builds the distribution, draws a sample, and returns the gradients of its log-probability.
 fn round(masks: Masks, blocks: &[Tensor], rng: &mut Rng) -> Vec<Tensor> {
     let rows: Vec<usize> = (0..masks.len()).collect();
     let dist = GraphActionCategorical::new(masks, blocks).expect("blocks that fit");
@@ -57,8 +58,8 @@ fn bench_states(
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "categorical");
-    // Graphs of 10 to 30 nodes with mostly pair actions, the case of recursionpharma's class in
-    // docs/decisions.md.
+    // These graphs have 10 to 30 nodes, and most of their actions are pairs of nodes. docs/decisions.md
+    // compares this case with recursionpharma's class.
     let mut rng = Rng::seeded(0);
     let mixed = (0..64).map(|k| random_graph(GraphKind::Directed, 10 + k * 21 / 64, 0.12, &mut rng));
     bench_states(

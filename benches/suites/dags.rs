@@ -1,4 +1,5 @@
-//! Directed acyclic graphs: environment steps with masks, scores and edge marginals.
+//! Benchmarks of directed acyclic graphs: environment steps with masks, scores of parents, and marginal
+//! probabilities of edges.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -25,7 +26,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Records one random action per state and step, for trajectories of `length` steps.
+/// Draws a random legal action for each state in each of `length` steps, and returns the actions of each
+/// step.
 fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
     let mut rng = Rng::seeded(0);
     let mut states = env.initial(&vec![0; BATCH]);
@@ -69,13 +71,15 @@ fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, leng
             (states, k) = (built.select(&all), length);
         }
         k -= 1;
-        // Removes the oldest edge first, so that closures are corrected in the middle of graphs.
+        // The oldest edge is removed first, so that transitive closures are corrected in the middle of
+        // graphs.
         env.step(Direction::Backward, &mut states, &moves[length - 1 - k]).expect("a legal step back");
         env.masks(Direction::Forward, &states)
     });
 }
 
-/// Benchmarks BGe scores of random parent sets (at most 5 of 20 nodes) and exact edge marginals of 14 nodes.
+/// Measures BGe scores of random sets of at most 5 parents among 20 nodes, and exact edge marginals of 14
+/// nodes.
 pub(crate) fn scores(criterion: &mut Criterion) {
     let mut rng = Rng::seeded(0);
     let mut data = |nodes: usize| {

@@ -1,5 +1,5 @@
-//! Roll-outs on input graphs, with the whole graph as the policy's input, and with the reduced graph that
-//! determines the future of a state.
+//! Benchmarks of roll-outs on input graphs. The policy's input is either the whole graph, or a reduced graph
+//! with only the nodes that matter for the rest of the trajectory.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
 
 use super::{elements, slow_group};
 
-/// The number of solutions per batch.
+/// The number of trajectories per batch.
 const BATCH: usize = 8;
 
-/// The problem's rules without reduced graphs, so that the policy gets whole graphs.
+/// The rules of a problem without reduced graphs, so that the policy's input is the whole graph.
 struct Whole(Arc<dyn GraphRules>);
 
 impl GraphRules for Whole {

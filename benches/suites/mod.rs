@@ -1,5 +1,5 @@
-//! Benchmark suites, and their shared parts: random graphs, an environment of growing graphs, and its
-//! network.
+//! The benchmark suites, and what they share: random graphs, an environment of growing graphs, and a network
+//! for it.
 
 pub(crate) mod categorical;
 pub(crate) mod dags;
@@ -26,12 +26,12 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 
-/// The numbers of graphs in a batch.
+/// The batch sizes that are measured, in graphs.
 pub(crate) const BATCHES: [usize; 3] = [64, 256, 1024];
-/// The approximate numbers of nodes of a graph.
+/// The approximate sizes of graphs that are measured, in nodes.
 pub(crate) const NODES: [usize; 2] = [10, 30];
 
-/// Starts a group of benchmarks, after limiting the process to one thread.
+/// Limits the process to one thread, and starts a group of benchmarks.
 pub(crate) fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     Runtime::new(1, DeviceKind::Cpu).expect("one thread on the host");
     let mut group = criterion.benchmark_group(name);
@@ -39,7 +39,7 @@ pub(crate) fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGr
     group
 }
 
-/// Starts a group of slow benchmarks, with few samples.
+/// Starts a group of slow benchmarks, which are measured only a few times.
 pub(crate) fn slow_group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     let mut group = group(criterion, name);
     group.sample_size(10).sampling_mode(SamplingMode::Flat);
@@ -77,7 +77,7 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
     graph
 }
 
-/// Draws a legal action for each state, the exit only if there is no other.
+/// Draws a random legal action for each state. The exit is drawn only if it is the only legal action.
 pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states: &E::States) -> Slots {
     let masks = env.masks(direction, states);
     let mut rng = Rng::seeded(1);
@@ -89,8 +89,8 @@ pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states
     Slots((0..masks.len()).map(pick).collect())
 }
 
-/// Builds an environment of undirected graphs that grow by attachment, up to isomorphism, with at most `n`
-/// nodes and 3 n / 2 edges.
+/// Builds an environment of undirected graphs up to isomorphism, which grow by attaching nodes. Graphs have
+/// at most `n` nodes and 3 n / 2 edges.
 pub(crate) fn growth(n: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         growth: Growth::Attached,
@@ -101,12 +101,13 @@ pub(crate) fn growth(n: usize) -> GraphEnv {
     GraphBuilding::new(config).expect("settings that make sense").into_env()
 }
 
-/// Builds a network for growing graphs: two convolutions, embeddings of 64.
+/// Builds a graph network for `env` with embeddings of width 64.
 pub(crate) fn network(env: &GraphEnv) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
     GraphPolicy(net.expect("a network"))
 }
 
-/// The bias of the exit's logit, with which trajectories end only when graphs are about as large as possible.
+/// The number that is added to the exit's logit, so that trajectories end only when graphs are about as large
+/// as possible.
 pub(crate) const EXIT_BIAS: f64 = -10.0;

@@ -1,4 +1,5 @@
-//! Molecules of about 20 heavy atoms: masks of both directions, encoding, and conversion for a reward.
+//! Benchmarks of molecules with about 20 heavy atoms: forward and backward masks, encoding of states as
+//! tensors, and conversion of states to molecules.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;

@@ -1,4 +1,5 @@
-//! Layers of a perceptron at the batch sizes of a roll-out: on the host, and with libtorch without gradients.
+//! Benchmarks of the layers of a perceptron at the batch sizes of a roll-out. Layers are computed by the
+//! library's own code on the host, and by libtorch without gradients.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -7,7 +8,8 @@ use tch::{Device, Kind, Tensor};
 
 use super::{elements, group};
 
-/// Measures layers of 256, 256 and 9, as they follow the first layer of a hyper-grid's network.
+/// Measures two linear layers, from width 256 to 256 and from 256 to 9. These layers follow the first layer
+/// of the network for a hyper-grid.
 pub(crate) fn bench(criterion: &mut Criterion) {
     const WIDTH: usize = 256;
     let mut parameters = Parameters::new(Device::Cpu, Kind::Float);

@@ -1,5 +1,6 @@
-//! A replay buffer of a million objects: adding a batch to a full buffer, and drawing a batch. Only adding is
-//! measured for buffers of distinct or diverse objects, because draws don't depend on it.
+//! Benchmarks of a full replay buffer of a million objects: adding a batch, and drawing a batch. For buffers
+//! that accept only distinct or diverse objects, only adding is measured, because drawing is the same for all
+//! buffers.
 
 use criterion::{BatchSize, Criterion};
 use gfn::env::{VectorEnv, VectorStates};
@@ -40,7 +41,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             while buffer.len() < HELD {
                 buffer.add(&env, &walks, &log_rewards(0.0)).expect("room");
             }
-            // Rewards rise with each batch, so that every object of the batch enters the buffer.
+            // If rewards didn't rise with each batch, the full buffer would reject objects of the batch.
             let mut high = 2.0;
             group.bench_function(format!("{eviction:?}/{name}/add"), |bencher| {
                 bencher.iter(|| {
@@ -86,7 +87,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The feature vectors of words: the numbers of their letters.
+/// The features of a word, by which diverse buffers measure distances: a number for each letter.
 struct Letters;
 
 impl StateFeatures<VectorStates> for Letters {

@@ -1,4 +1,4 @@
-//! Whole roll-outs, with the uniform policy and with a graph network.
+//! Benchmarks of whole roll-outs, with the uniform policy and with a graph network.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;

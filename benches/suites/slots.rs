@@ -1,4 +1,4 @@
-//! Masks of legal actions in both directions.
+//! Benchmarks of computing forward and backward masks.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -24,7 +24,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             for direction in [Direction::Forward, Direction::Backward] {
                 let id = BenchmarkId::new(format!("{direction}/directed_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| fixed.masks(direction, &dense)));
-                // Backward masks of growing graphs must find bridges.
+                // Backward masks of growing graphs take longer, because only edges that aren't bridges can be
+                // removed.
                 let id = BenchmarkId::new(format!("{direction}/grown_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| bencher.iter(|| growing.masks(direction, &grown)));
             }

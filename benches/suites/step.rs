@@ -1,4 +1,4 @@
-//! Steps in place: adding an edge, and removing it again.
+//! Benchmarks of environment steps that change states in place: an edge is added, and an edge is removed.
 
 use criterion::{BatchSize, BenchmarkId, Criterion};
 use gfn::env::{Direction, Env};
@@ -14,8 +14,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let states = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let add = random_moves(&env, Direction::Forward, &states);
             elements(&mut group, batch);
-            // The edge is added and removed once before timing, so that its memory is allocated, as is usual
-            // in a roll-out.
+            // The edge is added and removed once before the measurement. The memory for the edge is then
+            // allocated already, as in most steps of a roll-out.
             let with_room = || {
                 let mut warm = states.clone();
                 let step = env.step(Direction::Forward, &mut warm, &add).expect("a legal step");

@@ -1,4 +1,4 @@
-//! A whole training iteration: sampling, scoring, gradients, update.
+//! Benchmarks of a whole training step, which consists of sampling, scoring, gradients and the update.
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
@@ -17,7 +17,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             let env = growth(n);
             let policy = network(&env);
             let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64 * 0.1);
-            // Learning rates are 0, so that every iteration does the same work.
+            // Learning rates are 0, so that every step does the same work.
             let config = TrainerConfig {
                 batch,
                 epsilon: Some(Schedule::Constant(0.0)),

@@ -1,6 +1,7 @@
-//! Measures objects per second of several processes that train together, relative to the limit that the
-//! reward's duration sets. With a release build: `gfn-dist local -n 2 --
-//! target/release/examples/replicas_speed --sleep-ms 10`. Without a launcher it runs as one process.
+//! Measures the number of objects per second that a group of processes scores in training. This number is
+//! compared with the limit that the reward's duration sets. Use a release build: `gfn-dist local -n 2 --
+//! target/release/examples/replicas_speed --sleep-ms 10`. Without a launcher the program runs as a single
+//! process.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +14,13 @@ use gfn_dist::Launch;
 
 #[derive(Parser)]
 struct Args {
-    /// Milliseconds that the reward of one object takes; the reward function sleeps
+    /// Milliseconds that the reward function sleeps for each object, as a substitute for an expensive reward
     #[arg(long, default_value_t = 10.0)]
     sleep_ms: f64,
-    /// Batch size, summed over all processes
+    /// Number of trajectories per step, summed over all processes
     #[arg(long, default_value_t = 128)]
     batch: usize,
-    /// Number of timed steps
+    /// Number of training steps that are measured
     #[arg(long, default_value_t = 10)]
     steps: usize,
 }
@@ -49,8 +50,8 @@ fn main() -> gfn::Result<()> {
 }
 
 fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv>> {
-    // The objects are directed graphs on four labelled nodes, built edge by edge. The reward grows with the
-    // number of nodes of degree 2.
+    // The objects are directed graphs on four labelled nodes, built edge by edge. The log-reward grows with
+    // the number of nodes of degree 2.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::free(actions, GraphState::directed(4))?;
     let net = GraphNet::new(

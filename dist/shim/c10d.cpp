@@ -1,8 +1,9 @@
-// C functions for the parts of c10d, the core of torch.distributed in libtorch_cpu, that gfn-dist uses:
-// stores, gloo groups and their operations. An exception becomes a message that the caller frees.
+// C functions for the parts of c10d that gfn-dist uses: stores, gloo groups and their operations. c10d is the
+// core of torch.distributed, and is in libtorch_cpu. An exception becomes an error message, which the caller
+// frees.
 //
-// libtorch ships no gloo headers. The headers in shim/gloo only declare the names that c10d's header
-// mentions; no gloo function is called.
+// libtorch contains no gloo headers. The headers in shim/gloo only declare the names that c10d's header
+// mentions. No function of gloo is called directly.
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -38,10 +39,10 @@ struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;
   bool (*interrupted)();
   Milliseconds patience;
-  // `true` if an operation that was given up still runs.
+  // `true` if this process has stopped waiting for an operation that still runs.
   bool stuck = false;
 
-  // Waits for an operation; after this process was asked to end, at most for `patience`.
+  // Waits until an operation has ended. After this process was asked to end, waits for at most `patience`.
   bool finish(const c10::intrusive_ptr<c10d::Work>& work) {
     std::optional<Clock::time_point> interrupted_at;
     while (!work->isCompleted()) {
@@ -55,8 +56,8 @@ struct Group {
       try {
         return work->wait(Milliseconds(100));
       } catch (const std::exception&) {
-        // The wait ends with an exception if 100 ms are over or if the operation failed. The loop condition
-        // and the last `wait` distinguish these cases.
+        // `wait` throws an exception after 100 ms, and also if the operation failed. The condition of the
+        // loop and the last `wait` distinguish the two.
       }
     }
     return work->wait();
@@ -65,7 +66,8 @@ struct Group {
 
 extern "C" {
 
-// `listener` is a socket that already listens, for the process that serves the store; -1 for all others.
+// `listener` is a socket that already listens, for the process that serves the store. It is -1 for all other
+// processes.
 Store* gfn_dist_store_tcp(const char* host, uint16_t port, int listener, int64_t timeout_ms, char** error) {
   return guarded(error, [&] {
     c10d::TCPStoreOptions options;
@@ -97,7 +99,7 @@ void gfn_dist_store_set(Store* store, const char* key, const char* value, char**
   });
 }
 
-// Returns the value of a key, after waiting until some process has set it. The caller frees the value.
+// Waits until a process has set this key, and returns its value. The caller frees the value.
 char* gfn_dist_store_get(Store* store, const char* key, char** error) {
   return guarded(error, [&] { return strdup(store->store->get_to_str(std::string(key)).c_str()); });
 }
@@ -117,7 +119,7 @@ Group* gfn_dist_group(Store* store, int rank, int size, int64_t timeout_ms, cons
   });
 }
 
-// Leaks a stuck group on purpose: c10d's destructor would wait for the operation until its timeout.
+// A stuck group isn't freed, because c10d's destructor would wait for the operation until its timeout.
 void gfn_dist_group_free(Group* group) {
   if (!group->stuck) {
     delete group;
@@ -131,7 +133,7 @@ bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
   });
 }
 
-// `all` is a tensor with one row per rank; each row has the shape of `mine`.
+// `all` is a tensor with one row per rank. Each row has the same shape as `mine`.
 bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char** error) {
   return guarded(error, [&] {
     std::vector<std::vector<at::Tensor>> rows{all->unbind(0)};

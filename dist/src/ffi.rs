@@ -1,4 +1,5 @@
-//! Safe handles around the C functions of the shim: the only unsafe code of this package.
+//! Safe wrappers of the C functions in the C++ code of this package. This module has all of the package's
+//! unsafe code.
 #![allow(unsafe_code, reason = "c10d can be reached through C functions only")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -10,9 +11,9 @@ use torch_sys::C_tensor;
 
 type Message = *mut *mut c_char;
 
-/// The longest time that a process which was asked to end waits for other processes; a tenth of the timeout
-/// if that is less. Slurm and Kubernetes kill a process 30 seconds after the signal, and writing a checkpoint
-/// takes a part of this time.
+/// The longest time that a process waits for other processes after it was asked to end. A tenth of the
+/// group's timeout is used if that is shorter. Slurm and Kubernetes kill a process 30 seconds after the
+/// signal, and the process needs a part of this time to write a checkpoint.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 unsafe extern "C" {
@@ -48,10 +49,11 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-/// The result of a c10d call; the error is the message of c10d.
+/// The result of a c10d call. The error is the message of c10d.
 pub(crate) type Reply<T> = Result<T, String>;
 
-/// Calls a function of the shim. If the function leaves an error message, returns it as an error.
+/// Calls a C function of this package. If the function sets an error message, returns the message as an
+/// error.
 fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     let mut message: *mut c_char = std::ptr::null_mut();
     let returned = function(&raw mut message);
@@ -61,9 +63,9 @@ fn call<T>(function: impl FnOnce(Message) -> T) -> Reply<T> {
     Err(take_string(message))
 }
 
-/// Copies a string that the shim allocated, and frees it.
+/// Copies a string that a C function allocated, and frees the original.
 fn take_string(string: *mut c_char) -> String {
-    // SAFETY: the string was allocated by `strdup`, and the shim keeps no pointer to it.
+    // SAFETY: the string was allocated by `strdup`, and the C++ code keeps no pointer to it.
     unsafe {
         let text = CStr::from_ptr(string).to_string_lossy().into_owned();
         libc::free(string.cast());
@@ -71,7 +73,8 @@ fn take_string(string: *mut c_char) -> String {
     }
 }
 
-/// Returns `true` if this process was asked to end; operations then don't wait long for other processes.
+/// Returns `true` if this process was asked to end. c10d then waits for other processes for at most
+/// `PATIENCE`.
 extern "C" fn interrupted() -> bool {
     gfn::run::interrupted()
 }
@@ -88,17 +91,17 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A store of c10d, through which processes find each other.
+/// A key-value store of c10d, through which processes find each other.
 #[derive(Debug)]
 pub(crate) struct StoreHandle(NonNull<c_void>);
 
-// SAFETY: c10d's stores are reference counted and lock themselves.
+// SAFETY: a store of c10d is reference counted and locks itself, so any thread may use it.
 unsafe impl Send for StoreHandle {}
 
 impl StoreHandle {
     pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> Reply<Self> {
         let host = text(host)?;
-        // SAFETY: the host outlives the call; the shim takes ownership of the socket.
+        // SAFETY: the string of the host outlives the call, and the C function takes ownership of the socket.
         let store = call(|error| unsafe {
             gfn_dist_store_tcp(host.as_ptr(), port, listener.unwrap_or(-1), milliseconds(timeout), error)
         });
@@ -107,7 +110,7 @@ impl StoreHandle {
 
     pub(crate) fn file(path: &str, size: c_int) -> Reply<Self> {
         let path = text(path)?;
-        // SAFETY: the path outlives the call.
+        // SAFETY: the string of the path outlives the call.
         call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(non_null).map(Self)
     }
 
@@ -125,7 +128,7 @@ impl StoreHandle {
         call(|error| unsafe { gfn_dist_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), error) })
     }
 
-    /// Returns the value of a key, after waiting until some process has set it.
+    /// Waits until a process has set this key, and returns its value.
     pub(crate) fn get(&self, key: &str) -> Reply<String> {
         let key = text(key)?;
         // SAFETY: both arguments outlive the call.
@@ -136,16 +139,17 @@ impl StoreHandle {
 
 impl Drop for StoreHandle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from the shim, and there is no other copy of it.
+        // SAFETY: the pointer came from a C function of this package, and there is no other copy of it.
         unsafe { gfn_dist_store_free(self.0.as_ptr()) }
     }
 }
 
-/// A group of c10d that communicates over gloo.
+/// A process group of c10d whose processes communicate by gloo.
 #[derive(Debug)]
 pub(crate) struct GroupHandle(NonNull<c_void>);
 
-// SAFETY: any thread may use c10d's groups, one at a time; without `Sync` they aren't shared.
+// SAFETY: any thread may use a process group of c10d if only one thread uses it at a time. The type isn't
+// `Sync`, so threads can't share it.
 unsafe impl Send for GroupHandle {}
 
 impl GroupHandle {
@@ -158,7 +162,7 @@ impl GroupHandle {
     ) -> Reply<Self> {
         let (address, timeout, patience) =
             (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
-        // SAFETY: store and address outlive the call; the group holds its own reference to the store.
+        // SAFETY: store and address outlive the call, and the group holds its own reference to the store.
         let group = call(|error| unsafe {
             gfn_dist_group(
                 store.0.as_ptr(),
@@ -192,7 +196,7 @@ impl GroupHandle {
 
 impl Drop for GroupHandle {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from the shim, and there is no other copy of it.
+        // SAFETY: the pointer came from a C function of this package, and there is no other copy of it.
         unsafe { gfn_dist_group_free(self.0.as_ptr()) }
     }
 }

@@ -16,8 +16,8 @@ use crate::header::{HEADER, JOIN, KINDS, SUM, read_header};
 pub struct Store(StoreHandle);
 
 impl Store {
-    /// Serves a store at an address to which the other processes connect. A loopback address can be reached
-    /// from this machine only.
+    /// Starts a store that listens at an address, to which the other processes connect. A loopback address
+    /// can be reached only from this machine.
     ///
     /// # Errors
     /// [`Error::Peer`] if this process can't listen at the address.
@@ -31,8 +31,8 @@ impl Store {
         };
         let listener = TcpListener::bind(address).map_err(|error| refuse(error.to_string()))?;
         let port = listener.local_addr().map_or(address.port(), |bound| bound.port());
-        // An unspecified address can't be connected to. This process therefore connects to the loopback
-        // address.
+        // This process connects to its store, too. A process can't connect to an unspecified address such as
+        // 0.0.0.0, and uses the loopback address instead.
         let ip = match address.ip() {
             IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -53,8 +53,8 @@ impl Store {
         })
     }
 
-    /// Uses a file as the store, for a group of `size` processes that all see the file. Each run needs a new
-    /// file.
+    /// Opens a store that consists of a file, for a group of `size` processes that can all read and write the
+    /// file. Each run needs a new file.
     ///
     /// # Errors
     /// [`Error::File`] if the file can't be used.
@@ -65,8 +65,8 @@ impl Store {
         StoreHandle::file(name, to_i32(size)?).map(Self).map_err(|error| refuse(first_line(&error)))
     }
 
-    /// Checks that the process that serves the store belongs to this run. The serving process stores the id
-    /// of its run, and all other processes compare their ids with it.
+    /// Checks that this process belongs to the same run as the process that serves the store. The serving
+    /// process writes the id of its run to the store, and every other process compares its own id with it.
     pub(crate) fn check_run(&self, serves: bool, run: &str) -> Result<()> {
         const KEY: &str = "gfn-run";
         let lost = |error: String| {
@@ -87,11 +87,11 @@ impl Store {
         Err(Error::peer("the store", problem, "give each run a separate port (MASTER_PORT)"))
     }
 
-    /// Returns a view of the store in which all keys have a prefix. Groups that share a store need different
-    /// prefixes.
+    /// Returns a view of the store in which all keys get a prefix. Groups that use the same store need
+    /// different prefixes.
     ///
     /// # Errors
-    /// [`Error::Peer`] if the store is gone.
+    /// [`Error::Peer`] if the store can't be reached.
     pub fn under(&self, name: &str) -> Result<Self> {
         let gone = |error: String| {
             Error::peer("the store", first_line(&error), "check whether the first process still runs")
@@ -100,15 +100,15 @@ impl Store {
     }
 }
 
-/// A process's membership in a group of processes: a [`Group`] over TCP (gloo).
+/// The membership of this process in a group of processes. This type implements [`Group`] over TCP, by gloo.
 ///
-/// Sums are equal on all ranks, and equal again in another run with the same number of ranks. Tensors on a
-/// GPU are copied through the host.
+/// A sum has the same bits on all ranks, and in every run with the same number of ranks. Tensors on a GPU are
+/// copied to the host and back.
 ///
-/// A group can't be used any more after one of its processes has ended or stopped answering: all operations
-/// fail. They fail at once if a process has ended, and after the timeout if a process doesn't answer. If this
-/// process was asked to end ([`interrupted`](gfn::run::interrupted)), they fail after a tenth of the timeout,
-/// at most 15 seconds.
+/// All operations fail after a process of the group has ended or stopped answering. Operations fail at once
+/// if a process has ended, and after the timeout if a process doesn't answer. If this process was asked to
+/// end ([`interrupted`](gfn::run::interrupted)), an operation waits for at most a tenth of the timeout, and
+/// at most 15 seconds. A group can't be used any more after an operation has failed.
 ///
 /// ```
 /// use gfn::group::Group;
@@ -127,22 +127,23 @@ pub struct ProcessGroup {
     group: GroupHandle,
     rank: usize,
     size: usize,
-    /// The number of gather operations so far.
+    /// The number of gather operations that this group has made.
     n_operations: Cell<u64>,
-    /// The number of payload bytes in the first message of a gather, which is equal on all ranks. Tensors
-    /// that fit in it need only one message.
+    /// The number of payload bytes in the first message of a gather operation. The number is equal on all
+    /// ranks. A tensor that fits into these bytes needs only one message.
     payload: Cell<usize>,
 }
 
-/// The prefix of an address that is the name of a network interface.
+/// The prefix that marks an address as the name of a network interface.
 pub(crate) const INTERFACE: &str = "interface:";
-/// The largest payload of a first message, in bytes. Longer tensors need a second message, which is sent
-/// after all sizes are known.
+/// The largest payload of a first message, in bytes. Longer tensors need a second message. The second message
+/// is sent after the first messages have told all ranks how long the tensors are.
 const MAX_FIRST_PAYLOAD: usize = 1 << 16;
 
 impl ProcessGroup {
-    /// Joins a group as member `rank` of `size`, after all members have come. `address` is the address at
-    /// which others reach this machine, or `interface:` and the name of the network interface that has it.
+    /// Joins a group as member `rank` of `size` members, and waits until all of them have joined. `address`
+    /// is the address at which other members reach this machine. The address may also be `interface:`
+    /// followed by the name of the network interface with this address.
     ///
     /// # Errors
     /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all members join within
@@ -169,8 +170,8 @@ impl ProcessGroup {
         Error::peer(format!("a group of {} replicas", self.size), first_line(message), remedy)
     }
 
-    /// Checks that the tensors of all ranks have the same dtype and shape. If they differed, gloo would crash
-    /// or wait forever.
+    /// Checks that the tensors of all ranks have the same dtype and shape. gloo would crash or wait forever
+    /// if they differed.
     fn check_same_shape(&self, operation: u64, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
         let all = self.gather(operation, &Tensor::from_slice(&form))?;
@@ -184,8 +185,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Gathers the tensors of all ranks. If all tensors fit in the first message, one message is enough. This
-    /// is the usual case, and it saves time because a message takes long whatever its size.
+    /// Gathers the tensors of all ranks. If all tensors fit into the first message, no second message is
+    /// sent. A second message would be expensive, because the time of a message hardly depends on its length.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";
@@ -224,7 +225,7 @@ impl ProcessGroup {
         rows.iter().zip(headers).map(tensor).collect()
     }
 
-    /// Gathers the first `length` bytes of each rank's message. Shorter messages are filled with zeros.
+    /// Gathers the first `length` bytes of each rank's message. A shorter message is filled up with zeros.
     fn gather_rows(&self, sent: &[u8], length: usize) -> Result<Vec<Vec<u8>>> {
         no_grad(|| {
             let mut row = sent[..sent.len().min(length)].to_vec();
@@ -239,8 +240,8 @@ impl ProcessGroup {
         })
     }
 
-    /// Runs an operation on a contiguous copy of a tensor on the host, and copies the result back to the
-    /// tensor.
+    /// Runs an operation of gloo on a contiguous copy of a tensor in host memory, and copies the result back
+    /// to the tensor.
     fn on_host(
         &self,
         tensor: &mut Tensor,
@@ -248,8 +249,8 @@ impl ProcessGroup {
     ) -> Result<()> {
         no_grad(|| {
             let mut host = tensor.detach().to_device(Device::Cpu).contiguous();
-            // A tensor that is already on the host is copied, too. Otherwise a failed operation would leave a
-            // part of the result in the caller's tensor.
+            // A tensor that is already contiguous and in host memory is copied, too. Otherwise an operation
+            // that fails could leave a part of its result in the caller's tensor.
             if host.data_ptr() == tensor.data_ptr() {
                 host = host.copy();
             }
@@ -283,7 +284,7 @@ fn to_i32(number: usize) -> Result<i32> {
     i32::try_from(number).map_err(|_| Error::config("the number of replicas", number, "less than 2^31"))
 }
 
-/// Returns the first line of a c10d message, without the stack trace that follows.
+/// Returns the first line of an error message of c10d. A stack trace follows in the message.
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim_end_matches("Exception raised from").trim().to_owned()
 }

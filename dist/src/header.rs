@@ -3,9 +3,9 @@
 use gfn::{Error, Result};
 use tch::Kind;
 
-/// The largest number of elements in a tensor that replicas exchange.
+/// The largest number of elements in a tensor that members may exchange.
 pub(crate) const MAX_ELEMENTS: usize = 1 << 34;
-/// The dtypes of tensors that replicas can exchange.
+/// The dtypes of the tensors that members may exchange.
 pub(crate) const KINDS: [Kind; 10] = [
     Kind::Float,
     Kind::Double,
@@ -18,21 +18,22 @@ pub(crate) const KINDS: [Kind; 10] = [
     Kind::Uint8,
     Kind::Bool,
 ];
-/// The number of bytes in the header: operation, number of operations before it, dtype, number of elements.
+/// The number of bytes in a header. A header has four numbers: the operation, the number of operations before
+/// it, the dtype, and the number of elements.
 pub(crate) const HEADER: usize = 32;
 
-/// The names of the operations. A header holds the index of its operation.
+/// The names of the operations. A header holds an index into this list.
 const OPERATIONS: [&str; 2] = ["join", "sum"];
-/// The index of the operation that gathers tensors.
+/// The index of the operation that gathers tensors from all members.
 pub(crate) const JOIN: u64 = 0;
-/// The index of the operation that sums tensors.
+/// The index of the operation that sums tensors over all members.
 pub(crate) const SUM: u64 = 1;
 
 /// Reads the dtype and the number of elements from the header of another member's message. Returns `None` if
-/// the message isn't a tensor.
+/// these aren't valid.
 ///
 /// # Errors
-/// [`Error::Contract`] for a message of another operation.
+/// [`Error::Contract`] if the message belongs to another operation than `own_id`.
 pub(crate) fn read_header(
     own_id: [u64; 2],
     rank: usize,

@@ -1,9 +1,10 @@
-//! Trains [gfn](https://docs.rs/gfn) models in several processes, on one machine or many: each process trains
-//! a replica of the model.
+//! Trains [gfn](https://docs.rs/gfn) models in several processes, on one machine or on many. Each process
+//! trains a replica of the model, with a share of each batch.
 //!
-//! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP by c10d, the core of torch.distributed,
-//! which is part of every libtorch. Nothing else has to be installed. Processes are started by torchrun,
-//! Slurm, mpirun or `gfn-dist local`, whose variables [`Launch`] reads. Training is the same as with threads:
+//! A [`ProcessGroup`] is a [`Group`](gfn::group::Group) over TCP. The group uses c10d, the core of
+//! torch.distributed, which is part of every libtorch, so that nothing else has to be installed. Processes
+//! are started by torchrun, Slurm, mpirun or `gfn-dist local`. [`Launch`] reads the environment variables of
+//! these launchers. A training program is the same as for threads:
 //!
 //! ```
 //! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};

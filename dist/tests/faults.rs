@@ -1,4 +1,4 @@
-//! Tests of faults outside of a group: a store that is gone, a full disk.
+//! Tests of faults outside of a process group: the store ends, and the disk is full.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ use tch::Tensor;
 
 use super::{TIMEOUT, trainer};
 
-/// Prints a line that the test reads, so that the test knows how far this process is.
+/// Prints a message for the test that started this process. The test waits for the message.
 fn print_message(word: &str) {
     println!("SAYS {word}");
     std::io::stdout().flush().unwrap();
@@ -38,7 +38,7 @@ fn part_without_store() {
     };
     assert_eq!(sum().unwrap(), launch.size as f64);
     print_message("READY");
-    // The test stops the store, then writes a line.
+    // The test writes a line to this process after it has ended the store.
     std::io::stdin().read_line(&mut String::new()).unwrap();
     for _ in 0..20 {
         assert_eq!(sum().unwrap(), launch.size as f64, "a group that has met needs no store");
@@ -52,7 +52,8 @@ fn part_without_store() {
     }
 }
 
-/// Starts a part (an ignored test of this program) in two processes, with the variables that launchers set.
+/// Starts two processes, with the variables that a launcher would set. Each runs a part, which is an ignored
+/// test of this program.
 fn start(part: &str, port: u16) -> [Child; 2] {
     [0, 1].map(|rank: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -66,7 +67,7 @@ fn start(part: &str, port: u16) -> [Child; 2] {
     })
 }
 
-/// Returns the next text that a process printed after `SAYS `.
+/// Returns the next message that a process printed, which is the text after `SAYS `.
 fn read_message(output: &mut impl BufRead) -> String {
     let mut lines = output.lines().map(|line| line.unwrap());
     lines.find_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).expect("a process that hasn't ended")
@@ -99,8 +100,8 @@ fn part_disk_full() {
     let mut trainer = trainer().unwrap().with_group(launch.connect(TIMEOUT).unwrap()).unwrap();
     let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
     assert_eq!(fit(5).run(&mut trainer).unwrap(), FitOutcome::Done);
-    // From here on, the size of files is limited to a kilobyte. Writing fails as on a full disk, because the
-    // signal is caught.
+    // From here on files can't become larger than a kilobyte. Writing more is an error, as on a full disk.
+    // Without a handler, the signal SIGXFSZ would end the process.
     signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();
     let most = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: Some(1024), maximum: most }).unwrap();
@@ -123,7 +124,7 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "faults::part_disk_full", "--ignored", "--nocapture"]);
     let output = command.env("GFN_TEST_FILE", &checkpoint).output().unwrap();
-    // The first process writes its output to stdout, and the output of all others goes to stderr.
+    // The launcher prints the output of the first process to stdout, and the output of all others to stderr.
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     assert!(output.status.success(), "{text}");
@@ -132,7 +133,8 @@ fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
     let of = |kind: &str| {
         lines.iter().find(|line| line.contains(kind)).map(|line| line.split(' ').collect::<Vec<_>>())
     };
-    // Each process fails at its own checkpoint; the later one may find that the other has ended.
+    // At least one process fails because it can't write its checkpoint ("File"). The other process fails for
+    // the same reason, or because the first process has ended ("Peer").
     let ends: Vec<_> = [" File: ", " Peer: "].into_iter().filter_map(of).collect();
     assert_eq!((lines.len(), ends[0][0]), (2, "10"), "at the next checkpoint");
     assert!(ends.iter().all(|words| words[1].parse::<u128>().unwrap() < 10_000));

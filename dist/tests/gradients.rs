@@ -1,4 +1,5 @@
-//! Tests that several processes compute the same gradient as one process does on the joined batch.
+//! Tests that several processes, each with a share of a batch, compute the gradient that one process computes
+//! on the whole batch.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +27,7 @@ const OBJECTIVES: [fn() -> Box<dyn Objective>; 4] = [
 ];
 const BATCH: usize = 11;
 
-/// A source that returns fixed trajectories; the first one has the index `start`.
+/// A source of trajectories that returns consecutive trajectories of `all`, beginning with index `start`.
 struct FixedTrajectories {
     all: Trajectories<VectorEnv>,
     start: usize,
@@ -49,8 +50,8 @@ impl Source<VectorEnv> for FixedTrajectories {
     }
 }
 
-/// A group that several trainers use one after the other. The contribution of this process to each sum is
-/// multiplied by `weight`.
+/// A group that several trainers use one after the other. The tensor of this process is multiplied by
+/// `weight` before each sum.
 #[derive(Debug)]
 struct SharedGroup {
     group: Arc<Mutex<ProcessGroup>>,
@@ -73,7 +74,8 @@ impl Group for SharedGroup {
     }
 }
 
-/// Returns the gradient of a batch of eleven trajectories, or of this process's share of the batch.
+/// Returns the gradient of an objective on a batch. Without a group, the gradient is that of the whole batch
+/// of eleven trajectories. With a group, this process computes on its share of the batch.
 fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f64> {
     tch::set_num_threads(1);
     let env = word_env(2, 3);
@@ -109,8 +111,8 @@ fn part_gradients() {
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
     for make in OBJECTIVES {
         let whole = gradient(make(), None);
-        // In the second round, the contribution of one process is multiplied by 1.00001. The test must notice
-        // this error.
+        // In the second round, the gradient of one process is multiplied by 1.00001. The comparison must
+        // detect this error.
         for weight in [1.0, if rank == 1 { 1.0 + 1e-5 } else { 1.0 }] {
             let joined = gradient(make(), Some(SharedGroup { group: Arc::clone(&group), weight }));
             let off =

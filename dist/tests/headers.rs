@@ -1,4 +1,5 @@
-//! Tests of the message header, a private part of gfn-dist that is compiled into this program.
+//! Tests of message headers. The module of headers is private to gfn-dist, and is therefore compiled into
+//! this program.
 
 #![allow(dead_code, reason = "tests call less of it than gfn-dist does")]
 
@@ -10,7 +11,8 @@ use header::{HEADER, KINDS, MAX_ELEMENTS, SUM, read_header};
 #[path = "../src/header.rs"]
 mod header;
 
-/// Tests that random bytes are an error, unless only the dtype or the length differs from a valid header.
+/// Tests that a header with random bytes is accepted only if its operation is the expected one, and its dtype
+/// and length are valid.
 #[test]
 fn random_headers_are_refused() {
     let (rng, place) = (&mut Rng::seeded(0), [SUM, 3]);
@@ -27,6 +29,7 @@ fn random_headers_are_refused() {
             assert!(row.len() < HEADER || row[..16] == right[..16]);
         }
     }
-    // A header is accepted if only its dtype or length differs from the expected one and is valid.
+    // Some headers are accepted, because only their dtype or length differs from the expected header and is
+    // still valid.
     assert!(0 < n_accepted && n_accepted < n / 2, "{n_accepted}");
 }

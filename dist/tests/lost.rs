@@ -1,4 +1,4 @@
-//! Tests of the effects that a killed or stopped process has on the others.
+//! Tests of what happens to the other processes of a group if one process is killed or stopped.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command};
@@ -18,7 +18,8 @@ fn part_waits() {
     group.sum(&mut Tensor::from_slice(&[1.0f32])).unwrap();
     println!("READY");
     let started = loop {
-        // The last member only sleeps, until it is killed or stopped.
+        // The last member sleeps until the test kills or stops it, while the other members wait for it in a
+        // sum.
         if group.rank() + 1 == group.size() {
             std::thread::sleep(Duration::from_secs(60));
         }
@@ -32,8 +33,8 @@ fn part_waits() {
     println!("SAYS {}", started.elapsed().as_millis());
 }
 
-/// Sends a signal to the last of three processes after all have joined the group. Returns for each other
-/// process the number of milliseconds that its last sum took until it failed.
+/// Starts a group of three processes, and sends a signal to the last process after all have joined. Returns
+/// the milliseconds from the start of the failing sum to the error, for each of the other two processes.
 fn wait_after_signal(signal: &str) -> Vec<u128> {
     let (mut children, file) = start("lost::part_waits", 3);
     let mut outputs: Vec<_> =
@@ -74,8 +75,8 @@ fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
 #[ignore = "a part of another test"]
 fn part_left_alone() {
     tch::set_num_threads(1);
-    // The timeout is so long that the test would fail if the process waited for all of it. The process waits
-    // for a tenth.
+    // After a signal this process waits for only a tenth of the timeout, 4 seconds. If it waited for the
+    // whole timeout, the test would fail.
     let Some(group) = group(Duration::from_secs(40)) else { return };
     let mut trainer = trainer().unwrap().with_group(group).unwrap();
     trainer.step().unwrap();
@@ -84,8 +85,8 @@ fn part_left_alone() {
     println!("SAYS {}", fit.run(&mut trainer).unwrap_err());
 }
 
-/// Tests that a signal ends a process although another one is stopped. Schedulers kill a process half a
-/// minute after their signal, even if it waits for another process.
+/// Tests that a signal ends a process that waits for a stopped process. The process must end within half a
+/// minute, because schedulers then kill it.
 #[test]
 fn a_signal_ends_a_process_though_another_is_stopped() {
     let (mut children, file) = start("lost::part_left_alone", 2);
@@ -94,7 +95,7 @@ fn a_signal_ends_a_process_though_another_is_stopped() {
     for output in &mut outputs {
         assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
     }
-    // The wait is needed because signal handlers are set only when the training loop begins.
+    // The training loop sets the signal handlers when it begins, which is shortly after READY was printed.
     std::thread::sleep(Duration::from_millis(500));
     let send = |signal: &str, child: &Child| {
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());

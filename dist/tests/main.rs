@@ -1,8 +1,8 @@
-//! Tests with several processes on this machine: operations of a group, training of replicas, processes that
-//! end or stop.
+//! Tests with several processes on this machine: operations of a group, training of replicas, and processes
+//! that end or are stopped.
 //!
-//! Each test runs this program again for every process, with the name of one of the ignored tests ("parts")
-//! below.
+//! A test starts this program again for each process, with the name of an ignored test as argument. These
+//! ignored tests are called parts.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,8 +37,8 @@ use tch::{Device, Kind, Tensor};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Returns the rank, the number of processes and the path of the store's file if this process is part of a
-/// test.
+/// Returns the rank of this process, the number of processes, and the path of the store's file. Returns
+/// `None` if a test hasn't started this process.
 fn test_process() -> Option<(usize, usize, PathBuf)> {
     let number = |name| std::env::var(name).ok()?.parse().ok();
     Some((number("GFN_TEST_RANK")?, number("GFN_TEST_SIZE")?, std::env::var_os("GFN_TEST_FILE")?.into()))
@@ -50,7 +50,8 @@ fn group(timeout: Duration) -> Option<ProcessGroup> {
     Some(ProcessGroup::new(&store, rank, size, timeout, "127.0.0.1").unwrap())
 }
 
-/// Starts a part (an ignored test of this program) in `size` processes.
+/// Starts `size` processes that run a part, which is an ignored test of this program. Also returns the path
+/// of the store's file.
 fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     let file = std::env::temp_dir().join(format!("gfn-dist-{part}-{}", std::process::id()));
     let _ = std::fs::remove_file(&file);
@@ -64,7 +65,8 @@ fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
     ((0..size).map(start).collect(), file)
 }
 
-/// Waits for the processes to end. Returns for each process the texts that it printed after `SAYS `.
+/// Waits until the processes have ended. Returns the messages of each process, which are the texts after
+/// `SAYS `.
 fn collect_output(children: Vec<Child>) -> Vec<Vec<String>> {
     let collect = |child: Child| {
         let output = child.wait_with_output().unwrap();
@@ -95,8 +97,8 @@ fn part_operations() {
     let all: Vec<Vec<f64>> = group.join(&mine).unwrap().iter().map(|t| Vec::try_from(t).unwrap()).collect();
     let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
     assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
-    // The tensors are longer than the payload of the first message, then longer than the largest first
-    // payload, then short again.
+    // The first tensor is longer than the initial payload of a first message. The second tensor is longer
+    // than the largest payload of a first message. The third tensor is short again.
     let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
     for kind in [Kind::Int, Kind::Half, Kind::Bool] {
         for length in lengths {
@@ -166,7 +168,8 @@ fn processes_train_to_the_bits_of_threads() {
         Fit::new(200).run(&mut trainer)?;
         Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
     });
-    // The sum of two numbers doesn't depend on their order, so the bits are equal.
+    // The order of the two terms doesn't change a floating-point sum, so processes and threads get the same
+    // bits.
     assert_eq!(outputs[0], [threads.unwrap().to_string()]);
 }
 
@@ -183,8 +186,8 @@ fn part_interrupted() {
     assert_eq!(fit.run(&mut trainer).unwrap(), FitOutcome::Interrupted);
 }
 
-/// Tests that the launcher passes the signals of Ctrl-C and of schedulers on. The run ends after a step, with
-/// a checkpoint, and the launcher exits with the code that shells expect after a signal.
+/// Tests that the launcher passes on the signals of Ctrl-C and of schedulers. The processes end after the
+/// current step with a checkpoint, and the launcher exits with the code that shells expect after a signal.
 #[test]
 fn a_signal_ends_all_processes_after_their_step() {
     check_interrupt("-TERM", 143);
@@ -199,11 +202,12 @@ fn check_interrupt(signal: &str, code: i32) {
     let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut output = BufReader::new(launcher.stdout.take().unwrap());
     assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
-    // The wait is needed because signal handlers are set only when the training loop begins.
+    // The training loop sets the signal handlers when it begins, which is shortly after READY was printed.
     std::thread::sleep(Duration::from_millis(500));
     assert!(Command::new("kill").args([signal, &launcher.id().to_string()]).status().unwrap().success());
     let rest: Vec<String> = output.lines().map(|line| line.unwrap()).collect();
-    // The processes end without an error.
+    // The launcher exits with the code of the signal. If a process had failed, `rest` would contain a message
+    // about it.
     assert_eq!(launcher.wait().unwrap().code(), Some(code), "{rest:?}");
     let other = std::path::PathBuf::from(format!("{}.1", folder.display()));
     let [first, second] = [&folder, &other].map(|folder| Checkpoint::load(folder).unwrap().manifest().step);
@@ -287,8 +291,8 @@ fn launcher_variables_are_read_and_checked() {
     let slurm =
         [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     assert_eq!(read(&slurm).unwrap().unwrap().run, "8-1");
-    // A job may have several steps that start one process each, and so belong to one run: MASTER_PORT or an
-    // id distinguishes runs.
+    // A Slurm job may start one process per job step, and these steps form one run. The id of the job step
+    // can't identify such a run. MASTER_PORT or another id is needed.
     let by_hand = [("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     let with_port = [&by_hand[..], &[("MASTER_PORT", "4000")]].concat();
     assert_eq!(read(&with_port).unwrap().unwrap().run, "8");
@@ -301,7 +305,8 @@ fn launcher_variables_are_read_and_checked() {
     says(&[("RANK", "x"), ("WORLD_SIZE", "2")], "RANK is `x`");
     says(&[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK is 2 of 2");
     says(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "99999")], "MASTER_PORT is `99999`");
-    // Two such runs on one machine couldn't be distinguished.
+    // Two runs on one machine couldn't be distinguished without an id, because both would use the default
+    // port.
     says(&[("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")], "GFN_RUN_ID is not set");
 }
 
@@ -311,11 +316,11 @@ fn a_process_finds_the_address_by_which_others_reach_it() {
     let with = |name, value| launch(&[&far[..], &[(name, value)]].concat());
     match launch(&far) {
         Ok(found) => assert!(!found.unwrap().address.parse::<std::net::IpAddr>().unwrap().is_loopback()),
-        // This machine may have no network; then the address is unknown, which is an error.
+        // This machine may have no network. The address of this machine is then unknown, which is an error.
         Err(error) => assert!(error.to_string().contains("GFN_ADDRESS is not set"), "{error}"),
     }
     assert_eq!(with("GFN_ADDRESS", "10.0.0.7").unwrap().unwrap().address, "10.0.0.7");
-    // `hostname -i` prints a loopback address on many systems, which other machines can't reach.
+    // 127.0.1.1 is what `hostname -i` prints on many systems. Other machines can't reach this address.
     let error = with("GFN_ADDRESS", "127.0.1.1").unwrap_err().to_string();
     assert!(error.contains("GFN_ADDRESS is 127.0.1.1"), "{error}");
     let by_interface = with("GLOO_SOCKET_IFNAME", "lo,eth0").unwrap().unwrap().address;
@@ -331,7 +336,7 @@ fn launch(variables: &[(&str, &str)]) -> Result<Option<Launch>> {
     Launch::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
-/// Tests that two runs which use the same port don't exchange members.
+/// Tests that a process can't join a run that uses the same port but has another id.
 #[test]
 fn a_process_of_another_run_is_no_member() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -355,7 +360,7 @@ fn a_process_of_another_run_is_no_member() {
     });
 }
 
-/// Tests that data which one member sends for an operation isn't taken as data of another operation.
+/// Tests that all members get an error if one member gathers while another member sums.
 #[test]
 fn different_operations_are_an_error_for_all_members() {
     type Operation = fn(&ProcessGroup) -> Result<()>;
@@ -367,7 +372,7 @@ fn different_operations_are_an_error_for_all_members() {
         let member = |rank: usize, work: Operation| {
             let group =
                 ProcessGroup::new(&Store::file(&file, 2).unwrap(), rank, 2, TIMEOUT, "127.0.0.1").unwrap();
-            // Both members begin with the same operation.
+            // Both members first make the same operation, so that the group is connected.
             gathers(&group).unwrap();
             work(&group).unwrap_err()
         };

@@ -1,6 +1,6 @@
-//! The guide to `gfn`, an mdBook in `src`. Nothing is in this package but its chapters: each stands as the
-//! documentation of an empty module, so that `cargo test --doc -p gfn-guide` compiles and runs every Rust
-//! block.
+//! The guide to `gfn`, whose chapters are in `src` (an mdBook). Each chapter is the documentation of an empty
+//! module of this package, so that `cargo test --doc -p gfn-guide` compiles and runs every Rust block of the
+//! guide.
 
 #[cfg(doctest)]
 mod chapters {
@@ -59,7 +59,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The names of the chapters in `src`.
+    /// Returns the file names of all chapters in `src`.
     fn chapters() -> Vec<String> {
         let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -70,7 +70,8 @@ mod tests {
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
     }
 
-    // `scripts/check_links.py` checks that each is in the book, and where its links lead.
+    // Tests that every chapter is a module of this package. `scripts/check_links.py` checks the list of
+    // chapters in SUMMARY.md, and the links.
     #[test]
     fn every_chapter_is_tested() {
         let tested = text("lib.rs");

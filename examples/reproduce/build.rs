@@ -1,5 +1,5 @@
-//! Sets the run path, so that the program finds libtorch when it is started without cargo. Also records the
-//! commit from which the program was built.
+//! Sets the program's run path, so that the program finds libtorch when it is started without cargo. Also
+//! stores the commit from which the program is built in the variable `GFN_COMMIT` of the build.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +10,8 @@ fn main() {
     if let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");
     }
-    // The commit is stored in the settings of runs; it isn't known if git is missing or if the source isn't a
-    // git checkout.
+    // The commit is stored in the settings of runs. The commit isn't known if git is missing or if the source
+    // isn't a git checkout.
     if let (Some(commit), Some(log)) =
         (git(&["rev-parse", "HEAD"]), git(&["rev-parse", "--git-path", "logs/HEAD"]))
     {

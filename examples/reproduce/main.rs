@@ -1,9 +1,9 @@
-//! A program for all published results, with one subcommand per task:
-//! `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
+//! A program that reproduces all published results. Each result is a task, which is a subcommand: `cargo run
+//! --release --example reproduce -- ring --nodes 4 --directed`.
 //!
 //! `reproduce --help` lists the tasks, and `reproduce TASK --help` lists the flags of a task. With `--json`
-//! the last line is JSON for programs. A task is a struct of flags that implements [`Task`], and a row of
-//! [`TASKS`]. To learn the library, read the examples beside this folder instead.
+//! the last line of the output is JSON for programs. A task is a struct of flags that implements [`Task`],
+//! and a row of [`TASKS`]. To learn the library, read the smaller examples in the parent folder instead.
 
 mod continuous;
 mod flags;
@@ -22,16 +22,17 @@ use gfn_plot as plot;
 
 use prelude::*;
 
-/// A task. The fields of its struct are its flags, and the struct's documentation is its help.
+/// A task of the program. The fields of its struct are its flags, and the struct's documentation is the
+/// task's help.
 pub(crate) trait Task: Args {
     /// Runs the task, and prints its result.
     fn run(&self) -> Result<()>;
 }
 
-/// A row of the table of tasks.
+/// A row of the table of tasks: the name of a subcommand, and functions that add its flags and run it.
 struct Row {
     name: &'static str,
-    /// Adds the task's flags to its command.
+    /// Adds the flags of the task to its subcommand.
     flags: fn(Command) -> Command,
     run: fn(&ArgMatches) -> Result<()>,
 }
@@ -45,7 +46,7 @@ fn run_by_flags<T: Task>(flags: &ArgMatches) -> Result<()> {
     task.map_err(|error| Error::config("the flags", error, "flags that `--help` lists"))?.run()
 }
 
-/// The table of tasks.
+/// All tasks of the program, in the order of `--help`.
 const TASKS: &[Row] = &[
     row::<graphs::ring::Rings>("ring"),
     row::<graphs::growth::AllGraphs>("all-graphs"),

@@ -1,4 +1,4 @@
-//! The names that most tasks use.
+//! The names that most modules of the program use.
 
 pub(crate) use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use std::ops::ControlFlow;

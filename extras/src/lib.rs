@@ -1,8 +1,8 @@
-//! Extensions of [`gfn`] from single papers, written with its public traits only.
+//! Extensions of [`gfn`] from single papers, written with the public traits of [`gfn`] only.
 //!
 //! | module | is |
 //! |---|---|
-//! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
+//! | [`condition`] | one policy for a family of rewards: reward exponents, preferences, goal directions, hindsight |
 //! | [`explore`] | an adaptive teacher, Thompson sampling, search among objects, intrinsic rewards |
 //! | [`pareto`] | Pareto fronts, hypervolume and other metrics of sets of objective vectors |
 //! | [`transport`] | distances between two sets of points: optimal transport, maximum mean discrepancy |

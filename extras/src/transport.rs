@@ -3,12 +3,13 @@
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
 
-/// Computes the 2-Wasserstein distance between two sets of equally many points: the square root of the mean
-/// squared distance of paired points, in the pairing that minimises this mean.
+/// Computes the 2-Wasserstein distance between two sets with the same number of points. Each point of one
+/// set is paired with a point of the other set, such that the mean squared distance of the pairs is
+/// minimal. The result is the square root of this mean.
 ///
-/// The result is exact, by the Hungarian method with potentials. It takes about `n^3` steps and `8 n^2`
-/// bytes; 1,000 points take about a second. The distance between two samples of the same distribution isn't
-/// 0, so print such a distance for comparison.
+/// The exact result is computed by the Hungarian method with potentials, which takes about `n^3` steps and
+/// `8 n^2` bytes; 1,000 points take about a second. The distance between two samples of the same
+/// distribution isn't 0. Compute such a distance, too, to judge the result by it.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -19,14 +20,14 @@ use gfn::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a
-/// coordinate that isn't finite.
+/// [`Error::Shape`] for sets of different sizes or dimensions, and for empty sets; [`Error::NonFinite`] for
+/// a coordinate that isn't finite.
 pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     wasserstein2_watched(a, b, &mut || Ok(()))
 }
 
-/// Computes [`wasserstein2`], and calls `watch` for every point. An error of `watch` ends the computation; a
-/// user can cancel it in this way, for example.
+/// Computes [`wasserstein2`], and calls `watch` once for every point of the first set. If `watch` returns an
+/// error, the computation stops with this error, so that a user can cancel it.
 ///
 /// # Errors
 /// Errors of [`wasserstein2`] and of `watch`.
@@ -47,10 +48,10 @@ pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Res
     Ok((total / n as f64).sqrt() * unit)
 }
 
-/// Returns the column that each row is matched with in the cheapest perfect matching of `n` rows with `n`
-/// columns. `costs` has the cost of every pair, row by row. The method (shortest augmenting paths; Jonker and
-/// Volgenant 1987) takes about `n^3` steps. `watch` is called for every row; an error of `watch` ends the
-/// search.
+/// Computes the cheapest perfect matching of `n` rows with `n` columns. Returns the column that each row is
+/// matched with. `costs` has the cost of every pair, row by row. The method (shortest augmenting paths;
+/// Jonker and Volgenant 1987) takes about `n^3` steps. `watch` is called once for every row. If `watch`
+/// returns an error, the search stops with this error.
 ///
 /// ```
 /// let costs = [1.0, 2.0, 0.0, 5.0];
@@ -69,7 +70,7 @@ pub fn cheapest_matching(
         let remedy = "give a cost for each pair of a row and a column";
         return Err(Error::shape("costs of a matching", [(n * n) as i64], [costs.len() as i64], remedy));
     }
-    // Column `n` is a dummy column: the search for each new row starts there.
+    // Column `n` is a dummy column, from which the search for each new row starts.
     let none = n;
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
@@ -121,12 +122,12 @@ pub fn cheapest_matching(
     Ok(column_of)
 }
 
-/// Computes the squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The
-/// estimate is unbiased (Gretton et al. 2012, eq. 3). For two samples of the same distribution its mean is 0,
-/// so it is sometimes negative.
+/// Computes an estimate of the squared maximum mean discrepancy between two sets of points, with a Gaussian
+/// kernel. The estimate is unbiased (Gretton et al. 2012, eq. 3). The mean of the estimate is 0 for two
+/// samples of the same distribution, so the estimate is sometimes negative.
 ///
-/// The kernel is `exp(-|x - y|^2 / (2 h^2))`. Its width h is the median distance between points of the second
-/// set, which should be the target's.
+/// The kernel is `exp(-|x - y|^2 / (2 h^2))`. Its width h is the median distance between points of the
+/// second set, so the second set should be the sample of the target distribution.
 ///
 /// # Errors
 /// [`Error::Shape`] for a set of fewer than two points, and for sets of different dimensions;
@@ -140,14 +141,15 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             "give two sets of the same dimension, of at least two points each",
         ));
     }
-    // The unit has no influence, because the kernel's width is proportional to the distances.
+    // The unit of length has no influence on the result, because the kernel's width is proportional to the
+    // distances.
     let (a, b, _) = in_units(a, b)?;
     let (a, b) = (&a, &b);
     let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    // If the median distance is 0, because many points coincide, the kernel's width is set to 1.
+    // The median distance is 0 if many points coincide. The kernel's width is then set to 1.
     let scale = if *median > 0.0 { -0.5 / *median } else { -0.5 };
     let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
     let within = |points: &Reals| {
@@ -166,14 +168,14 @@ fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Divides the coordinates of two sets of points by a unit of about their largest coordinate, so that squares
-/// neither overflow nor underflow. Also returns the unit. It is a power of two, so that the division doesn't
-/// round. Returns an error for a coordinate that isn't finite.
+/// Divides the coordinates of two sets of points by a common unit, so that squares of coordinates neither
+/// overflow nor underflow. The unit is about the largest coordinate, and is a power of two, so that the
+/// division doesn't round. Returns both sets and the unit, or an error for a coordinate that isn't finite.
 fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;
     let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    // The logarithm needs a positive number, also if all points are at the origin.
+    // The logarithm needs a positive number, even if all points are at the origin.
     let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let unit = 2f64.powi(exponent.clamp(-1000, 1000));
     let scaled =

@@ -2,14 +2,15 @@
 
 use gfn::env::{Direction, VectorRules};
 
-/// The rules of such vectors. An entry is 0 while it is empty, and its value plus 1 afterwards. A backward
-/// slot is the index of the entry that it empties. Setting the last empty entry ends the trajectory.
+/// The rules of vectors whose empty entries are set one at a time, in any order. An entry is 0 while it is
+/// empty, and its value plus 1 afterwards. A backward slot is the index of the entry that it empties. Setting
+/// the last empty entry ends the trajectory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cells {
     pub(crate) n: usize,
     pub(crate) n_values: usize,
-    /// The layout of forward slots: a value of an entry has the slot `value * n + entry` if `true`, and
-    /// `entry * n_values + value` otherwise.
+    /// The order of forward slots. If `true`, setting `entry` to `value` has the slot `value * n + entry`; if
+    /// `false`, the slot `entry * n_values + value`.
     pub(crate) by_value: bool,
 }
 

@@ -9,41 +9,43 @@ use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-/// Settings of a policy of perceptrons whose distributions are mixtures:
+/// Settings of a policy whose networks are perceptrons and whose distributions are mixtures:
 /// [`BoxPolicyConfig`](crate::boxes::BoxPolicyConfig) or [`LinePolicyConfig`](crate::line::LinePolicyConfig).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MixturePolicyConfig<M> {
-    /// The hidden layers of the networks.
+    /// The hidden layers of the perceptrons.
     pub mlp: MlpConfig,
-    /// The mixtures of P_F, and of P_B if it is learned.
+    /// The settings of P_F's mixtures, and of P_B's mixtures if P_B is learned.
     pub mixtures: M,
-    /// The kind of backward policy: fixed, on the torso of P_F, or a separate network.
+    /// The choice of the backward policy: fixed, learned on the torso of P_F, or learned by a separate
+    /// network.
     pub backward: BackwardPolicy,
-    /// The settings of the state-flow head, and of log Z, which is the flow of the source. The estimators
-    /// take no conditions.
+    /// The settings of the state-flow head and of log Z. The flow of the source is Z, so that the head isn't
+    /// used there. Neither the head nor log Z takes conditions.
     pub estimators: EstimatorsConfig,
 }
 
-/// The outputs of a network for P_F or for P_B.
+/// A part of the outputs of a network: the outputs for P_F, or those for P_B.
 pub(crate) struct Outputs<'a> {
-    /// The outputs in the requested columns, `[states, columns]`.
+    /// The outputs for the batch in the requested columns, `[states, columns]`.
     pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
-    /// The columns of the network's output that belong to P_F or to P_B.
+    /// The range of all columns of the network's output that belong to P_F, or to P_B.
     all: std::ops::Range<i64>,
 }
 
 impl Outputs<'_> {
-    /// Computes all outputs of P_F (or P_B) for one state anew, `[1, width]`.
+    /// Computes all outputs of P_F (or P_B) for one state, also those in columns that `values` lacks, `[1,
+    /// width]`.
     pub(crate) fn row(&self, row: usize) -> Tensor {
         let columns = Tensor::arange_start(self.all.start, self.all.end, (Kind::Int64, self.hidden.device()));
         self.network.outputs(&self.hidden.narrow(0, row as i64, 1), Some(&columns))
     }
 }
 
-/// The networks of a policy on points. The torso gives P_F and the state flow, and also P_B if P_B shares the
-/// torso. A separate P_B has a second network.
+/// The networks of a policy whose states are points. One network, the torso, has outputs for P_F and for the
+/// state flow, and also for P_B if P_B shares the torso. A separate P_B has a second network.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -56,8 +58,8 @@ pub(crate) struct Perceptrons {
 }
 
 impl Perceptrons {
-    /// Builds networks with random weights. They map `inputs` numbers of a state to `width` outputs for P_F
-    /// and `width` outputs for P_B.
+    /// Builds networks with random weights. The inputs are `inputs` numbers per state. The networks give
+    /// `width` outputs for P_F and `width` outputs for P_B.
     pub(crate) fn new<M>(
         inputs: usize,
         width: usize,
@@ -81,10 +83,11 @@ impl Perceptrons {
         Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// Evaluates the states whose inputs are `x`. `dist` builds a distribution from a network's outputs. It
-    /// gets `None` if there is no network, and then builds a uniform distribution.
+    /// Evaluates the states whose inputs are `x`. The closure `dist` builds a distribution from a network's
+    /// outputs, or a uniform distribution from `None` if there is no network.
     ///
-    /// `columns` lists the needed columns among the `width` outputs of P_F or P_B; `None` for all of them.
+    /// `columns` lists the columns that are needed among the `width` outputs of P_F or P_B; `None` means all
+    /// columns.
     pub(crate) fn evaluate<D>(
         &self,
         x: &Tensor,
@@ -96,7 +99,7 @@ impl Perceptrons {
         let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
         let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
         let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
-        // A single matrix product gives the outputs for P_F, P_B and log F side by side.
+        // A single matrix product gives the outputs for P_F, P_B and log F, as neighbouring columns.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
             let pf = wants.has(Quantity::LogPf).then_some(0);
@@ -139,13 +142,13 @@ impl Perceptrons {
         Ok(out)
     }
 
-    /// Returns all outputs for P_F of the states whose inputs are `x`, `[states, width]`.
+    /// Returns all outputs for P_F, `[states, width]`, in states whose inputs are `x`.
     pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// Copies the network of P_F or P_B to the host, restricted to these of its columns; `None` if there is
-    /// no network or it can't be copied.
+    /// Copies the network of P_F or P_B to the host and keeps only these of its output columns. Returns
+    /// `None` if there is no network or the network can't be copied.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -166,7 +169,8 @@ impl Perceptrons {
     }
 }
 
-/// Returns log F, with log Z instead of the head's output at the source: the flow of the source is Z.
+/// Returns log F of each state. The flow of the source is Z, so at the source log Z replaces the head's
+/// output.
 fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
@@ -190,8 +194,8 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks the arguments of a distribution over `n` states: rows are below `n`, and each row has an action of
-/// the right width.
+/// Checks the arguments of a distribution over `n` states: the rows must be below `n`, and each row must have
+/// an action of the right width.
 pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
@@ -209,8 +213,8 @@ pub(crate) fn check_rows(n: usize, rows: &[usize], actions: Option<(&Reals, usiz
     }
 }
 
-/// Checks that there is one action for each state, and that states and actions have the widths of the
-/// environment.
+/// Checks that there is one action for each state. Also checks that states and actions have the widths that
+/// the environment requires.
 pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) -> Result<()> {
     let got = [states.width(), actions.width(), actions.len()];
     let expected = [widths[0], widths[1], states.len()];
@@ -225,7 +229,7 @@ pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) 
     ))
 }
 
-/// Reads actions from a tensor that holds them as rows of doubles.
+/// Converts a tensor whose rows are actions of type `f64`.
 pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     match (tensor.kind(), tensor.size().as_slice()) {
         (Kind::Double, [_, columns]) if *columns == width as i64 => Reals::from_tensor(tensor),
@@ -236,8 +240,8 @@ pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     }
 }
 
-/// Checks that a mixture has components and that `min` and `max` bound a range of positive numbers; `bounds`
-/// is the name of the range in the error.
+/// Checks that a mixture has components and that `min` and `max` bound a range of positive numbers. The error
+/// message calls this range `bounds`.
 pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, max: f64) -> Result<()> {
     if components == 0 {
         return Err(Error::config("components", 0, "at least 1 component"));
@@ -248,8 +252,8 @@ pub(crate) fn check_mixture(components: usize, bounds: &'static str, min: f64, m
     Err(Error::config(bounds, format!("{min} to {max}"), "0 < min < max, both finite"))
 }
 
-/// Refuses an exit bias in an environment without an exit. `expected` is the error's advice, which names
-/// other ways to explore.
+/// Refuses an exit bias, for environments without an exit. The error message gives `expected` as advice,
+/// which names other ways to explore.
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),
@@ -295,6 +299,7 @@ pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut 
         rest -= weight;
         rest < 0.0
     };
-    // Rounding may leave `rest` at 0 or above after the last weight, which then means the last component.
+    // Rounding may leave `rest` at 0 or above after the last weight. The last component is drawn in this
+    // case.
     Ok(weights.iter().position(passed).unwrap_or(logits.len() - 1))
 }

@@ -2,7 +2,8 @@
 
 use gfn::{Error, Result};
 
-/// The two values of a reward. The floor is above 0, because log 0 is not finite.
+/// The two values of a reward: a high value for some objects, and a floor for all others. The floor is above
+/// 0, because log 0 is not finite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Levels {
     pub(crate) high: f64,
@@ -31,7 +32,7 @@ impl Levels {
         if sought { self.high.ln() } else { self.floor.ln() }
     }
 
-    /// Computes log Z if `n_sought` of `n_all` objects have the high value. Both counts are exact in f64.
+    /// Computes log Z if `n_sought` of `n_all` objects have the high value. Both counts must be exact in f64.
     pub(crate) fn log_z(&self, n_sought: f64, n_all: f64) -> f64 {
         (self.high * n_sought + self.floor * (n_all - n_sought)).ln()
     }

@@ -10,12 +10,13 @@ use crate::sequence::TokenSequence;
 /// A perfect binary tree. Node `i` has the children `2 i + 1` and `2 i + 2`, and trajectories lead from the
 /// root, node 0, to a leaf.
 ///
-/// *States.* The path from the root: entry `d` is 1 for left or 2 for right at depth `d`, and 0 below the
-/// node's depth: `KHot::new(env.depth(), 3)`. torchgfn's state is the node's index, which
-/// [`node`](Self::node) returns; a network would need an entry of `2^(depth + 1)` values for it, or a plain
-/// number.
-/// *Forward slots.* 0 goes to the left child, 1 to the right child. *Backward slots.* 0 goes up.
-/// *End.* No exit action: a leaf ends the trajectory (torchgfn adds a forced exit).
+/// * *States.* A state is the path from the root to its node. Entry `d` is 1 if the path goes left at depth
+///   `d`, 2 if it goes right there, and 0 if it ends at depth `d` or above. The input layer of a network is
+///   `KHot::new(env.depth(), 3)`. (torchgfn's state is the node's index, which [`node`](Self::node) returns.
+///   As input of a network the index would be a single number, or an entry of `2^(depth + 1)` values.)
+/// * *Forward slots.* Slot 0 goes to the left child, and slot 1 to the right child.
+/// * *Backward slots.* Slot 0 goes to the parent.
+/// * *End.* There is no exit action: a leaf ends the trajectory. (torchgfn adds a forced exit.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -35,7 +36,7 @@ pub struct PerfectBinaryTree {
 }
 
 impl PerfectBinaryTree {
-    /// Builds the rules of a tree of `2^depth` leaves.
+    /// Builds the rules of a tree with `2^depth` leaves.
     ///
     /// # Errors
     /// [`Error::Config`] for a depth outside `1..=62`, because the index of a node is a `u64`.
@@ -64,13 +65,13 @@ impl PerfectBinaryTree {
         (1 << self.depth()) - 1..=self.n_states() - 1
     }
 
-    /// Returns the index of the node that a state stands for.
+    /// Returns the index of the node to which a state's path leads.
     #[must_use]
     pub fn node(row: &[u16]) -> u64 {
         row.iter().take_while(|&&x| x > 0).fold(0, |node, &x| 2 * node + u64::from(x))
     }
 
-    /// Returns the states of these nodes.
+    /// Returns the state of each of these nodes, which are given by their indices.
     ///
     /// # Errors
     /// [`Error::Config`] for a node that the tree lacks.
@@ -98,7 +99,7 @@ impl PerfectBinaryTree {
     }
 }
 
-/// A reward from a function that gives log R of a node's index.
+/// A reward defined by a function from a node's index to log R.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -118,7 +119,7 @@ impl PerNode<fn(u64) -> f64> {
 }
 
 impl<F: Fn(u64) -> f64> PerNode<F> {
-    /// The true log Z, by enumeration of the leaves; `None` beyond a depth of 24.
+    /// Returns log Z by enumeration of the leaves; `None` for a depth above 24.
     #[must_use]
     pub fn log_z(&self, env: &PerfectBinaryTree) -> Option<f64> {
         (env.depth() <= 24).then(|| log_sum_exp(env.leaves().map(&self.0)))

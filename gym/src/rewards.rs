@@ -1,10 +1,11 @@
-//! Functions that rewards share: rewards of finished vectors row by row, and checks of settings.
+//! Functions that several rewards use: the reward of each row of a batch of finished vectors, and checks of
+//! settings.
 
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
 
-/// Computes log R of each state of `width` entries. `log_reward` returns `None` for a vector that no
-/// trajectory ends in, which is an error here.
+/// Computes log R of each state of `width` entries. The closure `log_reward` returns `None` for a vector in
+/// which no trajectory can end. Such a vector is refused.
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
@@ -26,7 +27,7 @@ pub fn of_rows(
     states.rows().map(of_row).collect()
 }
 
-/// Refuses states of another width.
+/// Refuses states whose number of entries isn't `width`.
 pub(crate) fn check_width(states: &VectorStates, width: usize) -> Result<()> {
     if states.width() == width {
         return Ok(());

@@ -10,9 +10,9 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The largest number of nodes for which the number of rings fits in a `u64`.
+/// The largest number of nodes of an environment. The number of rings on 20 nodes still fits into a `u64`.
 const MAX_NODES: usize = 20;
-/// The largest number of nodes for which all rings are listed: 5,040 directed ones.
+/// The largest number of nodes for which all rings can be listed. There are 5,040 directed rings on 8 nodes.
 const MAX_NODES_LISTED: usize = 8;
 
 /// Graphs on `n` labelled nodes, built from the empty graph by adding one edge at a time. Every graph can be
@@ -41,7 +41,8 @@ impl Ring {
     /// Builds the environment of graphs on `n` nodes.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20.
+    /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20
+    /// nodes.
     pub fn new(n: usize, kind: GraphKind) -> Result<Self> {
         let (least, expected) = match kind {
             GraphKind::Directed => (2, "2 to 20 nodes for a directed ring"),
@@ -62,19 +63,19 @@ impl Ring {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the underlying [`GraphEnv`] by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes of every graph.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.n
     }
 
-    /// The kind of the graphs: directed or undirected.
+    /// Returns the kind of the graphs: directed or undirected.
     #[must_use]
     pub fn kind(&self) -> GraphKind {
         self.kind
@@ -90,8 +91,8 @@ impl Ring {
         }
     }
 
-    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed,
-    /// `2^(n (n - 1) / 2)` undirected.
+    /// Returns the number of states. `f64` holds it exactly, because it is a power of two: `2^(n (n - 1))`
+    /// directed, `2^(n (n - 1) / 2)` undirected.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let pairs = self.n * (self.n - 1);
@@ -105,8 +106,8 @@ impl Ring {
         graph.n_nodes() == self.n && graph.kind() == self.kind && is_ring(graph)
     }
 
-    /// Returns the index of the ring that the graph is, `0..n_rings`, in the order of [`rings`](Self::rings);
-    /// `None` for a graph that isn't a ring.
+    /// Returns the index of a ring in the list of all [`rings`](Self::rings). Returns `None` for a graph that
+    /// isn't a ring.
     #[must_use]
     pub fn ring_index(&self, graph: &GraphState) -> Option<usize> {
         if graph.n_nodes() != self.n || graph.kind() != self.kind {
@@ -127,21 +128,21 @@ impl Ring {
         usize::try_from(index).ok()
     }
 
-    /// Returns the number of rings that begin with some nodes, `first` being the second node of the ring, and
-    /// continue with the nodes `left` in any order.
+    /// Returns the number of rings that begin with some given nodes and continue with the nodes `left` in any
+    /// order. `first` is the second node of these rings.
     fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
         let (n_left, after_first) =
             left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
             GraphKind::Directed => factorial(n_left),
-            // A ring has two directions: the direction whose second node is smaller than its last stands for
-            // both.
+            // An undirected ring can be written in two directions. The list has the direction in which the
+            // second node is smaller than the last.
             GraphKind::Undirected if n_left > 0 => after_first * factorial(n_left - 1),
             GraphKind::Undirected => 1,
         }
     }
 
-    /// Lists all rings, in ascending order of the sequences of their nodes from node 0 on.
+    /// Lists all rings, in ascending order of their sequences of nodes, each of which starts with node 0.
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -217,8 +218,9 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
 /// A reward with one value for graphs that are one cycle through all of their nodes, and a floor for every
 /// other graph.
 ///
-/// The defaults are 100 and 1e-6. The floor also adds to Z: with `m` possible edges Z is `100 rings + 1e-6
-/// (2^m - rings)`. From 6 directed nodes on, the graphs that aren't rings have more mass than the rings.
+/// The defaults are 100 and 1e-6. The floor also adds to Z. If `m` edges are possible and `n` graphs are
+/// rings, Z is `100 n + 1e-6 (2^m - n)`. In directed graphs of 6 or more nodes, the graphs that aren't rings
+/// have together more reward than the rings.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -241,7 +243,7 @@ impl RingReward {
         Levels::new(ring, floor).map(Self)
     }
 
-    /// The true log Z over all states of `env`.
+    /// Returns log Z, the log of the sum of the rewards of all states of `env`.
     #[must_use]
     pub fn log_z(&self, env: &Ring) -> f64 {
         self.0.log_z(env.n_rings() as f64, env.n_states())

@@ -8,12 +8,14 @@ use crate::rewards;
 
 /// Sets of at most (or exactly) `max_items` out of `n_items` items, which are added one at a time.
 ///
-/// *States.* Entry `i` is 1 if item `i` is in the set: `KHot::new(env.n_items(), 2)`.
-/// *Forward slots.* `0..n_items` add that item; slot `n_items` exits, unless the length is fixed. *Backward
-/// slots.* `0..n_items` remove that item.
-/// *End.* With `fixed_length` there is no exit action: the last item ends the trajectory (torchgfn adds a
-/// forced exit). Otherwise every set can be finished by the exit, including the empty set, and at `max_items`
-/// the exit is the only legal action.
+/// * *States.* Entry `i` is 1 if item `i` is in the set, and 0 otherwise. The input layer of a network is
+///   `KHot::new(env.n_items(), 2)`.
+/// * *Forward slots.* Slot `i` in `0..n_items` adds item `i`. Slot `n_items` exits; it doesn't exist with
+///   `fixed_length`.
+/// * *Backward slots.* Slot `i` removes item `i`.
+/// * *End.* With `fixed_length` there is no exit action: the last item ends the trajectory. (torchgfn adds a
+///   forced exit.) Without `fixed_length` the exit can finish every set, including the empty set, and is the
+///   only legal action at `max_items` items.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -33,7 +35,7 @@ pub struct SetAddition {
 }
 
 impl SetAddition {
-    /// Builds the rules of sets of at most `max_items` out of `n_items` items; with `fixed_length`, of
+    /// Builds the rules of sets of at most `max_items` out of `n_items` items. With `fixed_length`, sets have
     /// exactly `max_items` items.
     ///
     /// # Errors
@@ -49,32 +51,32 @@ impl SetAddition {
         Ok(Self { n_items, max_items, fixed_length })
     }
 
-    /// The number of items.
+    /// Returns the number of items from which sets are built.
     #[must_use]
     pub fn n_items(&self) -> usize {
         self.n_items
     }
 
-    /// The number of items of the largest sets.
+    /// Returns the largest number of items that a set may have.
     #[must_use]
     pub fn max_items(&self) -> usize {
         self.max_items
     }
 
-    /// The range of the sizes of finished sets.
+    /// Returns the range of the numbers of items that finished sets may have.
     #[must_use]
     pub fn sizes(&self) -> std::ops::RangeInclusive<usize> {
         if self.fixed_length { self.max_items..=self.max_items } else { 0..=self.max_items }
     }
 
-    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it passes `u64`.
-    /// (torchgfn counts sets that can't be reached, too.)
+    /// The number of states, `sum of C(n_items, k)` for `k` up to `max_items`; `None` if it exceeds the range
+    /// of `u64`. (torchgfn counts sets that can't be reached, too.)
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.n_sets(0..=self.max_items)
     }
 
-    /// The number of finished sets; `None` if it passes `u64`.
+    /// Returns the number of finished sets; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_terminal(&self) -> Option<u64> {
         self.n_sets(self.sizes())
@@ -160,8 +162,9 @@ impl WeightReward {
     /// Builds the reward on the sets of an environment.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless `base` is above 0
-    /// (otherwise the empty set has no finite log-reward), no weight is below 0, and all are finite.
+    /// [`Error::Shape`] unless there is a weight per item; [`Error::Config`] unless all numbers are finite,
+    /// no weight is below 0, and `base` is above 0, without which the empty set would have no finite
+    /// log-reward.
     pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
         if weights.len() != env.n_items() {
             return Err(Error::shape(
@@ -182,13 +185,13 @@ impl WeightReward {
         (self.base + weights.sum::<f64>()).ln()
     }
 
-    /// The true log Z. Each of the `C(n, k)` sets of size `k` earns `base`, and each item's weight is earned
-    /// by `C(n - 1, k - 1)` of them.
+    /// Returns log Z. There are `C(n, k)` sets of size `k`, each of which earns `base`. Each item belongs to
+    /// `C(n - 1, k - 1)` of these sets, which earn its weight.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n = self.env.n_items() as f64;
         let total: f64 = self.weights.iter().sum();
-        // `log_count` is the log of C(n, k). A share k / n of the sets of size k contains a given item.
+        // `log_count` is the log of C(n, k). A given item belongs to a share k / n of the sets of size k.
         let mut log_count = 0.0;
         let mut terms = Vec::new();
         for k in 0..=self.env.max_items() {

@@ -16,9 +16,10 @@ use crate::rewards;
 ///
 /// Several paths lead to s3, s8 and s9. No trajectory can end in s0, s1, s2, s5 and s7.
 ///
-/// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 leads to the first of the
-/// children above, 1 to the second, 2 exits. *Backward slots.* 0 leads to the parent with the lowest number,
-/// 1 to the other parent.
+/// * *States.* A state has one entry, its number. The input layer of a network is `KHot::new(1, 11)`.
+/// * *Forward slots.* Slot 0 leads to the child with the lower number, slot 1 to the other child, and slot 2
+///   exits.
+/// * *Backward slots.* Slot 0 leads to the parent with the lower number, and slot 1 to the other parent.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -39,13 +40,13 @@ pub struct ToyDag;
 const CHILDREN: [&[u16]; 11] = [&[1, 2], &[3], &[3, 4], &[5], &[6], &[7, 8], &[8, 10], &[9], &[9], &[], &[]];
 
 impl ToyDag {
-    /// The number of states.
+    /// The number of states of the toy DAG.
     pub const N_STATES: usize = CHILDREN.len();
 
     /// The states that trajectories can end in, ascending.
     pub const TERMINATING: [u16; 6] = [3, 4, 6, 8, 9, 10];
 
-    /// Returns the children of a state, ascending; none if the state doesn't exist.
+    /// Returns the children of a state, ascending. The list is empty if the state doesn't exist.
     #[must_use]
     pub fn children(state: u16) -> &'static [u16] {
         CHILDREN.get(usize::from(state)).copied().unwrap_or(&[])
@@ -101,7 +102,7 @@ impl VectorRules for ToyDag {
     }
 }
 
-/// A reward for each terminating state, s3, s4, s6, s8, s9 and s10.
+/// A reward that is a table with R of each terminating state: s3, s4, s6, s8, s9 and s10.
 ///
 /// ```
 /// use gfn_gym::toy_dag::ToyReward;
@@ -111,7 +112,7 @@ impl VectorRules for ToyDag {
 pub struct ToyReward([f64; 6]);
 
 impl ToyReward {
-    /// Builds the reward from R of s3, s4, s6, s8, s9 and s10.
+    /// Builds the reward from R of the states s3, s4, s6, s8, s9 and s10, in this order.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless all rewards are above 0 and finite.
@@ -122,7 +123,7 @@ impl ToyReward {
         Ok(Self(rewards))
     }
 
-    /// The true log Z.
+    /// Returns log Z, the log of the sum of the six rewards.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.0.iter().sum::<f64>().ln()
@@ -130,7 +131,8 @@ impl ToyReward {
 }
 
 impl Default for ToyReward {
-    /// Returns the scores of alexhernandezgarcia/gflownet: 30, 14, 23, 10, 30, 5, which add up to 112.
+    /// Returns the rewards of alexhernandezgarcia/gflownet: 30, 14, 23, 10, 30 and 5 in the order of
+    /// [`new`](Self::new). The sum of these rewards is 112.
     fn default() -> Self {
         Self([30.0, 14.0, 23.0, 10.0, 30.0, 5.0])
     }

@@ -8,16 +8,17 @@ use gfn::{Error, Result};
 
 use crate::levels::Levels;
 
-/// The largest number of classes for which the counts of states and triangles are exact in f64.
+/// The largest number of node classes. The numbers of states and of triangles are still exact in f64 with
+/// this many classes.
 const MAX_CLASSES: u16 = 1000;
 
-/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge. Any
-/// graph can be finished.
+/// Graphs of at most three nodes, each of which has one of several classes. Actions add a node or an edge to
+/// the graph, starting from the empty graph. Any graph can be finished.
 ///
 /// The task is that of torchgfn's `train_graph_triangle.py` (undirected, 5 classes). States are graphs up to
-/// isomorphism, because nodes of a class can't be told apart. Training corrects for symmetry, and any
-/// isolated node may be the last node added. A *triangle* has three nodes and exactly three edges: all three
-/// undirected edges, or a directed cycle.
+/// isomorphism, because nodes of the same class can't be distinguished. Training corrects for symmetry.
+/// Backward actions can remove any isolated node. A *triangle* has three nodes and exactly three edges: all
+/// three undirected edges, or a directed cycle.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -37,7 +38,7 @@ impl Triangle {
     /// Builds the environment of graphs whose nodes have one of `classes` classes.
     ///
     /// # Errors
-    /// [`Error::Config`] for 0 classes, or more than 1,000.
+    /// [`Error::Config`] unless there are 1 to 1,000 classes.
     pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
         if !(1..=MAX_CLASSES).contains(&classes) {
             return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
@@ -54,18 +55,20 @@ impl Triangle {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the underlying [`GraphEnv`] by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The number of states up to isomorphism, including the empty graph (Burnside's lemma).
+    /// Returns the number of states up to isomorphism, including the empty graph. The formula follows from
+    /// Burnside's lemma.
     #[must_use]
     pub fn n_states(&self) -> f64 {
         let c = f64::from(self.classes);
-        // Each permutation of the nodes contributes the number of graphs that it leaves unchanged: a colour
-        // for each of its cycles of nodes, times the choices of edges for each cycle of pairs.
+        // Each permutation of the nodes contributes the number of graphs that it leaves unchanged. In such a
+        // graph all nodes of a cycle of the permutation have the same class, and all pairs of a cycle of
+        // pairs have the same edges.
         match self.kind {
             GraphKind::Undirected => {
                 1.0 + c
@@ -80,8 +83,8 @@ impl Triangle {
         }
     }
 
-    /// The number of triangles up to isomorphism, which is the number of colourings of an undirected or a
-    /// directed cycle of three nodes.
+    /// Returns the number of triangles up to isomorphism, which is the number of colourings of an undirected
+    /// or a directed cycle of three nodes.
     #[must_use]
     pub fn n_triangles(&self) -> f64 {
         let c = f64::from(self.classes);
@@ -119,7 +122,8 @@ impl TriangleReward {
         Levels::new(triangle, floor).map(Self)
     }
 
-    /// The true log Z over all states of `env`, each isomorphism class counted once.
+    /// Returns log Z, the log of the sum of the rewards of all states of `env`. Each isomorphism class counts
+    /// as one state.
     #[must_use]
     pub fn log_z(&self, env: &Triangle) -> f64 {
         self.0.log_z(env.n_triangles(), env.n_states())

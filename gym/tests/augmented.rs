@@ -1,5 +1,7 @@
-//! Tests of intrinsic rewards: both objectives vanish at the augmented flows by enumeration, coefficients of
-//! 0 give trajectory balance, and training ends at the target that the coefficients give.
+//! Tests of training with intrinsic rewards. The augmented flows are computed by enumeration. For these flows
+//! the losses of augmented trajectory balance and augmented detailed balance must vanish. With coefficients
+//! of 0 the steps must be those of trajectory balance. Training must end at the target that the coefficients
+//! define.
 
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
@@ -17,13 +19,14 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::{Device, Kind, Tensor};
 
-/// Returns a novelty that differs between states, and is 0 in some states.
+/// Returns the novelty of each state, a fixed function of the state. The novelty differs between states and
+/// is 0 in some of them.
 fn novelty_table(states: &VectorStates) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x)).sum::<f64>() * 0.3 % 1.0).collect())
 }
 
-/// Builds a policy with a row of a table for each state of an environment, in double precision, with log F
-/// and a uniform P_B.
+/// Builds a tabular policy in double precision: each state of the environment has its own row of parameters.
+/// The policy has a log F and a uniform P_B.
 fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
 ) -> MlpPolicy<ByIndex<E>> {
@@ -36,8 +39,9 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
 }
 
-/// Sets a table to `F(s) = R(s) + t r(s) [s can end] + sum over s' of F(s') P_B(s | s') + e r(s')` with a
-/// policy in proportion to the terms. Returns log Z.
+/// Sets a tabular policy to the augmented flows. The augmented flows are `F(s) = (R(s) + t r(s)) [s can end]
+/// + sum over s' of (F(s') P_B(s | s') + e r(s'))`, with the novelty r, the children s' of s, and the
+/// coefficients e and t. P_F is in proportion to the terms of F(s). Returns log Z.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -95,7 +99,8 @@ fn constant(e: f64, t: f64) -> IntrinsicConfig {
     IntrinsicConfig { edges: Schedule::Constant(e), terminal: Schedule::Constant(t) }
 }
 
-/// Returns the loss at the flows that the first coefficients give, with the second coefficients in training.
+/// Returns the loss of a training step with the coefficients `training`, if the policy has the flows for the
+/// coefficients `flows`.
 fn loss<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     reward: &(impl Reward<VectorStates> + Clone + 'static),
@@ -120,26 +125,26 @@ where
     E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    // The coefficients are edge-based, state-based, and joint.
+    // The coefficients give intrinsic rewards on edges only, on terminal states only, and on both.
     for coefficients in [(0.4, 0.0), (0.0, 0.3), (0.4, 0.3)] {
         let tb = |training| loss(env, reward, AugmentedTrajectoryBalance, (coefficients, training));
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));
-        // A uniform P_B is scored in single precision.
+        // The bound is 1e-10 instead of smaller, because a uniform P_B is computed in single precision.
         assert!(
             tb(coefficients) < 1e-10 && db(coefficients) < 1e-10,
             "{} {}",
             tb(coefficients),
             db(coefficients)
         );
-        // The same flows leave a residual without intrinsic rewards (negative control).
+        // As a negative control, the same flows must leave a residual if training has no intrinsic rewards.
         assert!(tb((0.0, 0.0)) > 1e-5 && db((0.0, 0.0)) > 1e-5, "{} {}", tb((0.0, 0.0)), db((0.0, 0.0)));
     }
-    // The flows are those of the reward alone if there are no intrinsic rewards.
+    // With coefficients of 0 the flows must be those of the reward alone.
     let graph = StateGraph::build(env, 1_000).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
     let policy = table(env);
     assert!((fill(env, &policy, reward, (0.0, 0.0)) - exact.flows().log_z).abs() < 1e-9);
-    // The flows sample another distribution with intrinsic rewards.
+    // With intrinsic rewards the flows must sample another distribution than the target.
     let target = graph.target_distribution(reward, None).unwrap();
     let tv = |policy: &MlpPolicy<ByIndex<E>>| {
         let sampled = graph.terminating_distribution(env, policy, None).unwrap();
@@ -232,13 +237,15 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
     let (before, after) = (mean(before), mean(novelty(&whole)));
     assert!(after < 0.8 * before, "{after} of {before}");
-    // A checkpoint of a run without intrinsic rewards is refused, and nothing changes.
+    // The checkpoint is that of a run with intrinsic rewards. A trainer without them must refuse to resume
+    // from it, and the error must name the novelty.
     let refused = grid_trainer(AugmentedTrajectoryBalance, 1).resume(&folder).unwrap_err().to_string();
     assert!(refused.contains("novelty"), "{refused}");
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Checks that visits make a state familiar, but not states that are far from it.
+/// Checks that training the novelty on one state makes this state familiar, but leaves the novelty of a
+/// distant state high.
 #[test]
 fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);

@@ -1,5 +1,5 @@
-//! Tests of backward policies trained by separate objectives. The P_B of maximum entropy is known in closed
-//! form on a grid.
+//! Tests of backward policies that are trained by their own objectives. On a grid the P_B of maximum entropy
+//! is known in closed form.
 
 use gfn::Rng;
 use gfn::nn::{BackwardPolicy, MlpConfig};
@@ -14,8 +14,8 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};
 
-/// Returns the trained P_B at every state except the origin, as the probability of lowering the first
-/// coordinate.
+/// Trains P_B by the objective `backward`. Returns the coordinates of each state except the origin, and the
+/// probability that P_B lowers the first coordinate.
 fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
     let grid = HyperGrid::new(2, 4).unwrap();
     let env = grid.env();
@@ -49,8 +49,8 @@ fn train_backward_policy(backward: impl Objective + 'static) -> Vec<(f64, f64, f
         .collect()
 }
 
-/// Checks that P_B is that of uniform paths: a share x / (x + y) of all paths to (x, y) comes from (x - 1,
-/// y).
+/// Checks that maximum entropy makes all paths to a point equally probable: a share x / (x + y) of all paths
+/// to (x, y) comes from (x - 1, y).
 #[test]
 fn most_entropy_makes_all_paths_alike() {
     for (x, y, p) in train_backward_policy(MaximumEntropyBackward) {
@@ -58,7 +58,7 @@ fn most_entropy_makes_all_paths_alike() {
     }
 }
 
-/// Checks that the likelihood objective converges to another P_B (negative control).
+/// Checks as a negative control that the likelihood objective converges to another P_B than maximum entropy.
 #[test]
 fn likelihood_does_not() {
     let largest = train_backward_policy(TrajectoryLikelihood)

@@ -1,5 +1,5 @@
-//! Tests of features that only change the behaviour, such as an adaptive teacher: the target stays the same,
-//! and a resumed run equals an uninterrupted one.
+//! Tests of features that change how a trainer samples, but not what it learns, such as an adaptive teacher.
+//! The policy must learn the same target, and a resumed run must equal an uninterrupted run.
 
 use std::cell::Cell;
 
@@ -91,7 +91,7 @@ pub(crate) fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
     (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
 }
 
-/// Makes a Thompson step if the trainer samples by heads, and an ordinary step otherwise.
+/// Makes a Thompson step if the trainer has Thompson heads, and an ordinary step otherwise.
 pub(crate) fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
     if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
 }
@@ -101,7 +101,7 @@ pub(crate) fn with_thompson(trainer: GridTrainer, share: f64) -> Result<GridTrai
     trainer.with_fresh(thompson)
 }
 
-/// Checks that an interrupted and resumed run equals an uninterrupted one.
+/// Checks that a run that is interrupted and resumed equals an uninterrupted run.
 pub(crate) fn check_resume(name: &str, make: impl Fn(u64) -> GridTrainer) {
     let folder = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
     let fifo = || {
@@ -149,8 +149,8 @@ fn a_target_network_catches_up_when_it_is_due() {
     let losses =
         |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
     let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
-    // The target network equals the policy before the first update. Later an old copy differs from a new
-    // copy.
+    // The target network equals the policy before the first update, so the first losses are equal. The second
+    // losses differ, because one target network is an old copy of the policy and the other a new copy.
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
@@ -176,8 +176,8 @@ fn a_checkpoint_without_a_teacher_is_refused() {
     std::fs::remove_dir_all(&folder).ok();
 }
 
-/// Checks that the teacher of a fixed student samples in proportion to its exact reward. Words form a tree,
-/// so that each has one path.
+/// Checks what a teacher samples if its student doesn't learn: objects in proportion to the teacher's exact
+/// reward. The states are words, which form a tree, so that each object has a single trajectory.
 #[test]
 fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
@@ -188,7 +188,8 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table =
         || MlpPolicy::tabular(&env, ByNumber::new(3, 4), config.clone(), Device::Cpu, Kind::Float).unwrap();
-    // The reward is far from the uniform student's probabilities at some words only, in both directions.
+    // The reward is much larger than the uniform student's probability at some words, and much smaller at
+    // others.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;
     let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(log_r).collect())
@@ -213,7 +214,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         |policy: &dyn Policy<VectorEnv>| graph.terminating_distribution(&env, policy, None).unwrap().probs;
     let student = of(trainer.policy());
     let teacher = of(trainer.source::<Teacher<MlpPolicy<ByNumber>>>().unwrap().policy());
-    // The student's log Z is 0 throughout.
+    // The student's log Z stays 0, because its learning rate is 0.
     let mut weights = vec![0.0; graph.len()];
     let mut loss = vec![0.0; graph.len()];
     let ends = graph.ends();
@@ -236,7 +237,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     );
 }
 
-/// A policy that records the largest number of states that it scored in one call.
+/// A policy that records the largest number of states for which P_B was requested in one call.
 struct LargestCall {
     policy: MlpPolicy<KHot>,
     most: Cell<usize>,
@@ -250,7 +251,7 @@ impl Policy<VectorEnv> for LargestCall {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        // Calls without P_B belong to forward sampling, and aren't counted.
+        // Calls that don't request P_B come from forward sampling and aren't counted.
         if wants.has(Quantity::LogPb) {
             self.most.set(self.most.get().max(states.len()));
         }
@@ -266,7 +267,8 @@ impl Policy<VectorEnv> for LargestCall {
     }
 }
 
-/// Checks that a teacher scores in chunks if the student does, and that it learns the same.
+/// Checks that a teacher evaluates states in chunks if the student does, and that the teacher learns the same
+/// as without chunks.
 #[test]
 fn a_teacher_learns_in_chunks() {
     let train_teacher = |chunk: Option<usize>| {
@@ -278,7 +280,8 @@ fn a_teacher_learns_in_chunks() {
         let mut trainer = Trainer::new(env.clone(), reward, student, TrajectoryBalance, config, rng).unwrap();
         let teacher = Teacher::new(&env, teacher, TeacherConfig::default()).unwrap();
         trainer = trainer.with_source(0.5, teacher).unwrap();
-        // Resets the count after the check with random trajectories.
+        // The count is reset, because the trainer has already evaluated random trajectories to check the
+        // policy.
         trainer.source::<Teacher<LargestCall>>().unwrap().policy().most.set(0);
         trainer.step().unwrap();
         let teacher = trainer.source::<Teacher<LargestCall>>().unwrap().policy();
@@ -287,13 +290,13 @@ fn a_teacher_learns_in_chunks() {
         (weights, teacher.most.get())
     };
     let ((whole, all), (chunked, most)) = (train_teacher(None), train_teacher(Some(1)));
-    // A chunk holds one trajectory, which has ten moves, the exit and the object.
+    // A chunk holds one trajectory, which has at most ten moves, the exit and the object.
     assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
     assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
 }
 
-/// Checks that P_B isn't used relative to a prior: log Z and losses are those of `beta log R + log prior -
-/// log P_F`.
+/// Checks that P_B has no influence if the target is relative to a prior. log Z and the losses must be those
+/// of `beta log R + log prior - log P_F`.
 #[test]
 fn relative_objectives_use_their_balance_in_reports_and_draws() {
     let (env, beta) = (grid(), 0.5);
@@ -342,8 +345,8 @@ fn relative_objectives_use_their_balance_in_reports_and_draws() {
     }
 }
 
-/// Checks that a teacher is refused for a target relative to a prior. Its reward is an imbalance with P_B,
-/// which has no meaning there.
+/// Checks that a teacher is refused if the target is relative to a prior. The teacher's reward is an
+/// imbalance between P_F and P_B, and P_B has no meaning for such a target.
 #[test]
 fn a_teacher_of_a_relative_objective_is_refused() {
     let (env, mut rng) = (grid(), Rng::seeded(0));
@@ -357,7 +360,8 @@ fn a_teacher_of_a_relative_objective_is_refused() {
     assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
 }
 
-/// Checks that log-probabilities of a prior in another precision are converted to that of the policy.
+/// Checks that a prior in another precision works: its log-probabilities are converted to the precision of
+/// the policy.
 #[test]
 fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let (env, mut rng) = (grid(), Rng::seeded(0));

@@ -35,7 +35,8 @@ fn bits_and_words_are_inverse() {
 #[test]
 fn modes_are_distinct_rows_of_motifs() {
     let motifs = standard_motifs();
-    // Each of the 25 concatenations of two motifs is found once.
+    // There are 25 ways to concatenate two of the five motifs. Each concatenation must occur once among 25
+    // modes.
     let modes = motif_tilings(16, 25, &motifs, &mut Rng::seeded(3)).unwrap();
     assert_eq!(modes.iter().collect::<HashSet<_>>().len(), 25);
     assert!(modes.iter().all(|mode| mode.chunks(8).all(|tile| motifs.iter().any(|motif| motif == tile))));
@@ -66,12 +67,13 @@ fn test_sets_lie_at_every_distance() {
     for (i, bits) in set.iter().enumerate() {
         counts[bits.iter().zip(&modes[i / 500]).filter(|(a, b)| a != b).count()] += 1;
     }
-    // The number of flips is uniform over 0 to 7: each occurs about 125 times, within five standard
-    // deviations of 10.5. All 8 bits are never flipped.
+    // The number of flipped bits is uniform from 0 to 7, so each number occurs about 125 times with a
+    // standard deviation of 10.5; the bounds are five standard deviations. All 8 bits are never flipped.
     assert!(counts[..8].iter().all(|count| (72..178).contains(count)) && counts[8] == 0, "{counts:?}");
 }
 
-/// Checks that counting by classes of positions equals listing all sequences.
+/// Checks the number of sequences at each distance: counting by classes of positions must equal listing all
+/// sequences.
 #[test]
 fn counts_equal_enumeration() {
     let mut rng = Rng::seeded(5);
@@ -99,7 +101,8 @@ fn log_z_of_long_sequences() {
     let one = motif_tilings(120, 1, &standard_motifs(), rng).unwrap();
     let reward = HammingReward::with_temperature(&words, &one, 2.0).unwrap();
     assert!((reward.log_z().unwrap() - 120.0 * (1.0 + (-0.5f64).exp()).ln()).abs() < 1e-10);
-    // The counts of two distant modes are nearly twice those of one mode.
+    // If two modes are far apart, the number of sequences near a mode is nearly twice the number for a single
+    // mode.
     let opposite = [vec![false; 120], vec![true; 120]];
     let two = HammingReward::with_temperature(&words, &opposite, 0.25).unwrap();
     let expected = 2f64.ln() + 120.0 * (1.0 + (-4f64).exp()).ln();

@@ -1,5 +1,5 @@
-//! Tests of the box compared with the golden file: rewards, densities of Beta mixtures in both geometries and
-//! directions, validity of steps.
+//! Tests that compare the box with the golden file: rewards, densities of Beta mixtures in both geometries
+//! and directions, and the legality of steps.
 
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, Reals, Reward};
@@ -29,12 +29,12 @@ fn items(case: &Value) -> &Vec<Value> {
     case["items"].as_array().unwrap()
 }
 
-/// Flattens an array of arrays of numbers.
+/// Joins the arrays of an array of arrays of numbers to a single list.
 fn flat(values: &Value) -> Vec<f64> {
     values.as_array().unwrap().iter().flat_map(numbers).collect()
 }
 
-/// Returns a state, and the action for a step by an increment from it (backwards: to it).
+/// Returns a state, and the action of a step that adds `increment` to it (backwards: subtracts it).
 fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals) {
     let sign = if direction == Direction::Forward { 1.0 } else { -1.0 };
     let point = state.iter().zip(increment).map(|(s, a)| s + sign * a);
@@ -45,8 +45,8 @@ fn step(direction: Direction, state: &[f64], increment: &[f64]) -> (Reals, Reals
     )
 }
 
-/// Returns the log-density of an action; minus infinity if it is outside of the support, for which the
-/// library returns a typed error.
+/// Returns the log-density of an action. For an action outside the support, for which the library returns a
+/// typed error, the result is minus infinity.
 fn log_prob(
     env: BoxEnv,
     direction: Direction,
@@ -82,7 +82,7 @@ fn rewards_and_log_z_are_the_golden_ones() {
             assert!((got - expected).abs() < 1e-12);
         }
         assert!((reward.log_z(2) - number(&case["log_partition"])).abs() < 1e-12);
-        // The probabilities of the cells add up to 1, for any number of bins.
+        // For any number of bins, the probabilities of the cells must add up to 1.
         for bins in [7, 50] {
             assert!((reward.cells(bins).iter().sum::<f64>() - 1.0).abs() < 1e-12);
         }
@@ -123,14 +123,15 @@ fn cartesian_densities_are_the_golden_ones() {
     }
 }
 
-/// Returns raw outputs that give these concentrations.
+/// Returns the raw network outputs for which a mixture has these concentrations.
 fn raw(mixtures: BetaMixtures, concentrations: &[f64]) -> Vec<f64> {
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
     let logit = |share: f64| (share / (1.0 - share)).ln();
     concentrations.iter().map(|c| logit((c - min) / (max - min))).collect()
 }
 
-/// Returns the network's outputs for two axes with these logits, alphas and betas.
+/// Returns a network's outputs for two axes. `logit` is the logit of the exit; each axis has the logits,
+/// alphas and betas of its components.
 fn outputs(mixtures: BetaMixtures, logit: f64, axes: [[Vec<f64>; 3]; 2]) -> Vec<f64> {
     let [first, second] = &axes;
     let mut out = vec![logit];
@@ -161,7 +162,8 @@ fn polar_densities_are_the_golden_ones() {
         for item in items(&case) {
             let angle = of(item);
             let mixtures = mixtures(angle[0].len());
-            // The radius is fixed along an arc, so its mixture isn't used.
+            // Along an arc the radius is fixed, so the outputs for the radius are set, but must have no
+            // influence.
             let unused = ["mixture_logits", "beta", "alpha"].map(|key| numbers(&item[key]));
             let logit = 0.7;
             let outputs = outputs(mixtures, logit, [unused, angle]);
@@ -169,7 +171,8 @@ fn polar_densities_are_the_golden_ones() {
             let direction = if forward { Direction::Forward } else { Direction::Backward };
             let step = step(direction, &numbers(&item["state"]), &numbers(&item["action"]));
             let got = log_prob(env, direction, mixtures, &outputs, step);
-            // The file omits the probability of not exiting; backward steps along arcs have no exit.
+            // The densities of the file lack the factor for not exiting, so the expected density is corrected
+            // for it. Backward steps along arcs have no exit.
             let stays = if forward { -(1.0 + logit.exp()).ln() } else { 0.0 };
             assert_close(got - stays, number(&item["log_prob"]), item);
         }
@@ -184,8 +187,8 @@ fn steps_are_valid_where_the_golden_file_says_so() {
         for item in items(&case) {
             let direction = if item[2] == "forward" { Direction::Forward } else { Direction::Backward };
             let (state, increment) = (numbers(&item[0]), numbers(&item[1]));
-            // A first step of length 0 is valid in the file. It would be a cycle from the source to itself,
-            // so it is refused here.
+            // In the file, a first step of length 0 is valid. The library refuses such a step, because it
+            // would be a cycle from the source to itself.
             let cycle = direction == Direction::Forward && state == [0.0, 0.0] && increment == state;
             let (states, actions) = step(direction, &state, &increment);
             let got = env.check(direction, &states, &actions).is_ok();

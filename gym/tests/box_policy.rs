@@ -1,5 +1,5 @@
-//! Tests of the network of the box: derivatives of densities, its copy on the host for roll-outs, and the
-//! check of its environment.
+//! Tests of the network of the box: the derivatives of densities, the copy of the network on the host for
+//! roll-outs, and the check of its environment.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -19,8 +19,8 @@ fn boxes() -> [BoxEnv; 4] {
     [cartesian(1), cartesian(3), BoxEnv::polar(0.1).unwrap(), BoxEnv::polar(0.3).unwrap()]
 }
 
-/// Returns states with an action each: every step and exit (or backward step) of a few uniform trajectories,
-/// including the source.
+/// Returns states, each with an action. The pairs are the forward (or backward) actions of a few uniform
+/// trajectories, including actions from the source and exits.
 fn steps(env: &BoxEnv, direction: Direction) -> (Reals, Reals) {
     let walks = Sampler::new(env, &BoxUniform).forward(6, &mut Rng::seeded(4)).unwrap();
     match direction {
@@ -46,7 +46,7 @@ fn derivatives_are_those_of_the_densities() {
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
             let outputs = Tensor::from_slice(&values).view([n, width]).set_requires_grad(true);
-            // The rows repeat some states, out of order.
+            // The rows aren't in order, and some states occur twice.
             let rows: Vec<usize> = (0..states.len()).rev().chain([0, 1]).collect();
             let weights: Vec<f64> = rows.iter().map(|_| rng.normal()).collect();
             let chosen = actions.select(&rows);
@@ -103,7 +103,8 @@ fn roll_outs_ask_the_same_policy() {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-                // The direction is evaluated alone, and together with the other direction.
+                // The copy on the host must equal the evaluation of one direction alone, and of both
+                // directions together.
                 for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
@@ -120,7 +121,7 @@ fn roll_outs_ask_the_same_policy() {
     }
 }
 
-/// Checks that every used output has a gradient, although most states skip some outputs.
+/// Checks that every output that any state uses has a gradient, although most states don't use all outputs.
 #[test]
 fn every_part_of_the_network_learns() {
     for env in boxes() {

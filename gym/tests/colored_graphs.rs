@@ -1,4 +1,5 @@
-//! Tests of graphs of two colours: rewards computed by hand, and maximal cliques compared with all subsets.
+//! Tests of graphs of two colours: rewards are compared with numbers computed by hand, and maximal cliques
+//! with a search over all subsets.
 
 use cliques::{bits, maximal_cliques, neighbours};
 use gfn::env::{Direction, DiscreteEnv, Env, Reward};
@@ -6,7 +7,7 @@ use gfn::graph::{Edge, GraphEnv, GraphKind, GraphState, Node};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use proptest::prelude::*;
 
-// The module is a private part of gfn-gym, compiled into this program.
+// This module is private in gfn-gym, so the test program compiles its file itself.
 #[path = "../src/colored_graphs/cliques.rs"]
 mod cliques;
 
@@ -60,35 +61,36 @@ fn count_by_hand() {
 #[test]
 fn even_by_hand() {
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -50.0 / 7.0);
-    // The square has alternating colours: each node has two neighbours of the other colour.
+    // In a square with alternating colours each node has two neighbours of the other colour, an even number.
     let square = [(0, 1), (1, 2), (2, 3), (0, 3)];
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 1], &square), 0.0);
-    // The square has one colour: no node has a neighbour of another colour, and 0 doesn't count as even.
+    // In a square with one colour no node has a neighbour of another colour, and 0 doesn't count as even.
     close(ColoredGraphReward::Even, &graph(&[0; 4], &square), -40.0 / 7.0);
-    // The path has the colours 0-1-0-0: its nodes have 1, 2, 1 and 0 neighbours of the other colour.
+    // In a path with the colours 0-1-0-0 the nodes have 1, 2, 1 and 0 neighbours of the other colour, so one
+    // number is even.
     close(ColoredGraphReward::Even, &graph(&[0, 1, 0, 0], &[(0, 1), (1, 2), (2, 3)]), -30.0 / 7.0);
 }
 
 #[test]
 fn cliques_by_hand() {
-    // The graph is a maximal clique of size 4, with log R of 1 - 4 + 4 - 1; the 1 is halved if each colour
-    // has two nodes.
+    // A complete graph of 4 nodes is a maximal clique, so log R is 1 - 4 + 4 - 1. If each colour has two
+    // nodes, the first 1 becomes 1/2.
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 0, 0], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 1, 1], &COMPLETE), 0.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 0, 1, 1], &COMPLETE), -0.5);
-    // A node has a log R of 0 - 1 + 1 - 1; an edge has 0 - 2 + 2 - 1; a path of three nodes has 0 - 4 + 3 -
-    // 1.
+    // Without a clique of 4 nodes, log R is 0 - 1 + 1 - 1 for a single node, 0 - 2 + 2 - 1 for an edge, and 0
+    // - 4 + 3 - 1 for a path of three nodes.
     close(ColoredGraphReward::Clique, &graph(&[0], &[]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1], &[(0, 1)]), -1.0);
     close(ColoredGraphReward::Clique, &graph(&[0, 1, 0], &[(0, 1), (1, 2)]), -2.0);
-    // A clique of 5 isn't a maximal clique of 4, so log R is 0 - 5 + 5 - 1.
+    // In a clique of 5 nodes the subsets of 4 nodes aren't maximal cliques, so log R is 0 - 5 + 5 - 1.
     let five: Vec<(u32, u32)> = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b))).collect();
     close(ColoredGraphReward::Clique, &graph(&[0; 5], &five), -1.0);
-    // Two cliques of 4 share an edge, so log R is 2 - 8 + 6 - 1.
+    // This graph is two cliques of 4 nodes that share an edge, so log R is 2 - 8 + 6 - 1.
     let mut two = COMPLETE.to_vec();
     two.extend([(2, 4), (2, 5), (3, 4), (3, 5), (4, 5)]);
     close(ColoredGraphReward::Clique, &graph(&[0; 6], &two), -1.0);
-    // A star of 12 leaves would have a log R of 0 - 24 + 13 - 1, which is below the floor.
+    // For a star of 12 leaves the formula gives 0 - 24 + 13 - 1, which is below the floor of -10.
     let star: Vec<(u32, u32)> = (1..13).map(|b| (0, b)).collect();
     close(ColoredGraphReward::Clique, &graph(&[0; 13], &star), -10.0);
 }

@@ -1,4 +1,5 @@
-//! Tests of the mixture of a flat reward and the original one under a condition, and of refused conditions.
+//! Tests of the reward that mixes a flat reward and the original reward under a condition, and of conditions
+//! that are refused.
 
 use gfn::Rng;
 use gfn::env::StateGraph;

@@ -1,5 +1,5 @@
-//! Tests of the contract of continuous environments, on the box in both geometries and on the line: steps and
-//! their reverses, backward trajectories, every objective, errors, and runs that resume bit for bit.
+//! Tests of the contract of continuous environments, for the box in both geometries and for the line: steps
+//! and their reverses, backward trajectories, every objective, errors, and runs that resume bit for bit.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
@@ -50,7 +50,8 @@ fn line_policy(env: &Line, backward: BackwardPolicy) -> LinePolicy {
     LinePolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(3)).unwrap()
 }
 
-/// Replays a trajectory row by row, and checks that steps and reverses restore states bit for bit.
+/// Takes all actions of a batch of trajectories, and checks that their reverses restore the states bit for
+/// bit.
 fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajectories: &Trajectories<E>) {
     let states = trajectories.states();
     env.check_actions(states, trajectories.actions()).unwrap();
@@ -68,7 +69,8 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     let starts = states.select(&trajectories.offsets()[..trajectories.len()]);
     assert!(env.is_initial(&starts).iter().all(|initial| *initial));
 
-    // Written actions are read back, and replayed exactly.
+    // Actions that are written to a tensor must be readable again, and their replay must give exactly the
+    // same states.
     let written = env.write_actions(trajectories.actions());
     let actions = env.read_actions(&written).unwrap();
     assert_eq!(&actions, trajectories.actions());
@@ -77,7 +79,7 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     assert_eq!(replayed.states(), states);
     assert_eq!(replayed.terminal_states(), trajectories.terminal_states());
 
-    // The backward step that always exists leads to the source.
+    // The backward steps that `way_back` returns must exist in every state and lead to the source.
     let mut states = trajectories.terminal_states().clone();
     for steps in 0.. {
         let initial = env.is_initial(&states);
@@ -94,8 +96,8 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
     assert!(env.way_back(&env.initial(&[0])).is_err());
 }
 
-/// Checks that trajectories of both directions keep the contract, and that scores, losses and gradients are
-/// finite.
+/// Checks that trajectories sampled forwards and backwards keep the contract, and that scores, losses and
+/// gradients are finite.
 fn check<E>(env: &E, policy: &dyn Policy<E>, reward: &impl Reward<Reals>, partial: bool)
 where
     E: ReplayEnv<States = Reals, Actions = Reals>,
@@ -170,8 +172,8 @@ fn the_line_keeps_its_contract() {
     }
 }
 
-/// Checks that the mean of R P_B / P_F over trajectories of P_F is Z, which holds if both densities have the
-/// same base measure.
+/// Checks that the mean of R P_B / P_F over trajectories sampled by P_F is Z. The mean is Z only if the
+/// densities of P_F and P_B refer to the same base measure.
 #[test]
 fn importance_weights_average_to_z() {
     fn mean_weight<E: ReplayEnv<States = Reals>>(env: &E, reward: &impl Reward<Reals>, n: usize) -> f64 {
@@ -182,7 +184,7 @@ fn importance_weights_average_to_z() {
         let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
     }
-    // The reward isn't concentrated in far corners.
+    // This reward is nearly flat. A reward concentrated in far corners would make the mean too noisy.
     let flat = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> {
         Ok(points
             .rows()
@@ -240,7 +242,7 @@ fn invalid_settings_are_refused_by_name() {
     let dist = BoxDist::new(env, Forward, env.initial(&[0]), mixtures, outputs).unwrap();
     let error = dist.sample(&[0], &Exploration::on_policy(), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()));
-    // The network isn't used if all actions are random.
+    // If all actions are random, the network's outputs aren't used, so NaN does no harm.
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
     let wide = BetaMixtures { min_concentration: 5.0, max_concentration: 5.0, ..mixtures };
     assert!(
@@ -261,8 +263,8 @@ fn invalid_settings_are_refused_by_name() {
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
 }
 
-/// Checks that a policy starts with concentrations between the smallest and the largest, however close these
-/// are.
+/// Checks that an untrained policy has concentrations between the smallest and the largest permitted, however
+/// close these bounds are.
 #[test]
 fn narrow_mixtures_start_within_their_range() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -319,8 +321,8 @@ fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     }
 }
 
-/// Checks that short runs approach the target: the histogram's divergence falls to nearly that of exact
-/// samples, and log Z is found.
+/// Checks that short training runs approach the target. The divergence of the histogram must fall to nearly
+/// that of exact samples, and log Z must be nearly exact.
 #[test]
 fn training_finds_the_target() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -355,7 +357,8 @@ fn training_finds_the_target() {
     assert!((log_z - reward.log_z(2)).abs() < 0.3, "log Z {log_z}");
 }
 
-/// Checks that the density of an action doesn't depend on other states in the batch, nor on their order.
+/// Checks that the density of an action doesn't depend on the other states of the batch, nor on the order of
+/// the states.
 #[test]
 fn states_are_independent() {
     for (env, coupling) in [

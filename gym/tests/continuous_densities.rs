@@ -1,4 +1,4 @@
-//! Tests that densities of continuous policies are normalised, by quadrature, and that samples follow them.
+//! Tests that the densities of continuous policies integrate to 1, and that samples follow these densities.
 
 use gfn::Rng;
 use gfn::distribution::{Distribution, Exploration};
@@ -7,8 +7,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};
 use tch::{Kind, Tensor};
 
-/// Returns the distribution at a state for random outputs of the network. The bounds of the concentrations
-/// keep densities smooth enough for numerical integration.
+/// Returns the distribution of actions in a state for random network outputs. The concentrations are bounded
+/// so that the densities are smooth enough for numerical integration.
 fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) -> BoxDist {
     let mixtures = BetaMixtures { coupling, components: 3, min_concentration: 2.0, max_concentration: 20.0 };
     let rng = &mut Rng::seeded(9);
@@ -17,8 +17,8 @@ fn dist(env: BoxEnv, direction: Direction, state: &[f64], coupling: Coupling) ->
     BoxDist::new(env, direction, states, mixtures, Tensor::from_slice(&outputs).unsqueeze(0)).unwrap()
 }
 
-/// Returns the probability of a set of points by the midpoint rule, plus that of the atom: the exit or the
-/// backward step to the source.
+/// Returns the total probability of a state's actions: the integral of the density over points by the
+/// midpoint rule, plus the probability of `atom`, which is the exit or the backward step to the source.
 fn total(dist: &BoxDist, points: &Reals, volumes: &[f64], atom: Option<&Reals>) -> f64 {
     let density = dist.log_prob(&vec![0; points.len()], points).unwrap().exp();
     let integral = (density * Tensor::from_slice(volumes)).sum(Kind::Double).double_value(&[]);
@@ -34,7 +34,8 @@ fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
 fn cartesian_densities_are_normalised() {
     let (env, n) = (BoxEnv::cartesian(2, 0.1).unwrap(), 300);
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // Each case has a state, the rectangle of its next states, and the action of the atom.
+        // Each case is a direction, a state, the rectangle of points that a step can lead to, and the action
+        // `atom`.
         let [x, y] = [0.45, 0.7];
         let cases = [
             (Direction::Forward, [0.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], None),
@@ -50,7 +51,7 @@ fn cartesian_densities_are_normalised() {
             let total = total(&dist, &points, &vec![cell; n * n], atom.as_ref());
             assert!((total - 1.0).abs() < 1e-4, "{direction} from {state:?}: {total}");
         }
-        // The atom has probability 1 if no other action is permitted.
+        // If no other action is permitted, the exit or the step to the source must have probability 1.
         for (direction, state, atom) in [
             (Direction::Forward, [0.95, 0.5], [0.95, 0.5, 1.0]),
             (Direction::Backward, [0.05, 0.5], [0.0, 0.0, 0.0]),
@@ -67,7 +68,7 @@ fn polar_densities_are_normalised() {
     let (delta, n) = (0.25, 2000);
     let env = BoxEnv::polar(delta).unwrap();
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
-        // Integrates over the disk in polar coordinates, with the volume element r dr dtheta.
+        // The density is integrated over the disk in polar coordinates, with the volume element r dr dtheta.
         let disk = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
         let (radii, angles) = (midpoints(0.0, delta, 300), midpoints(0.0, std::f64::consts::FRAC_PI_2, 300));
         let point = |r: f64, angle: f64| [r * angle.cos(), r * angle.sin(), 0.0];
@@ -78,7 +79,7 @@ fn polar_densities_are_normalised() {
         let got = total(&disk, &points, &volumes, None);
         assert!((got - 1.0).abs() < 1e-4, "disk: {got}");
 
-        // The arcs lie inside of the box, or one or two sides cut them.
+        // Some of these states have an arc within the box; in the others one or two sides cut the arc.
         for [x, y] in [[0.4, 0.5], [0.85, 0.4], [0.9, 0.79], [0.1, 0.6], [0.2, 0.21]] {
             for direction in [Direction::Forward, Direction::Backward] {
                 let arc = dist(env, direction, &[x, y], coupling);
@@ -119,7 +120,7 @@ fn densities_of_the_line_are_normalised() {
     assert!(first.log_prob(&[0], &Reals::from_rows([[0.1]])).is_err());
 }
 
-/// Checks that frequencies of samples in cells of the square match the density.
+/// Checks that the frequencies of samples in the cells of the square match the density.
 #[test]
 fn samples_follow_their_density() {
     let env = BoxEnv::cartesian(2, 0.1).unwrap();

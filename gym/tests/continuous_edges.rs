@@ -1,5 +1,5 @@
-//! Tests of edge cases of continuous environments: points near a side of the box, rounding, refused settings
-//! and inputs.
+//! Tests of edge cases of continuous environments: points near a side of the box, rounding, and settings and
+//! inputs that must be refused.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
@@ -14,8 +14,8 @@ use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, 
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
 use tch::{Device, Kind, Tensor};
 
-/// Checks that backward trajectories from points with very short arcs reach the source through its disk, and
-/// that all their steps can be scored.
+/// Checks backward trajectories from points near a side, whose arcs are very short. The trajectories must
+/// reach the source through the disk of the first step, and every step must have a density.
 #[test]
 fn ways_back_beside_a_side_can_be_scored() {
     for delta in [0.001, 0.1, 0.25, 0.9] {
@@ -42,13 +42,14 @@ fn ways_back_beside_a_side_can_be_scored() {
     }
 }
 
-/// Tests a regression: a Beta at the end of its axis led to a point 1e-10 from a side.
+/// Tests a regression: if a Beta distribution drew a number at the end of its axis, the step led to a point
+/// 1e-10 from a side of the box.
 #[test]
 fn a_learned_way_back_ends_in_the_disk_only() {
     let env = BoxEnv::polar(0.25).unwrap();
     let mixtures = BetaMixtures { components: 1, ..BoxPolicyConfig::default().mixtures };
-    // The outputs are [logit, component, raw alphas, raw betas]: the angle is drawn from Beta(1000, 0.6),
-    // next to the axis.
+    // The outputs are the logit of the exit, the logit of the component, two raw alphas and two raw betas.
+    // With these outputs the angle is drawn from Beta(1000, 0.6), so that it lies next to an axis.
     let outputs = |n: usize| Tensor::from_slice(&[0.0, 0.0, 40.0, 40.0, -40.0, -40.0]).repeat([n as i64, 1]);
     let mut rng = Rng::seeded(1);
     let mut states = Reals::from_rows([[0.7, 0.1]; 2000]);
@@ -86,16 +87,16 @@ fn a_point_of_an_axis_has_no_way_back() {
         let sampled = Sampler::new(&env, &BoxUniform).backward(&states, &mut Rng::seeded(0));
         assert!(matches!(sampled, Err(Error::NoLegalAction { .. })));
     }
-    // Steps to a point of an axis beyond the disk are refused as well. Within the disk such a point has a
-    // backward step.
+    // Forward steps to a point with a coordinate of 0 outside the disk must be refused, too. Inside the disk
+    // such a point has a backward step, so it is accepted.
     let forward =
         env.check(Direction::Forward, &Reals::from_rows([[0.2, 0.0]]), &Reals::from_rows([[0.45, 0.0, 0.0]]));
     assert!(matches!(forward, Err(Error::IllegalStep { .. })));
     assert!(env.way_back(&Reals::from_rows([[0.2, 0.0]])).is_ok());
 }
 
-/// Tests points at x = 1 - delta, up to rounding: either some room is left and densities are finite, or the
-/// exit is forced.
+/// Tests points whose coordinate is 1 - delta up to rounding. Either a step is possible and its density is
+/// finite, or only the exit is permitted.
 #[test]
 fn no_room_is_no_step() {
     for k in 1..1000 {
@@ -123,7 +124,7 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
 
     let line = Line::new(3).unwrap();
     let mixtures = LinePolicyConfig::default().mixtures;
-    // The two components have mean 0 and the smallest standard deviation, 0.1.
+    // Both components of the mixture have mean 0 and the smallest standard deviation, 0.1.
     let outputs = Tensor::from_slice(&[0.0, 0.0, 0.0, 0.0, -40.0, -40.0]).unsqueeze(0);
     let dist = LineDist::new(line, Direction::Forward, line.initial(&[0]), mixtures, outputs).unwrap();
     let deviation = |exploration: &Exploration| {
@@ -173,8 +174,8 @@ fn shapes_are_checked() {
     assert!(matches!(policy.evaluate(&line, &narrow, None, Quantities::PF), Err(Error::Shape { .. })));
 }
 
-/// Checks that an illegal step is reported with the index of its trajectory, not with the index among
-/// unfinished trajectories.
+/// Checks that an illegal step in a replay is reported with the index of its trajectory among all
+/// trajectories, not among those that are unfinished.
 #[test]
 fn a_replay_names_the_trajectory() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();
@@ -198,7 +199,8 @@ fn a_replay_names_the_trajectory() {
     assert!(matches!(error, Err(Error::IllegalStep { row: 1, .. })));
 }
 
-/// Checks that an objective that needs an exit in every state reports that the source has none.
+/// Checks that an objective that needs an exit in every state is refused with an error, because the source
+/// has no exit.
 #[test]
 fn exits_of_the_source_are_missing() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
@@ -211,7 +213,8 @@ fn exits_of_the_source_are_missing() {
     );
 }
 
-/// Checks that densities with large concentrations are as exact in single precision as the outputs.
+/// Checks that log-densities in single precision are as exact as the network's outputs, even if
+/// concentrations are large.
 #[test]
 fn normalisers_of_large_concentrations_are_exact() {
     let env = BoxEnv::cartesian(1, 0.25).unwrap();

@@ -1,4 +1,5 @@
-//! Tests that every environment keeps its contract, and has the expected number of states and Z.
+//! Tests that every environment keeps the contract of environments, and has the expected numbers of states
+//! and moves and the expected Z.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -45,8 +46,8 @@ fn triangles() {
     }
 }
 
-/// Compares the numbers of states and labelled moves with those derived by hand and by an independent script
-/// (Burnside; breadth-first search).
+/// Compares the numbers of states and labelled moves with numbers derived by hand, and by an independent
+/// script that uses Burnside's lemma and breadth-first search.
 #[test]
 fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
@@ -56,7 +57,7 @@ fn colored_graphs() {
         for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
             let (n_states, n_moves, _) = enumerate(&env, &reward).unwrap();
             let graph = StateGraph::build(&env, 1000).unwrap();
-            // Every state except the empty one has an exit, which counts as a move.
+            // Exits count as moves. Every state except the empty graph has an exit.
             let exits = graph.ends().len();
             assert_eq!((n_states, n_moves - exits, exits), (states, moves, states - 1), "N = {max_nodes}");
             assert_eq!(colored.n_states(), Some(n_states as u64));
@@ -66,8 +67,8 @@ fn colored_graphs() {
     check_graph_env(&with_exit, Budget::thorough().with_walks(20), &mut Rng::seeded(3)).unwrap();
 }
 
-/// Compares terminal probabilities of a uniform policy for N = 3 with those derived by hand for all 16
-/// states.
+/// Compares the probabilities with which a uniform policy ends in each of the 16 states for N = 3 with
+/// probabilities derived by hand.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
     let env = ColoredGraphs::with_empty(3).unwrap().into_env();
@@ -95,7 +96,7 @@ fn hyper_grids() {
         assert_eq!(states as u64, grid.n_states());
         assert!((log_z - reward.log_z()).abs() < 1e-12);
     }
-    // The remaining rewards of the grid are tested by name.
+    // The other rewards of the grid are covered by tests that select rewards by name.
     let grid = HyperGrid::new(2, 16).unwrap();
     let env = grid.env();
     for kind in RewardKind::ALL {
@@ -105,8 +106,8 @@ fn hyper_grids() {
     }
 }
 
-/// Compares numbers of graphs of at most 3 (attached: 4) unlabelled or labelled nodes with those of the
-/// literature.
+/// Compares the number of graphs with numbers from the literature. Graphs have at most 3 nodes (4 for
+/// attached growth), and are unlabelled or labelled.
 #[test]
 fn graph_building_reaches_every_graph_within_its_limits() {
     let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };
@@ -119,13 +120,13 @@ fn graph_building_reaches_every_graph_within_its_limits() {
         (free(directed, Semantics::Labelled), 1 + 1 + 4 + 64),
         (free(directed, Semantics::UpToIsomorphism), 1 + 1 + 3 + 16),
         (attached(undirected), 1 + 1 + 1 + 2 + 6),
-        // The labelled graphs grow as follows: node 1 is attached to node 0; node 2 is joined to one of them,
-        // or to both.
+        // The labelled graphs grow in this way: node 1 is attached to node 0. Then node 2 is attached to one
+        // of these nodes, or joined to both.
         (
             GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) },
             1 + 1 + 1 + 3,
         ),
-        // Graphs with at most two edges have no triangle.
+        // With at most two edges, all graphs except the triangle are reached.
         (
             GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) },
             1 + 1 + 2 + 3,
@@ -145,7 +146,8 @@ fn graph_building_reaches_every_graph_within_its_limits() {
                 max_nodes: 2,
                 ..free(undirected, Semantics::Labelled)
             },
-            // A node's two attributes have 6 settings. A pair of nodes has no edge, or one with 3 settings.
+            // The two attributes of a node have 6 combinations of values. A pair of nodes has no edge, or an
+            // edge with one of 3 values.
             1 + 6 + 36 * (1 + 3),
         ),
     ];

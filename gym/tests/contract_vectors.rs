@@ -1,5 +1,5 @@
-//! Tests that environments of vectors keep their contract, and have the number of states and the Z of an
-//! independent count.
+//! Tests that environments of vectors keep the contract of environments. The numbers of states and Z must
+//! equal an independent count.
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
@@ -24,7 +24,8 @@ use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_gym::set_addition::{SetAddition, WeightReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 
-/// Checks the contract, the range of feature columns, and the numbers of states, moves and log Z.
+/// Checks the contract of an environment, the range of its entries, its numbers of states and moves, and log
+/// Z.
 fn check<E: EnumerableEnv<States = VectorStates>>(
     env: &E,
     reward: &impl Reward<VectorStates>,
@@ -47,7 +48,7 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
         matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64))
     );
 
-    // The rewards of partial states agree with the reward on finished states.
+    // In finished states the partial log-reward must equal the log-reward.
     let ends = gfn::env::Rows::select(graph.states(), &graph.ends());
     if let Some(partial) = reward.partial_log_reward(&ends, None).unwrap() {
         assert_eq!(partial, reward.log_reward(&ends, None).unwrap());
@@ -57,8 +58,8 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     }
 }
 
-/// Checks that residuals vanish for exact flows, with and without an exit action, on trajectories of both
-/// directions.
+/// Checks that the residuals of all objectives vanish for exact flows, on trajectories sampled in both
+/// directions. Environments with and without an exit action are tested.
 fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) {
     let graph = StateGraph::build(env, 1 << 17).unwrap();
     let exact = ExactPolicy::new(&graph, env, &UniformPolicy, reward).unwrap();
@@ -81,7 +82,8 @@ fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) 
             let residual = largest(&scores, objective.as_ref());
             assert!(residual < 1e-5, "{}: {residual}", objective.name());
         }
-        // Negative control: another reward leaves a residual for every objective.
+        // As a negative control, the flows must leave a residual for every objective if the reward is another
+        // one.
         scores.log_reward += 1.0;
         for objective in &objectives {
             assert!(largest(&scores, objective.as_ref()) > 0.1, "{}", objective.name());
@@ -104,7 +106,8 @@ fn discrete_ebms() {
         let spin = |x: usize, i: usize| if x >> i & 1 == 1 { 1.0 } else { -1.0 };
         let energy = |x: usize| (0..n * n).map(|k| 0.5 * j[k] * spin(x, k / n) * spin(x, k % n)).sum::<f64>();
         let log_z = log_sum((0..1 << n).map(energy));
-        // Each coordinate can be set in two ways for each of the 3^(n - 1) settings of the other coordinates.
+        // An action sets one of n coordinates to one of two values, and the other coordinates have 3^(n - 1)
+        // settings.
         let moves = 2 * n as u64 * 3u64.pow(n as u32 - 1);
         check(&env, &reward, (n, 3), (3u64.pow(n as u32), moves, log_z));
         assert_eq!(ebm.n_states(), Some(3u64.pow(n as u32)));
@@ -153,7 +156,7 @@ fn bit_sequences() {
 fn token_sequences() {
     let alphabet = Alphabet::new("abc").unwrap();
     let table = "sequence,reward\nab,2\nc,5\ncc,0.5\n";
-    // The sequences of lengths 1 and 2 are 3 + 9; with the empty sequence there are 1 + 3 + 9 states.
+    // There are 3 + 9 sequences of lengths 1 and 2. With the empty sequence there are 1 + 3 + 9 states.
     let sequence = TokenSequence::variable(3, 1, 2).unwrap();
     let env = sequence.env();
     let reward = TableReward::parse(&sequence, &alphabet, table, Some(0.1)).unwrap();
@@ -173,7 +176,8 @@ fn token_sequences() {
     check(&always_two.env(), &reward, (2, 4), (13, 12 + 9, 10f64.ln()));
 }
 
-/// DNA of length 8, as in TFBind8, with a table in a file: every sequence has its own reward.
+/// Reads a table of rewards of DNA of length 8, as in TFBind8, from a file. Every sequence has a different
+/// reward.
 #[test]
 fn a_table_of_dna_is_read_from_a_file() {
     let sequence = TokenSequence::tf_bind_8();
@@ -228,7 +232,8 @@ fn set_additions() {
         let worth = |set: &u32| 0.2 + (0..5).filter(|i| set >> i & 1 == 1).map(|i| weights[i]).sum::<f64>();
         let log_z = sets.iter().filter(finished).map(worth).sum::<f64>().ln();
         let exits = if fixed_length { 0 } else { sets.len() };
-        // Every item of a set may be the last one added.
+        // Any item of a set may have been added last, so the number of moves into a set is the number of its
+        // items.
         let moves = sets.iter().map(|set| u64::from(set.count_ones())).sum::<u64>() + exits as u64;
         check(&env, &reward, (5, 2), (sets.len() as u64, moves, log_z));
         assert_eq!(rules.n_states(), Some(sets.len() as u64));
@@ -246,8 +251,8 @@ fn the_toy_dag() {
     assert!(reward.log_reward(&VectorStates::from_rows([[5]]), None).is_err());
 }
 
-/// Returns the cost of each base at the root of each tree over a set of species, site by site (Sankoff's
-/// algorithm).
+/// Lists all trees over a set of species. For each tree, site and base, returns the smallest number of
+/// mutations if the root has this base (Sankoff's algorithm).
 fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
     let lowest = species & species.wrapping_neg();
     if species == lowest {
@@ -257,7 +262,8 @@ fn costs_of_trees(species: u32, sequences: &[&str]) -> Vec<Vec<[u64; 4]>> {
         ];
     }
     let mut trees = Vec::new();
-    // The trees are split into the subtree with the lowest species and the other subtree.
+    // A tree is split at its root into the subtree with the lowest species, which is `left`, and the other
+    // subtree.
     for left in (1..species).filter(|left| left & !species == 0 && left & lowest > 0) {
         let rights = costs_of_trees(species & !left, sequences);
         for a in costs_of_trees(left, sequences) {
@@ -294,7 +300,8 @@ fn phylogenetic_trees() {
         let listed = graph.indices(&env, &rules.all_trees().unwrap());
         assert!(listed.iter().all(|state| state.is_some_and(|state| graph.can_end(state))));
     }
-    // The states are too many to list, but the contract can be checked.
+    // Trees over 12 species have too many states to list, but the contract can be checked on random
+    // trajectories.
     check_env(&PhyloTree::new(12).unwrap().env(), Budget::thorough().with_walks(20), &mut Rng::seeded(6))
         .unwrap();
 }

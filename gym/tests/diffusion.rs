@@ -1,4 +1,4 @@
-//! Tests of the diffusion environment: time reversal, exact policies, replay.
+//! Tests of the diffusion environment: time reversal, exact policies, and replay.
 use std::sync::Arc;
 
 use gfn::distribution::{Distribution, Exploration};
@@ -39,7 +39,7 @@ pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfi
     }
 }
 
-/// Returns log R + log P_B - log P_F of each trajectory, in f64.
+/// Returns log R + log P_B - log P_F of each trajectory, computed in f64.
 fn log_weights(
     env: &DiffusionSampling,
     policy: &dyn Policy<DiffusionSampling>,
@@ -82,8 +82,8 @@ fn the_golden_path_telescopes() {
     near(&difference.view([1]), &[case["sum_log_pf_minus_log_pb"].as_f64().unwrap()]);
 }
 
-/// Checks that the process without drift and its reversal balance for its final Gaussian: the residual is 0
-/// on every trajectory.
+/// Checks that the process without drift and its reversal satisfy trajectory balance for the Gaussian in
+/// which the process ends: the residual is 0 on every trajectory.
 #[test]
 fn every_process_balances_with_its_reversal() {
     for kind in KINDS {
@@ -106,8 +106,8 @@ fn every_process_balances_with_its_reversal() {
     }
 }
 
-/// Checks that the exact P_F balances for a Gaussian of another variance and mean. The process without drift
-/// doesn't (negative control).
+/// Checks that the exact P_F satisfies trajectory balance for a Gaussian of another mean and variance. As a
+/// negative control, the process without drift must not satisfy it.
 #[test]
 fn log_z_of_gaussian_targets_is_recovered_by_the_exact_policy() {
     for kind in KINDS {
@@ -189,8 +189,8 @@ fn steps_that_make_no_sense_are_refused() {
     assert!(error.to_string().contains("noise"), "{error}");
 }
 
-/// Checks that policies for another dimension, number of steps or process are refused, and states of another
-/// environment as well.
+/// Checks that policies are refused if they were built for another dimension, number of steps or process.
+/// States of another environment must be refused, too.
 #[test]
 fn parts_of_another_environment_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -247,7 +247,8 @@ fn parts_of_another_environment_are_refused() {
     assert!(matches!(energy.partial_log_reward(&two(5), None), Err(Error::Contract { .. })));
 }
 
-/// Checks that noise is added in quadrature, and that a temperature multiplies the variance.
+/// Checks that exploration noise is added to the standard deviation in quadrature, and that a temperature
+/// multiplies the variance.
 #[test]
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
@@ -267,8 +268,8 @@ fn exploration_widens_steps() {
     }
 }
 
-/// Checks that scores of a batch equal those of each state alone, in f32 and for every kind of P_B, and that
-/// log P_B of the step into the origin is 0.
+/// Checks that the scores of a batch equal those of each state alone, in f32 and for every kind of P_B. Also
+/// checks that log P_B of the step into the origin is 0.
 #[test]
 fn scores_do_not_depend_on_batch_mates() {
     for backward in

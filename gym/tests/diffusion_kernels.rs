@@ -1,4 +1,4 @@
-//! Tests of the steps of the diffusion policy compared with torchgfn's kernels.
+//! Tests that compare the steps of the diffusion policy with torchgfn's kernels.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -12,9 +12,9 @@ use gfn_gym::diffusion::{
 use serde_json::Value;
 use tch::{Device, Kind, Tensor, no_grad};
 
-/// The range of learned log-variances, and the scale of torchgfn's backward kernel; network outputs are
-/// shares of them.
+/// The range of the learned correction of P_F's log-variance.
 const RANGE: f64 = 40.0;
+/// The scale of torchgfn's backward kernel.
 const SCALE: f64 = 10.0;
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -28,7 +28,8 @@ fn environment(case: &Value, scale: f64) -> DiffusionSampling {
     DiffusionSampling::new(case["dim"].as_u64().unwrap() as usize, process).unwrap()
 }
 
-/// Builds a policy whose networks for drift and backward steps give these constants.
+/// Builds a policy whose networks have constant outputs: `drift` for the drift, and `backward` for P_B's
+/// corrections.
 fn constant(
     env: &DiffusionSampling,
     kind: Kind,
@@ -56,7 +57,7 @@ fn constant(
     policy
 }
 
-/// Builds P_F with this drift, and with the process's standard deviations times e^log_sd.
+/// Builds P_F with this drift. The standard deviation of P_F is that of the process times exp(`log_sd`).
 fn forward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -72,8 +73,8 @@ fn forward(
     policy.evaluate(env, states, None, Quantity::LogPf.into()).unwrap().pf.unwrap()
 }
 
-/// Builds torchgfn's P_B with these network outputs, times the scale; without a spread it adds nothing to the
-/// variance.
+/// Builds torchgfn's P_B. `mean` and `spread` are the scaled outputs of its network. Without a `spread`, the
+/// network adds nothing to the variance.
 fn backward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -86,15 +87,15 @@ fn backward(
         ..DiffusionPolicyConfig::default()
     };
     let share = spread.map_or(-1.0, |spread| spread / (4.0 * SCALE));
-    // The largest negative share is e^-40 of the standard deviation.
+    // The smallest share adds a standard deviation of e^-40, that is, nothing.
     let raw = if share <= -1.0 { -50.0 } else { share.atanh() };
     let outputs: Vec<f64> = mean.iter().map(|mean| (mean / SCALE).atanh()).chain([raw]).collect();
     let policy = constant(env, kind, config, &vec![0.0; env.dim()], &outputs);
     policy.evaluate(env, states, None, Quantity::LogPb.into()).unwrap().pb.unwrap()
 }
 
-/// Checks that means, standard deviations and log-densities equal those of torchgfn's kernels, whose actions
-/// are increments.
+/// Checks that means, standard deviations and log-densities equal those of torchgfn's kernels. torchgfn's
+/// actions are increments, so they are converted to points.
 #[test]
 fn kernels_are_those_of_the_golden_file() {
     check_golden(Kind::Double, 1e-12);
@@ -123,8 +124,8 @@ fn check_golden(kind: Kind, tolerance: f64) {
                 backward(&backward_env, &states, kind, &mean, spread)
             };
             if !is_forward && step == 1 {
-                // torchgfn's correction doesn't lead to the origin here, or has a variance; the environment
-                // starts at the origin.
+                // In torchgfn the corrected last backward step has a variance, or doesn't lead to the origin.
+                // The environment starts at the origin, so its step must be a point mass there.
                 let (mean, sd) = steps.moments().unwrap();
                 assert!(mean.values().iter().chain(sd.values()).all(|&x| x == 0.0));
                 let origin = Reals::filled(dim, 1, 0.0);

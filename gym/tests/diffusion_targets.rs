@@ -1,4 +1,5 @@
-//! Tests of targets: golden densities and gradients, finite differences, normalisers, typed errors.
+//! Tests of target densities: comparison with golden densities and gradients, with finite differences and
+//! with quadrature, and typed errors.
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows};
@@ -52,7 +53,7 @@ fn densities_and_gradients_are_those_of_the_golden_file() {
     assert!(checked > 50);
 }
 
-/// Returns a density whose gradient autograd computes.
+/// Returns a target defined by a closure, so that autograd computes its gradient.
 fn quartic() -> FromTensors {
     let density = |x: &Tensor| {
         Ok(-(x.pow_tensor_scalar(4) - x.square() * 3.0).sum_dim_intlist([1i64].as_slice(), false, x.kind()))
@@ -95,7 +96,7 @@ fn gradients_are_those_of_finite_differences() {
     }
 }
 
-/// Compares log Z with the integral over the plane by the trapezoid rule.
+/// Compares log Z of targets in the plane with the integral of the density, computed by the trapezoid rule.
 #[test]
 fn normalisers_are_those_of_quadrature() {
     let integral = |target: &dyn Target, reach: f64, n: usize| {
@@ -115,7 +116,7 @@ fn normalisers_are_those_of_quadrature() {
     }
 }
 
-/// Compares means and variances of exact samples with quadrature or closed forms.
+/// Compares means and variances of exact samples with those from quadrature or closed forms.
 #[test]
 fn exact_samples_have_the_moments_of_their_target() {
     let n = 40_000;
@@ -125,7 +126,7 @@ fn exact_samples_have_the_moments_of_their_target() {
     };
     let funnel = Funnel::new(10, 1.0).unwrap();
     assert!((moments(&funnel, &|x| x[0] * x[0]) - 1.0).abs() < 0.03);
-    // The expectation of exp(x_0) is exp(1/2).
+    // The variance of the other coordinates is the expectation of exp(x_0), which is exp(1/2).
     assert!((moments(&funnel, &|x| x[4] * x[4]) - 0.5f64.exp()).abs() < 0.1);
     let two = Mixture::two_modes();
     assert!((moments(&two, &|x| x[0]) - 4.0 * 0.3).abs() < 0.06);
@@ -150,8 +151,7 @@ fn exact_samples_have_the_moments_of_their_target() {
 fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
-    // The density is compared with that of a multivariate normal, computed by a linear solve instead of an
-    // inverse.
+    // The expected density is computed independently, with a linear solve instead of the inverse matrix.
     let (n, mean) = (9, 126f64.ln() - 0.5 * 1.91);
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);
     let covariance: Vec<f64> = (0..n * n)
@@ -217,7 +217,8 @@ fn a_script_of_another_dimension_is_refused() {
     let folder = std::env::temp_dir().join(format!("gfn-script-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("target.pt");
-    // The script computes log N(x; 1, I) up to a constant, by a product that needs three coordinates.
+    // The script computes log N(x; 1, I) up to a constant. The script multiplies by a 3 x 3 matrix, so that
+    // points of two coordinates cause an error.
     let mut shift = |inputs: &[Tensor]| {
         let weight = Tensor::ones([3, 3], (Kind::Double, Device::Cpu)).tril(0).triu(0);
         vec![
@@ -243,7 +244,7 @@ fn a_script_of_another_dimension_is_refused() {
         assert!(matches!(error, Error::File { .. }), "{error}");
         assert!(error.to_string().contains(name) && error.to_string().lines().count() == 1, "{error}");
     }
-    // An environment of two coordinates can't have a target of three.
+    // A target of three coordinates must be refused in an environment of two coordinates.
     let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 4).unwrap()).unwrap();
     let config = DiffusionPolicyConfig { langevin_clip: Some(1e2), ..DiffusionPolicyConfig::default() };
     let error = DiffusionPolicy::new(
@@ -259,12 +260,12 @@ fn a_script_of_another_dimension_is_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Checks that a script that was saved in training mode runs in evaluation mode.
+/// Checks that a script saved in training mode is run in evaluation mode.
 #[test]
 fn a_script_is_put_into_evaluation_mode() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/training_mode.pt");
-    // The script, loaded as it was saved in training mode, returns minus the sum of the coordinates (negative
-    // control). In evaluation mode it returns the sum.
+    // In training mode, in which it was saved, the script returns minus the sum of the coordinates; this is
+    // the negative control. In evaluation mode the script returns the sum.
     let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
     let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();
     assert_eq!(saved.double_value(&[0]), -3.0);

@@ -1,4 +1,5 @@
-//! Tests of training on the diffusion environment: objectives, replay, search, likelihood, chunks.
+//! Tests of training on the diffusion environment: objectives, replay, local search, maximum likelihood, and
+//! chunks.
 use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
@@ -47,8 +48,8 @@ fn training_config(batch: usize) -> TrainerConfig {
     }
 }
 
-/// Checks that training finds log Z of a Gaussian that isn't the process's final Gaussian, to 1e-3 with
-/// reweighting.
+/// Checks that training on a Gaussian target finds log Z to 1e-3, estimated with reweighting. The target
+/// isn't the Gaussian in which the process without drift ends.
 #[test]
 fn training_recovers_log_z_of_a_gaussian() {
     let env = environment(1, ProcessKind::PinnedBrownian, 1.0, 6);
@@ -69,8 +70,8 @@ fn training_recovers_log_z_of_a_gaussian() {
     assert!(estimate.log_z.abs() < 1e-3 && last.log_z.abs() < 2e-2, "{estimate:?}, {last:?}");
 }
 
-/// Checks that every objective that is defined on this environment runs, also off-policy, and lowers its
-/// loss.
+/// Checks that every objective that is defined on this environment can be trained, also off-policy, and that
+/// its loss falls.
 #[test]
 fn objectives_train() {
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
@@ -100,7 +101,7 @@ fn objectives_train() {
     }
 }
 
-/// Tests the replay of terminal states with backward trajectories, prioritised by rank.
+/// Tests that stored objects are replayed on backward trajectories, with priorities by rank.
 #[test]
 fn terminal_states_are_replayed() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 8);
@@ -124,7 +125,7 @@ fn terminal_states_are_replayed() {
 }
 
 /// Checks that the policy learns the distribution of the data by maximum likelihood on backward trajectories
-/// from exact samples. The untrained policy spreads over the whole plane.
+/// from exact samples. The samples of the untrained policy are spread over the whole plane.
 #[test]
 fn maximum_likelihood_learns_from_bridges() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 10);
@@ -139,8 +140,8 @@ fn maximum_likelihood_learns_from_bridges() {
     let mut trainer =
         trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings)
             .with_data(buffer);
-    // Counts samples within three standard deviations of each mode, where the target has 0.989 times the
-    // mode's weight.
+    // This closure counts samples within three standard deviations of each mode. An exact sampler has a share
+    // of 0.989 times the mode's weight there.
     let near_modes = |policy: &dyn Policy<DiffusionSampling>| {
         let samples = Sampler::new(&env, policy).forward(1000, &mut Rng::seeded(10)).unwrap();
         [-4.0, 4.0].map(|mean| {
@@ -162,7 +163,8 @@ fn maximum_likelihood_learns_from_bridges() {
     );
 }
 
-/// Checks that chains from distant points reach the target's moments, with the requested acceptance.
+/// Checks that Langevin chains from distant points reach the moments of the target, and that their share of
+/// accepted proposals is the requested one.
 #[test]
 fn mala_samples_its_target() {
     let env = environment(3, ProcessKind::PinnedBrownian, 1.0, 4);
@@ -184,7 +186,8 @@ fn mala_samples_its_target() {
     assert!(Mala::new(&env, target, nowhere).unwrap_err().to_string().contains("burn-in"));
 }
 
-/// Checks that results of a search are stored with the trained reward, not with the density of the chains.
+/// Checks that the points found by a local search are stored with the trainer's reward, not with the density
+/// that the chains follow.
 #[test]
 fn a_search_records_the_reward() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -196,11 +199,12 @@ fn a_search_records_the_reward() {
     let found = mala.unwrap().search(&env, &start, &reward, &mut Rng::seeded(0)).unwrap();
     assert_eq!(found.log_rewards, reward.log_reward(&found.objects, None).unwrap());
     assert!(found.log_rewards.contains(&-4.0), "no find below the floor: {:?}", found.log_rewards);
-    // The calls are those of each chain at its start and at each step, and of the six results.
+    // Each of the 3 chains evaluates the density at its start and in 30 steps, and the reward is computed for
+    // 6 results.
     assert_eq!(found.reward_calls, 3 * 31 + 6);
 }
 
-/// Checks that data and search results that no part of the batch uses are refused.
+/// Checks that a trainer refuses data or a local search if its settings give them no share of the batch.
 #[test]
 fn unused_data_and_searches_are_refused() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -225,7 +229,8 @@ fn unused_data_and_searches_are_refused() {
     assert!(make().with_replay(buffer()).step().is_ok());
 }
 
-/// Checks that search results enter the buffer at the search's interval, and that a run resumes bit for bit.
+/// Checks that the results of a local search enter the replay buffer at the requested interval, and that a
+/// resumed run equals an uninterrupted run bit for bit.
 #[test]
 fn a_search_fills_the_buffer() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
@@ -259,8 +264,8 @@ fn a_search_fills_the_buffer() {
             whole.replay().unwrap().len()
         })
         .collect();
-    // The first step adds 8 new objects, later steps add 4, with 4 replayed objects. The 10 chains add 20
-    // points before steps 3 and 6.
+    // The first step adds 8 objects to the buffer. Later steps add 4, because the other 4 of a batch are
+    // replayed. The search adds 20 points from 10 chains before steps 3 and 6.
     assert_eq!(held, [8, 12, 16, 40, 44, 48, 72]);
     let folder = std::env::temp_dir().join(format!("gfn-search-{}", std::process::id()));
     let mut first = make();
@@ -285,7 +290,8 @@ fn a_search_fills_the_buffer() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Checks that scoring in chunks gives the loss and the gradient of the whole batch, for any objective.
+/// Checks for each objective that scoring in chunks gives the same loss and gradient as scoring the whole
+/// batch.
 #[test]
 fn chunks_give_the_same_gradient() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 6);

@@ -1,5 +1,5 @@
-//! Tests of the logits of EB-GFN: coordinates are drawn uniformly, and each has two logits for its value.
-//! After training the policy samples spins exactly.
+//! Tests of the policy of EB-GFN: the next coordinate is uniform, and two logits per coordinate give its
+//! value. The trained policy must sample spins from the target.
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -24,7 +24,8 @@ fn policy(n: usize, backward: EbmBackward, kind: Kind) -> EbmPolicy {
 fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     let env = DiscreteEbm::new(3).unwrap().env();
     let policy = policy(3, EbmBackward::Learned, Kind::Double);
-    // Sets the last layer's weights to 0 and its biases to the nine logits.
+    // The last layer gets weights of 0, and the nine logits as its biases, so that the logits are the same in
+    // every state.
     let biases = [0.3, -1.0, 0.0, 0.8, 0.5, 2.0, 0.1, 0.2, 0.7];
     tch::no_grad(|| {
         let list: Vec<_> = policy.parameters().unwrap().iter().collect();
@@ -32,7 +33,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
         let _ = last("torso.1.weight").zero_();
         last("torso.1.bias").copy_(&tch::Tensor::from_slice(&biases));
     });
-    // The state has coordinate 1 set to 1.
+    // In this state only coordinate 1 is set; its value is 1.
     let states = VectorStates::from_rows([[0u16, 2, 0]; 4]);
     let both = Quantity::LogPf | Quantity::LogPb;
     let evaluation = policy.evaluate(&env, &states, None, both).unwrap();
@@ -41,7 +42,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
         let expected = own.exp() / (own.exp() + other.exp()) / 2.0;
         assert!((log_p.double_value(&[k as i64]).exp() - expected).abs() < 1e-12);
     }
-    // P_B is a softmax over the coordinates that have a value, 0 and 2.
+    // P_B must be a softmax over the logits of the coordinates that are set, which are 0 and 2.
     let states = VectorStates::from_rows([[1u16, 0, 2]]);
     let pb = policy.evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let expected = 0.1f64.exp() / (0.1f64.exp() + 0.7f64.exp());
@@ -49,13 +50,13 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     assert!((p - expected).abs() < 1e-12);
 }
 
-/// Trains on 4 spins with all couplings 1, with a uniform and a learned P_B, and checks the exact L1
-/// distance.
+/// Trains on 4 spins with all couplings 1, with a uniform and with a learned P_B, and checks the exact L1
+/// distance from the target.
 #[test]
 fn the_policy_learns_spins() {
     tch::set_num_threads(1);
     for backward in [EbmBackward::Uniform, EbmBackward::Learned] {
-        // A learned P_B takes longer to settle.
+        // With a learned P_B training needs more steps to converge.
         let steps = if backward == EbmBackward::Uniform { 1_000 } else { 3_000 };
         let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
         let l1 = train_spins(policy(4, backward, Kind::Float), TrajectoryBalance, adam, steps);

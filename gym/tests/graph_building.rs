@@ -67,8 +67,8 @@ fn kinds_of_growth() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Checks that every visited state allows each backward move, which leads to a state that allows the forward
-/// move.
+/// Checks all backward moves of sampled states: each leads to a state in which the reverse forward move is
+/// legal.
 #[test]
 fn forward_and_backward_agree() {
     for config in kinds_of_growth() {
@@ -93,7 +93,7 @@ fn forward_and_backward_agree() {
                 assert!(env.rules().is_reachable(&state.graphs()[0]));
             }
         }
-        // Trajectories lead backwards from each finished graph to the start.
+        // Random backward moves must lead from each finished graph to the initial graph.
         let mut rng = Rng::seeded(4);
         for graph in walked.terminal_states().graphs() {
             let mut state = GraphStates::from(vec![graph.clone()]);
@@ -133,8 +133,8 @@ fn attached_graphs_are_connected_and_large_enough() {
     }
 }
 
-/// Checks that labelled graphs grow in the order of their labels: node 1 is attached to node 0 first, so a
-/// graph without that edge can't have grown.
+/// Checks that labelled graphs grow in the order of their labels. Node 1 is attached to node 0 first, so
+/// their edge can't be removed.
 #[test]
 fn labelled_growth_keeps_the_order_of_arrival() {
     let config = GraphBuildingConfig { growth: Growth::Attached, semantics: Semantics::Labelled, ..base() };
@@ -142,6 +142,7 @@ fn labelled_growth_keeps_the_order_of_arrival() {
     let edges = [(0, 1, Edge::default()), (0, 2, Edge::default()), (1, 2, Edge::default())];
     let graph = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &edges).unwrap();
     let masks = env.masks(Direction::Backward, &vec![graph].into());
-    // The blocks of slots are: first node (3), attached node (3), edges (0, 1), (0, 2), (1, 2).
+    // Slots 0 to 2 remove the first node, slots 3 to 5 remove an attached node, and slots 6 to 8 remove the
+    // edges (0, 1), (0, 2) and (1, 2).
     assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [7, 8]);
 }

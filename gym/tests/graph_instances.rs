@@ -1,4 +1,5 @@
-//! Tests of instances of graph problems, which are drawn, read, listed and solved exactly.
+//! Tests of the input graphs of graph problems: graphs are drawn at random, read from files, listed, and
+//! solved exactly.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +10,7 @@ use gfn_gym::graph_problems::{
     read_dimacs, write_dimacs,
 };
 
-/// Returns the size of the best subset of nodes that the checker accepts.
+/// Returns the size of the best solution, by checking all subsets of nodes.
 fn best_size(problem: Problem, graph: &GraphState) -> usize {
     let n = graph.n_nodes() as u32;
     let sets = (0..1u32 << n).map(|bits| (0..n).filter(|a| bits >> a & 1 == 1).collect::<Vec<_>>());
@@ -35,8 +36,8 @@ fn the_optimum_is_that_of_all_subsets() {
 fn graphs_of_more_than_a_word_are_searched_and_a_budget_is_kept() {
     let graph = erdos_renyi(150, 0.5, &mut Rng::seeded(8)).unwrap();
     let clique = maximum_clique(&graph, u64::MAX).unwrap();
-    // The clique number of such a graph is nearly always 10 or 11 (2 log2 150 - 2 log2 log2 150 + 2 log2(e /
-    // 2) + 1 = 11.7).
+    // The largest clique of such a graph nearly always has 10 or 11 nodes: theory gives 2 log2 150 - 2 log2
+    // log2 150 + 2 log2(e / 2) + 1 = 11.7.
     let size = Problem::Clique.check(&graph, &clique).unwrap();
     assert!((9..=12).contains(&size), "{size}");
     assert_eq!(maximum_clique(&graph, 100), None);
@@ -52,7 +53,7 @@ fn all_graphs_are_as_many_as_there_are() {
 
 #[test]
 fn isomorphic_graphs_are_dropped_and_others_kept() {
-    // The graphs are a path, the same path with other labels, and a triangle.
+    // The test uses a path, the same path with other labels, and a triangle.
     let of = |text: &[u8]| Instances::new(GraphFormat::EdgeList.read(text).unwrap()).unwrap();
     let path = of(b"graph undirected 3\nedge 0 1\nedge 1 2");
     let other = of(b"graph undirected 3\nedge 0 1\nedge 0 2");
@@ -132,7 +133,8 @@ fn each_mistake_is_named_with_its_line() {
 fn graphs_that_a_format_cannot_hold_are_refused() {
     let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
     for graph in [GraphState::new(GraphKind::Directed), coloured] {
-        // An empty directed graph has no edges whose direction is lost, but would be read as undirected.
+        // A directed graph must be refused even if it is empty: no edge would lose its direction, but the
+        // file would be read as an undirected graph.
         assert!(matches!(write_dimacs(&graph), Err(Error::Contract { .. })), "{graph:?}");
     }
 }
@@ -143,7 +145,7 @@ fn edges_of_a_random_graph_come_with_their_probability() {
     for p in [0.0, 0.3, 0.8, 1.0] {
         let edges: usize = (0..200).map(|_| erdos_renyi(12, p, rng).unwrap().n_edges()).sum();
         let n = 200.0 * 66.0;
-        // The tolerance is five standard deviations.
+        // The number of edges may differ from its expectation by five standard deviations.
         assert!((edges as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{p}: {edges}");
     }
     for p in [-0.1, 1.1, f64::NAN] {
@@ -163,7 +165,7 @@ fn attachment_prefers_nodes_of_high_degree() {
         let other = erdos_renyi(60, 2.0 * 58.0 / (30.0 * 59.0), rng).unwrap();
         of_uniform += (0..60).map(|a| other.degree(a)).max().unwrap();
     }
-    // The same number of uniformly random edges gives no such hubs.
+    // Graphs with the same number of uniformly random edges have much smaller largest degrees.
     assert!(largest_degree as f64 > 1.5 * of_uniform as f64, "{largest_degree} {of_uniform}");
     for (n, attached) in [(3, 0), (3, 3), (0, 0)] {
         assert!(barabasi_albert(n, attached, rng).is_err());
@@ -185,15 +187,16 @@ fn rb_graphs_are_cliques_with_the_requested_edges_between_them() {
         assert_eq!(graph.n_nodes(), n * k);
         let within = graph.edges().filter(|&(a, b)| a as usize / k == b as usize / k).count();
         assert_eq!(within, n * k * (k - 1) / 2);
-        // The number of constraints has r n ln n = a n ln n / -ln(1 - p) = n ln k / -ln(1 - p).
+        // By definition there are r n ln n - 1 constraints, and r n ln n = a n ln n / -ln(1 - p) = n ln k /
+        // -ln(1 - p).
         let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
         let most = constraints * (p * (k * k) as f64).floor() as usize;
         let between = graph.n_edges() - within;
-        // The number of edges is smaller only if a pair of cliques was drawn so often that it has no pair of
-        // nodes left.
+        // The number of edges is smaller than `most` only if a pair of cliques was drawn so often that no
+        // pair of their nodes was left without an edge.
         assert!(between <= most && between as f64 > 0.8 * most as f64, "{n} {k} {p}: {between} of {most}");
     }
-    // A tightness of 1 leads to no constraint, and to no division by zero.
+    // A tightness of 1 must give no constraint, and must not divide by zero.
     assert_eq!(rb_graph(4, 3, 1.0, rng).n_edges(), 4 * 3);
 }
 

@@ -1,5 +1,5 @@
-//! Tests of problems on input graphs: the environment's contract, and solutions compared with all subsets of
-//! nodes.
+//! Tests of problems on input graphs: the contract of the environment, and its solutions compared with a
+//! search over all subsets of nodes.
 
 use std::collections::BTreeSet;
 
@@ -29,8 +29,8 @@ fn env(problem: Problem) -> GraphEnv {
     GraphProblem::new(problem, &graphs()).unwrap().into_env()
 }
 
-/// Lists the solutions that the environment should build, with their sizes. They follow from the problem's
-/// definition, with sets of nodes as bits.
+/// Lists the solutions that the environment should build, with their sizes. Each set of nodes, stored as
+/// bits, is tested by the definition of the problem.
 fn brute_force(problem: Problem, graph: &GraphState) -> BTreeSet<(u32, usize)> {
     let n = graph.n_nodes() as u32;
     let near: Vec<u32> =
@@ -89,7 +89,7 @@ fn all_solutions_and_no_others_are_built() {
             assert_eq!(built.len(), expected.len(), "{problem} of {graph}");
             assert_eq!(built.into_iter().collect::<BTreeSet<_>>(), expected, "{problem} of {graph}");
             solutions += expected.len();
-            // The flows add up to Z if forward and backward masks match.
+            // The flow through the initial state is Z only if forward and backward masks match.
             let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
             let log_z = expected.iter().map(|&(_, size)| (sign * size as f64).exp()).sum::<f64>().ln();
             assert!((flows.log_z - log_z).abs() < 1e-9);
@@ -98,7 +98,8 @@ fn all_solutions_and_no_others_are_built() {
     assert!(solutions > 2_000, "{solutions}");
 }
 
-/// Checks that the marks of states of cliques equal those of states of independent sets of the complement.
+/// Checks that the states of the clique problem have the same marks as the states of the independent-set
+/// problem on the complement.
 #[test]
 fn cliques_are_independent_sets_of_the_complement() {
     let (graphs, complements) = (graphs(), graphs().complements().unwrap());
@@ -122,7 +123,8 @@ fn cliques_are_independent_sets_of_the_complement() {
     assert!(differ > 40, "{differ}");
 }
 
-/// Checks that unfinished states have the reward of their solution so far, so that the exit adds nothing.
+/// Checks that the partial reward of an unfinished state is the reward of its solution so far. Finishing this
+/// solution therefore adds nothing.
 #[test]
 fn partial_rewards_are_those_of_partial_solutions() {
     let graph = Instances::new(vec![erdos_renyi(8, 0.4, &mut Rng::seeded(5)).unwrap()]).unwrap();
@@ -141,7 +143,8 @@ fn partial_rewards_are_those_of_partial_solutions() {
     }
 }
 
-/// Checks that the checker refuses sets that the brute force doesn't list, and ignores marks.
+/// Checks that `Problem::check` refuses exactly the sets that aren't solutions by the brute-force list, and
+/// that it ignores marks.
 #[test]
 fn the_checker_refuses_what_is_no_solution() {
     let graphs = graphs();
@@ -173,7 +176,7 @@ fn the_checker_refuses_what_is_no_solution() {
     }
 }
 
-/// Checks that a change of a state that isn't a legal move is an error.
+/// Checks that an action that isn't legal in a state is an error.
 #[test]
 fn edits_that_are_no_moves_are_refused() {
     use gfn::graph::{GraphActionType, Move};
@@ -185,7 +188,7 @@ fn edits_that_are_no_moves_are_refused() {
     assert!(marking.apply(Direction::Forward, &mut state, to(5)).is_err());
     assert_eq!(state, graph);
     marking.apply(Direction::Forward, &mut state, to(0)).unwrap();
-    // The nodes are one that is chosen, and one that this choice excludes.
+    // Node 0 is already chosen, and node 1 is excluded by this choice. Choosing either node must be an error.
     for a in [0, 1] {
         assert!(marking.apply(Direction::Forward, &mut state, to(a)).is_err());
     }
@@ -212,7 +215,7 @@ fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     let graph = erdos_renyi(5, 1.0, &mut rng).unwrap();
     assert!(improve(Problem::IndependentSet, &graph, &[0, 1], 1, &mut rng).is_err());
     let env = GraphProblem::new(Problem::DominatingSet, &Instances::all(1).unwrap()).unwrap().into_env();
-    // The isolated node must be in a dominating set, so it has a mark from the start.
+    // A dominating set must contain the isolated node, so the initial state already marks this node.
     assert!(
         greedy(Problem::DominatingSet, &env.initial_graphs()[0])
             .unwrap_err()

@@ -1,4 +1,5 @@
-//! Tests of local search, of training on its results, and of solving one graph with search and a policy.
+//! Tests of local search for solutions, of training on its results, and of a solver that uses search and a
+//! policy on one graph.
 
 use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphState};
@@ -15,7 +16,8 @@ use gfn_gym::graph_problems::{
 use gfn_solver::{Origin, SearchSource, SolutionSearch, Solver, improve};
 use tch::{Device, Kind};
 
-/// Returns `true` if no node can be added to a set, or removed from a dominating set.
+/// Returns `true` if no node can be added to a solution. For a dominating set, returns `true` if no node can
+/// be removed.
 fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) -> bool {
     let solves = |nodes: Vec<u32>| problem.check(graph, &nodes).is_ok();
     match problem {
@@ -29,13 +31,14 @@ fn is_maximal_or_minimal(problem: Problem, graph: &GraphState, nodes: &[u32]) ->
     }
 }
 
-/// Builds an environment on another graph.
+/// Builds an environment whose input graph differs from that of the other tests.
 fn on_another_graph(problem: Problem) -> GraphProblem {
     GraphProblem::new(problem, &Instances::all(1).unwrap()).unwrap()
 }
 
-/// Checks that sizes agree with the checker, that solutions are those that the environment builds, that none
-/// is worse than the start, and that equal random streams give equal results.
+/// Checks four properties of a search: its sizes agree with `Problem::check`, its solutions are those that
+/// the environment builds, no solution is worse than the first one, and equal random numbers give equal
+/// results.
 #[test]
 fn search_keeps_solutions_and_counts_right() {
     for problem in Problem::ALL {
@@ -57,7 +60,7 @@ fn search_keeps_solutions_and_counts_right() {
                 }
                 let better = |pair: &[usize]| pair[0] == pair[1] || problem.is_better(pair[1], pair[0]);
                 assert!(sizes.windows(2).all(better), "{sizes:?}");
-                // A search from another start is never worse than its start.
+                // A search that starts from a given solution must never return a worse solution.
                 let first = search.best().to_vec();
                 search.restart(&mut rng);
                 search.start(&first, &mut rng).unwrap();
@@ -70,7 +73,7 @@ fn search_keeps_solutions_and_counts_right() {
         let graph = erdos_renyi(6, 1.0, &mut rng).unwrap();
         let mut search = SolutionSearch::new(problem, &graph, &mut rng);
         assert!(search.start(&[6], &mut rng).is_err());
-        // The dominating set of all nodes isn't minimal.
+        // The set of all nodes is a dominating set, but not a minimal one.
         if problem == Problem::DominatingSet {
             let all: Vec<u32> = (0..6).collect();
             assert_eq!(improve(problem, &graph, &all, 0, &mut rng).unwrap().len(), 1);
@@ -78,7 +81,8 @@ fn search_keeps_solutions_and_counts_right() {
     }
 }
 
-/// Checks that search alone finds the optimum of graphs for which branch and bound proves it.
+/// Checks that local search alone finds the optimum of graphs that are small enough for branch and bound to
+/// prove the optimum.
 #[test]
 fn search_finds_optima_of_harder_graphs() {
     let mut rng = Rng::seeded(2);
@@ -92,8 +96,8 @@ fn search_finds_optima_of_harder_graphs() {
         search.run(20_000, &mut rng);
         assert_eq!(Some(search.size()), maximum_clique(&graph, u64::MAX).map(|nodes| nodes.len()));
     }
-    // The optima of a grid of 30 x 30 are half of the nodes, both sides of all edges, and the domination
-    // number (m + 2)(n + 2) / 5 - 4, rounded down (Goncalves et al. 2011).
+    // The optima of a grid of 30 x 30 nodes are known. An independent set has half of the nodes, a cut has
+    // all edges, and a dominating set has (m + 2)(n + 2) / 5 - 4 nodes, rounded down (Goncalves et al. 2011).
     let (side, mut grid) = (30u32, GraphState::undirected(900));
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
         if b < 900 && (b == a + side || b % side > 0) {
@@ -112,7 +116,8 @@ fn search_finds_optima_of_harder_graphs() {
     }
 }
 
-/// Tests a graph that is too large for lists of its complement, with a planted clique.
+/// Tests the search for a planted clique in a graph whose complement is too large to be stored as lists of
+/// neighbours.
 #[test]
 fn cliques_of_large_graphs_are_found_without_lists_of_the_complement() {
     let mut graph = GraphState::undirected(6_000);
@@ -143,8 +148,7 @@ fn trainer(problem: Problem, objective: impl Objective + 'static, rounds: usize)
         .with_source(0.5, SearchSource::new(problem, rounds)?)
 }
 
-/// Returns the exact distance from the target, averaged over instances, of the policy and of the source's
-/// trajectories.
+/// Returns the exact total variation between the policy and the target, averaged over the two instances.
 fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     let reward = SizeReward::new(problem, 0.7).unwrap();
     let of = |instance| {
@@ -156,7 +160,8 @@ fn distance(problem: Problem, trainer: &ProblemTrainer) -> f64 {
     (of(0) + of(1)) / 2.0
 }
 
-/// Checks that the policy still learns to sample the target if half of each batch is far from it.
+/// Checks that the policy learns to sample the target, although half of each batch are trajectories to
+/// improved solutions, which the policy rarely samples.
 #[test]
 fn objectives_that_learn_from_any_trajectory_stay_exact() {
     let objective = DetailedBalance { flow: StateFlow::ForwardLooking };
@@ -171,7 +176,8 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                     let states = &latest.terminal_states().graphs()[range];
                     states.iter().map(|state| problem.solution(state).len()).sum::<usize>()
                 };
-                // The samples of the policy come first, then the improved solutions.
+                // The first half of a batch ends in samples of the policy, the second half in improved
+                // solutions.
                 let (sampled, improved) = (sizes(0..16), sizes(16..32));
                 assert!(
                     improved == sampled || problem.is_better(improved, sampled),
@@ -184,7 +190,8 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
     }
 }
 
-/// Checks that on-policy objectives refuse such trajectories, and that zero rounds are refused.
+/// Checks that on-policy objectives refuse trajectories to improved solutions. A source with zero rounds of
+/// search must be refused, too.
 #[test]
 fn on_policy_objectives_refuse_improved_trajectories() {
     let mut trainer =
@@ -194,7 +201,8 @@ fn on_policy_objectives_refuse_improved_trajectories() {
     assert!(SearchSource::new(Problem::Cut, 0).unwrap_err().to_string().contains("rounds of local search"));
 }
 
-/// Checks that solutions of another problem are refused, because they aren't states of the environment.
+/// Checks that a source that searches for solutions of another problem is refused, because these solutions
+/// aren't states of the environment.
 #[test]
 fn a_source_for_another_problem_is_refused() {
     let mut source = SearchSource::new(Problem::Cut, 5).unwrap();
@@ -204,7 +212,8 @@ fn a_source_for_another_problem_is_refused() {
     assert!(message.contains("the same problem as the environment"), "{message}");
 }
 
-/// Checks that every improved solution is a reachable state with a legal trajectory, forwards and backwards.
+/// Checks that every improved solution is a reachable state, to which a legal trajectory leads forwards and
+/// backwards.
 #[test]
 fn improved_solutions_end_legal_trajectories() {
     for problem in Problem::ALL {
@@ -219,7 +228,7 @@ fn improved_solutions_end_legal_trajectories() {
             let ends = space.indices(env, &of.into());
             assert!(ends.iter().all(|end| end.is_some_and(|end| space.can_end(end))), "{problem}");
         }
-        // Replaying the actions reaches the same objects.
+        // A replay of the actions must reach the same objects.
         let again = latest.walks(env).unwrap().replay(env).unwrap();
         assert_eq!(again.terminal_states(), latest.terminal_states());
     }
@@ -240,7 +249,7 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
         assert_eq!((reported[reported.len() - 1].size, reported[0].origin), (solved.size, Origin::Search));
         let again = solver.solve(&graph, &mut Rng::seeded(1), |_| ()).unwrap();
         assert_eq!(again.nodes, solved.nodes);
-        // The search ends soon after its time limit.
+        // The solver must return soon after its time limit.
         let solved =
             Solver::new(&trained, &UniformPolicy).seconds(0.2).solve(&graph, &mut rng, |_| ()).unwrap();
         assert!(solved.samples > 0 && solved.seconds < 5.0, "{}", solved.seconds);
@@ -265,8 +274,8 @@ fn a_solver_gives_the_best_that_was_found_and_says_how() {
     assert!(Solver::search_alone(Problem::Cut).solve(&GraphState::directed(3), &mut rng, |_| ()).is_err());
 }
 
-/// Checks that the best of many samples, which is better than the search's first solution, is recorded as a
-/// sample.
+/// Checks the origin that is reported for the best solution. Here the best of many samples is better than the
+/// first solution of the search, so the origin must be the samples.
 #[test]
 fn samples_are_noted_as_such() {
     let graph = RbModel::medium().draw(&mut Rng::seeded(3)).unwrap();

@@ -1,4 +1,4 @@
-//! Rewards of the hyper-grid compared with torchgfn's formulas (see `golden/README.md`).
+//! Tests that compare rewards of the hyper-grid with torchgfn's formulas (see `golden/README.md`).
 
 use gfn::env::{Reward, Rows};
 use gfn_gym::hypergrid::{
@@ -25,7 +25,7 @@ fn places(values: &Value) -> Vec<usize> {
     integers(values).into_iter().map(|v| v as usize).collect()
 }
 
-/// Returns `None` if the value is null or missing.
+/// Returns a whole number; `None` if the JSON value is null or missing.
 fn perhaps(value: &Value) -> Option<u64> {
     value.as_u64()
 }
@@ -34,8 +34,8 @@ fn pair(value: &Value) -> (usize, usize) {
     (value[0].as_u64().unwrap() as usize, value[1].as_u64().unwrap() as usize)
 }
 
-/// Builds the reward of a case of the golden file from the parameters that torchgfn used: those passed
-/// (`kwargs`), and those that it computed or drew (`resolved`).
+/// Builds the reward of a case of the golden file from the parameters that torchgfn used. Some parameters
+/// were passed to torchgfn (`kwargs`), and others were computed or drawn by torchgfn itself (`resolved`).
 fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
     let (kwargs, resolved) = (&case["kwargs"], &case["resolved"]);
     let setting = |key: &str, default: f64| kwargs[key].as_f64().unwrap_or(default);

@@ -1,5 +1,5 @@
-//! Tests of the hash of points and the linear systems of hyper-grid rewards, private parts of gfn-gym that
-//! are compiled into this program.
+//! Tests of two modules for hyper-grid rewards: the hash of points, and linear systems. The modules are
+//! private in gfn-gym, so this test program compiles their files itself.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 
@@ -15,7 +15,8 @@ mod linear_system;
 mod point_hash;
 
 proptest! {
-    /// Compares rank, consistency and solutions with all assignments of 8 unknowns.
+    /// Compares the rank, the consistency and the solutions of random systems with a search over all
+    /// assignments of 8 unknowns.
     #[test]
     fn elimination_agrees_with_trying_everything(
         equations in proptest::collection::vec((0u128..256, any::<bool>()), 0..10),
@@ -34,8 +35,8 @@ proptest! {
     }
 }
 
-/// Checks that mean, variance and correlation of neighbours are within five standard errors of a uniform
-/// distribution.
+/// Checks that the hash looks uniform: its mean, its variance and the correlation of neighbouring points are
+/// within five standard errors of those of independent uniform numbers.
 #[test]
 fn looks_uniform_and_neighbours_are_unrelated() {
     let grid = HyperGrid::new(2, 256).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of hyper-grids: keys, moves, zones of the rewards, names of rewards.
+//! Tests of points of hyper-grids: keys, moves, zones of the rewards, and names of rewards.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots, VectorStates};
@@ -33,7 +33,8 @@ fn indices_and_points_are_inverse() {
     assert_eq!(tall.states_of([65_535]).unwrap().row(0), [65_535]);
 }
 
-/// Checks that every legal move and its reverse restore the state, and that every other slot is refused.
+/// Checks that every legal move followed by its reverse restores the state, and that every illegal slot is
+/// refused.
 #[test]
 fn a_step_and_its_reverse_are_the_identity() {
     let grid = HyperGrid::new(2, 4).unwrap();
@@ -75,7 +76,7 @@ fn walks_go_both_ways() {
     let back = sampler.backward(walked.terminal_states(), &mut Rng::seeded(1)).unwrap();
     assert_eq!(back.terminal_states(), walked.terminal_states());
     for (i, ends) in back.offsets().windows(2).enumerate() {
-        // A trajectory has one step per unit of each coordinate, and the exit.
+        // The length of a trajectory must be the sum of the coordinates, plus 1 for the exit.
         let length: usize = back.terminal_states().row(i).iter().map(|&x| usize::from(x)).sum();
         assert_eq!(ends[1] - ends[0], length + 1);
     }
@@ -88,7 +89,8 @@ fn a_wrong_number_of_actions_is_refused() {
     assert!(error.to_string().contains("one action per state"));
 }
 
-/// Checks that counting every point gives the closed forms, and that heights without a band have no mode.
+/// Checks that log Z and the number of modes in closed form equal sums over all points. At some heights no
+/// coordinate lies in the band, so there is no mode.
 #[test]
 fn closed_forms_equal_enumeration() {
     for (ndim, height) in [(1, 2), (1, 11), (2, 5), (2, 6), (2, 7), (3, 8), (2, 11), (2, 16), (4, 9)] {
@@ -115,7 +117,7 @@ fn senseless_weights_are_refused_and_zero_is_floored() {
     assert_eq!(log_rewards, [1e-12f64.ln()]);
 }
 
-/// Checks that points of another grid have a reward of 0, and that their log-reward is an error.
+/// Checks that a point outside the grid has a reward of 0, and that its log-reward is an error.
 #[test]
 fn points_of_another_grid_are_refused() {
     let reward = OriginalReward::standard(&HyperGrid::new(2, 8).unwrap()).unwrap();
@@ -129,9 +131,9 @@ fn points_of_another_grid_are_refused() {
     }
 }
 
-/// Compares the reward of each coordinate with the definition of the zones, computed in whole numbers so that
-/// nothing is rounded. The grid has one dimension, and each zone has a reward of its own, so the reward tells
-/// which zone was chosen.
+/// Compares the reward of each coordinate with the definition of the zones, which is computed in whole
+/// numbers, so that nothing is rounded. The grid has one dimension, and the zones have different rewards, so
+/// that the reward reveals the zone.
 #[test]
 fn zones_follow_the_definition() {
     for height in 2..=200u64 {
@@ -140,10 +142,11 @@ fn zones_follow_the_definition() {
         let original = OriginalReward::new(&grid, 1.0, 2.0, 4.0).unwrap().reward(&states);
         let deceptive = GridReward::deceptive(&grid, 1.0, 2.0, 4.0).unwrap().reward(&states);
         for x in 0..height {
-            // a = |2 x - (h - 1)| / (2 (h - 1)), as a fraction with denominator 20 (h - 1).
+            // The distance from the middle is |2 x - (h - 1)| / (2 (h - 1)). The number `a` is the numerator
+            // of this distance over the denominator 20 (h - 1).
             let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
-            // The rewards are those of the inner zone, of the outer zone, and of the band within the outer
-            // zone.
+            // Each entry has the threshold of the outer zone in hundredths, and the rewards of the inner
+            // zone, of the outer zone, and of the band.
             for (hundredths, values, found) in
                 [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)]
             {
@@ -160,8 +163,8 @@ fn zones_follow_the_definition() {
     }
 }
 
-/// Checks that names are those of the file format, can be read back, and are listed in the message for an
-/// unknown name.
+/// Checks that the names of rewards equal those in the file format and can be parsed. The error for an
+/// unknown name must list all names.
 #[test]
 fn names_are_read_back() {
     let unknown = "cosin".parse::<RewardKind>().unwrap_err().to_string();

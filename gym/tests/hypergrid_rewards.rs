@@ -1,5 +1,5 @@
-//! Tests of the hyper-grid's rewards: closed forms compared with an enumeration of points; rules, presets and
-//! invalid input.
+//! Tests of the hyper-grid's rewards: closed forms compared with an enumeration of points, rules, presets,
+//! and invalid settings.
 
 use gfn::Error;
 use gfn::env::{Reward, VectorStates};
@@ -35,7 +35,7 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
     log_z.is_some() && n_modes.is_some()
 }
 
-/// Checks the counts of points of every set of tiers, for each rule.
+/// Compares the counts of points of every set of tiers, for each rule, with an enumeration.
 fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
@@ -62,8 +62,8 @@ proptest! {
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
     }
 
-    /// Checks that independent random checks always leave modes, and that every rule has points, for any
-    /// number of rules.
+    /// Checks random parity checks, with any number of rules: some points must always pass all tiers, and
+    /// every rule must have points.
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
@@ -104,7 +104,8 @@ proptest! {
         counts_agree(&reward);
     }
 
-    /// Tests moduli that divide neither the filter width nor the base, with shifts and rules.
+    /// Tests tiers of digits with shifts and several rules. Some moduli divide neither the filter width nor
+    /// the base.
     #[test]
     fn digits(
         shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)), Just((2, 2, 4))],
@@ -127,21 +128,22 @@ proptest! {
                 prop_assert!(agrees_with_enumeration(&reward));
                 counts_agree(&reward);
             }
-            // The build is refused if there are more rules than patterns, or if a rule has no point in the
-            // first tier.
+            // `build` may refuse settings only if there are more rules than the patterns of the filter can
+            // select, or if no point of a rule passes the first tier.
             Err(error) => prop_assert!(error.to_string().starts_with("the \
                 rules") && multiscale.coefficients.len() > 1),
         }
     }
 }
 
-/// Heights that aren't powers of 2 leave some solutions of the equations outside of the grid.
+/// Tests a height that isn't a power of 2. Some solutions of the parity equations lie outside the grid, so
+/// the number of modes has no closed form.
 #[test]
 fn parity_is_counted_on_powers_of_two_only() {
     let grid = grid(2, 6);
     let reward = BitwiseXor::standard(&grid).build(&grid).unwrap();
     assert_eq!((reward.n_modes(), reward.log_z()), (None, None));
-    // The modes are the points with x = y: 6 of the 36.
+    // The modes are the points with x = y, which are 6 of the 36 points.
     assert_eq!(reward.totals(36).unwrap().n_modes, 6);
     reward.check_modes().unwrap();
 }
@@ -172,7 +174,7 @@ fn every_preset_of_every_reward() {
     }
 }
 
-/// Checks the numbers of modes that torchgfn's program states for its presets on their grids.
+/// Checks that presets have the numbers of modes that torchgfn's program states for them.
 #[test]
 fn presets_have_the_modes_that_they_promise() {
     let modes = |kind: RewardKind, ndim, height, preset| {
@@ -201,7 +203,8 @@ fn presets_have_the_modes_that_they_promise() {
         assert_eq!(modes(xor, 10, 16, preset), (n_rules, 1 << 20));
         assert_eq!(modes(xor, 10, 16, matched), (n_rules, 1 << 18));
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 6, 64, preset), (n_rules, 1 << 16));
-        // There are 3^24 patterns of the only digit, and a third of them has a sum that is a multiple of 3.
+        // With one digit per coordinate there are 3^24 points in the filter. A third of them has a sum of
+        // digits that is a multiple of 3.
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 24, 4, matched), (n_rules, 3u64.pow(23)));
     }
     let coprime = RewardKind::MultiplicativeCoprime;
@@ -215,7 +218,7 @@ fn presets_have_the_modes_that_they_promise() {
     assert_eq!(modes(multiscale, 6, 64, Preset::Hard), (1, 1 << 16));
 }
 
-/// Checks that nothing overflows on grids of nearly 2^64 points.
+/// Checks that counting doesn't overflow on grids of nearly 2^64 points.
 #[test]
 fn the_largest_grids_are_counted() {
     for (ndim, height) in [(63, 2), (31, 4), (15, 16), (40, 3), (9, 128), (4, 65_535), (3, 65_536)] {
@@ -229,7 +232,8 @@ fn the_largest_grids_are_counted() {
                 );
                 continue;
             };
-            // R is at least the base reward and at most the reward of a mode.
+            // Every point has at least the base reward, and no point has more than the best mode, which
+            // bounds log Z.
             let (low, high) = ((reward.base() * n).ln(), ((reward.mode_threshold() + 200.0) * n).ln());
             assert!(
                 reward.log_z().is_none_or(|log_z| log_z >= low && log_z <= high),
@@ -253,14 +257,16 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     );
     missing(&RewardKind::Deceptive.standard(&grid(3, 11)).unwrap());
     missing(&RewardKind::Cosine.standard(&grid(2, 8)).unwrap());
-    // The grid has 100 points, each of which is a mode with a probability of one in a million.
+    // The grid has 100 points, each of which is a mode with a probability of one in a million, so the check
+    // must find no mode.
     missing(&GridReward::uniform_random(&grid(2, 10), 0.1, 2.0, 1e-6, 0).unwrap());
-    // The grid has too many points to visit. Modes with a share of one in a thousand are found among a
-    // million random points.
+    // The grid has too many points to visit all. One point in a thousand is a mode, so a million random
+    // points must contain modes.
     GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// Checks that the first rules of a seed are equal for any number of rules, so that rewards can be compared.
+/// Checks that a seed gives the same first rules for any number of rules, so that such rewards can be
+/// compared.
 #[test]
 fn first_rules_are_shared() {
     let grid = grid(6, 64);
@@ -271,8 +277,8 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// Checks that a rate of 0 changes nothing. Otherwise about a share `rate` of each tier moves, and the number
-/// of modes stays about the same.
+/// Checks that a corruption with a rate of 0 changes nothing. With another rate, about a share `rate` of each
+/// tier must be replaced, and the number of modes must stay about the same.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -294,24 +300,25 @@ fn corruption_moves_the_share_it_says() {
         assert_ne!(other.is_mode(&states), after);
         (kept / n_before, n_after / n_before)
     };
-    // The reward has a single tier, in which 90 % of the modes stay (of 4,096, within five standard errors).
-    // An equal number of new modes appears.
+    // This reward has a single tier. Of its 4,096 modes 90 % must stay modes, within five standard errors,
+    // and about as many new modes must appear as are lost.
     let one = BitwiseXor::random(&grid, 4, &[1], 0).unwrap().build(&grid).unwrap();
     assert_eq!(one.n_modes(), Some(4096));
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // A reward without tiers is treated as if its modes were a single tier.
+    // This reward has no tiers, so its modes are treated as a single tier.
     let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // A mode of two tiers stays a mode if the point stays in both tiers.
+    // The modes of `base` need two tiers, and a point stays in each tier with probability 0.9. Therefore a
+    // mode stays a mode with probability 0.81.
     let (kept, _) = tenth(&base);
     assert!((kept - 0.81).abs() < 5.0 * (0.154f64 / 4096.0).sqrt(), "{kept}");
 }
 
-/// Checks that a point's reward doesn't depend on other points of the batch.
+/// Checks that the reward of a point doesn't depend on the other points of the batch.
 #[test]
 fn rewards_do_not_depend_on_the_batch() {
     let grid = grid(2, 16);
@@ -346,7 +353,7 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // A system of 3 checks on 6 bits leaves 3 bits, which select 8 rules, not 16.
+    // Three checks on 6 bits leave 3 free bits, which can select 8 rules, but not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

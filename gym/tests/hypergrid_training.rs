@@ -1,4 +1,5 @@
-//! Tests that MLP policies learn the hyper-grid; distances are exact, without sampling noise.
+//! Tests that MLP policies learn the hyper-grid. Distances from the target are exact, so they have no
+//! sampling noise.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
@@ -22,8 +23,8 @@ fn policy<F: StateFeatures<VectorStates>>(
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
-/// Trains on a grid of 8 x 8 with 16 trajectories per step. Returns the exact L1 distance and the error of
-/// log Z.
+/// Trains on a grid of 8 x 8 with 16 trajectories per step. Returns the exact L1 distance from the target,
+/// and the error of log Z.
 fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: usize) -> (f64, f64) {
     let grid = HyperGrid::new(2, 8).unwrap();
     let env = grid.env();
@@ -45,7 +46,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
-/// Checks the distance after 32,000 trajectories.
+/// Checks the distance from the target after training on 32,000 trajectories.
 #[test]
 fn trajectory_balance_reaches_the_target() {
     let (l1, log_z_error) = train(TrajectoryBalance, MlpPolicyConfig::default(), 2000);
@@ -60,8 +61,8 @@ fn detailed_balance_reaches_the_target() {
     assert!(l1 <= 0.02, "L1 {l1}");
 }
 
-/// Checks that every kind of network gives distributions over legal actions, which are equal alone and in a
-/// batch.
+/// Checks for every kind of network that P_F and P_B are distributions over the legal actions, and that a
+/// state has the same distribution alone and in a batch.
 #[test]
 fn a_state_is_evaluated_independently() {
     let grid = HyperGrid::new(3, 6).unwrap();
@@ -130,7 +131,7 @@ fn policies_that_do_not_fit_are_refused() {
     let empty = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![0], ..MlpConfig::default() }, ..config };
     assert!(new(empty).unwrap_err().to_string().contains("sizes of at least 1"));
 
-    // A graph environment needs several blocks of logits, which a vector policy can't give.
+    // A graph environment needs several groups of logits, which an MLP policy of vectors can't give.
     #[derive(Debug)]
     struct AnyFeatures;
     impl StateFeatures<gfn::graph::GraphStates> for AnyFeatures {
@@ -141,7 +142,8 @@ fn policies_that_do_not_fit_are_refused() {
             gfn::policy::Features::Dense(vec![0.0])
         }
     }
-    // A growing graph has more slots with each node.
+    // In this environment the number of slots grows with the number of nodes, so an MLP policy must be
+    // refused.
     let grown = gfn_gym::triangle::Triangle::new(GraphKind::Directed, 2).unwrap().into_env();
     let config = MlpPolicyConfig::default();
     let error = MlpPolicy::new(&grown, AnyFeatures, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))

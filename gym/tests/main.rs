@@ -1,5 +1,6 @@
-//! All tests of environments and pictures in one program, which is linked only once. `cargo test --test gym
-//! NAME::` runs the tests of one file, `molecules::`, `dags::` and `plot::` those of the other packages.
+//! All tests of environments and pictures in one program, so that only one program must be linked. `cargo
+//! test --test gym NAME::` runs the tests of the file `NAME`. The names `molecules::`, `dags::` and `plot::`
+//! run the tests of the other packages.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 

@@ -1,5 +1,6 @@
-//! Tests of every objective on every kind of environment: it is zero for exact flows, returns a typed error
-//! if it isn't defined, and doesn't depend on the order and grouping of trajectories.
+//! Tests of every objective on every kind of environment. The residuals must be zero for exact flows. An
+//! objective that isn't defined must return a typed error. The order and grouping of trajectories must have
+//! no influence.
 
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
@@ -23,14 +24,14 @@ use gfn_gym::set_addition::{SetAddition, WeightReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use tch::Tensor;
 
-/// Quantities that an environment and its reward define.
+/// The quantities that an environment and its reward define, on which some objectives depend.
 #[derive(Clone, Copy)]
 struct DefinedQuantities {
     every_state_terminates: bool,
     partial_rewards: bool,
 }
 
-/// Runs the check on the four environments.
+/// Runs a check on four environments.
 fn on_every_environment(check: impl Check) {
     let grid = HyperGrid::new(2, 4).unwrap();
     let whole = DefinedQuantities { every_state_terminates: true, partial_rewards: true };
@@ -61,8 +62,8 @@ fn largest(objective: &dyn Objective, scores: &Scores) -> f64 {
     values.abs().max().double_value(&[])
 }
 
-/// Checks that an objective that needs partial rewards or exits vanishes if they exist, and otherwise reports
-/// which is missing.
+/// A check of objectives that need partial rewards or an exit in every state. If the environment has what an
+/// objective needs, the residuals must vanish. Otherwise an error must report what is missing.
 struct PartialStates;
 
 impl Check for PartialStates {
@@ -87,7 +88,8 @@ impl Check for PartialStates {
             }
             let mut scores = scores.unwrap();
             assert!(largest(objective, &scores) > 0.1, "log F itself isn't what is ahead");
-            // The exact forward-looking flow is log F minus the log-reward of the state.
+            // The exact flow for a forward-looking objective is log F minus the partial log-reward of the
+            // state.
             let ahead =
                 scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
             scores.set(Quantity::LogFlow, ahead).unwrap();
@@ -120,7 +122,8 @@ fn objectives_of_partial_states_vanish_or_say_what_is_missing() {
     on_every_environment(PartialStates);
 }
 
-/// Tests a prior that samples R and a policy that samples R^2: relative to the prior the reward is R.
+/// A check of objectives relative to a prior. The prior samples in proportion to R, and the policy in
+/// proportion to R^2. Relative to the prior the reward of the policy is R, so the residuals must vanish.
 struct Relative;
 
 impl Check for Relative {
@@ -159,8 +162,8 @@ fn relative_objectives_vanish_at_the_posterior() {
     on_every_environment(Relative);
 }
 
-/// Checks that every advantage is zero for exact flows, so that the policy gets no gradient, on any
-/// trajectories.
+/// A check that every advantage is zero for exact flows on any trajectories, so that the policy gets no
+/// gradient.
 struct Gradients;
 
 impl Check for Gradients {
@@ -212,8 +215,8 @@ fn advantages_vanish_under_exact_flows() {
     on_every_environment(Gradients);
 }
 
-/// Checks that losses don't depend on the order of trajectories and, if they are means over trajectories, on
-/// batches.
+/// A check that losses don't depend on the order of trajectories. If a loss is a mean over trajectories, it
+/// must not depend on their division into batches either.
 struct Batches;
 
 impl Check for Batches {
@@ -222,7 +225,7 @@ impl Check for Batches {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        // The policy is the exact policy of another reward.
+        // The policy is exact for another reward, so that losses aren't 0.
         let tilted = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x) * 0.3).sum()).collect())
         };
@@ -292,8 +295,8 @@ fn an_estimator_that_is_missing_is_named() {
     }
 }
 
-/// Checks that two combinations are refused: the mean over a batch in place of the log Z of several
-/// conditions, and an objective for P_B without a learned P_B.
+/// Checks that two combinations are refused. The first is an objective that estimates log Z as the mean over
+/// a batch, on a batch with several conditions. The second is an objective for P_B without a learned P_B.
 #[test]
 fn pairs_that_would_teach_something_else_are_refused() {
     let grid = HyperGrid::new(2, 3).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of perfect binary trees: nodes by number and by path.
+//! Tests of perfect binary trees: the conversion between the numbers of nodes and their paths.
 
 use gfn_gym::perfect_tree::PerfectBinaryTree;
 

@@ -1,4 +1,4 @@
-//! Tests of phylogenetic trees: counting, writing, reading, and the parsimony score.
+//! Tests of phylogenetic trees: counting, writing and reading trees, and the parsimony score.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ fn all_trees_are_different() {
     assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
 }
 
-/// Checks that climbing ends in a user-supplied row that contains a cycle.
+/// Checks that the search for a root ends if a row, given by a user, contains a cycle.
 #[test]
 fn circles_have_an_end() {
     let rules = PhyloTree::new(4).unwrap();
@@ -26,7 +26,8 @@ fn circles_have_an_end() {
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G", "T"], 0.0, 1.0).unwrap();
     let mut states = VectorStates::from_rows([[1u16; 7]]);
     assert!(matches!(reward.parsimony(&states), Err(Error::Contract { .. })));
-    // The first step breaks the cycle, and then nothing is joined.
+    // The first backward step removes the cycle. Afterwards no joined tree is left, so all other steps must
+    // be refused.
     let split = |slot| env.step(Direction::Backward, &mut states, &Slots(vec![slot])).is_ok();
     assert_eq!([0, 1, 2, 3].map(split), [true, false, false, false]);
 }
@@ -94,7 +95,8 @@ fn invalid_trees_are_refused_with_a_reason() {
     }
 }
 
-/// Returns the smallest number of mutations over all assignments of bases to inner nodes, site by site.
+/// Computes the parsimony by brute force: the smallest number of mutations over all assignments of bases to
+/// inner nodes, summed over sites.
 fn brute_force_mutations(env: &PhyloTree, row: &[u16], sequences: &[Vec<u8>]) -> u64 {
     let n = env.n();
     let edges: Vec<(usize, usize)> = (0..env.entries())
@@ -117,8 +119,8 @@ fn rows_that_are_no_forest_are_refused() {
     let rules = PhyloTree::new(3).unwrap();
     let env = rules.env();
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
-    // The rows contain cycles, missing nodes, a single child, and a node named after the smallest species of
-    // its first tree.
+    // These rows aren't forests: they contain cycles, missing nodes, a single child, and a node named after
+    // the smallest species of its first tree.
     for row in
         [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
     {
@@ -126,7 +128,7 @@ fn rows_that_are_no_forest_are_refused() {
         let error = reward.parsimony(&states).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
     }
-    // Every state of a trajectory is a forest.
+    // Every state of a backward trajectory must be a forest, so its parsimony must be defined.
     let mut states = rules.all_trees().unwrap();
     assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
     let back = env.masks(Direction::Backward, &states);
@@ -144,7 +146,7 @@ fn fitch_equals_brute_force() {
     let mut states = rules.all_trees().unwrap();
     let log_rewards = reward.log_reward(&states, None).unwrap();
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), log_rewards);
-    // The states include a forest: species 0 and 2 below inner node 2.
+    // An unfinished forest is added to the states. In it, species 0 and 2 are the children of inner node 2.
     states.append(VectorStates::from_rows([[2, 0, 2, 0, 0, 0, 0]]));
     let parsimony = reward.parsimony(&states).unwrap();
     for (row, &mutations) in states.rows().zip(&parsimony) {

@@ -1,4 +1,5 @@
-//! Tests of the part of a state that its future depends on, and of policies that only see this part.
+//! Tests of reduced graphs, which are the part of a state that its future depends on, and of policies that
+//! only see this part.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Mark, Problem, SizeReward};
 use tch::{Device, Kind, Tensor};
 
-/// Returns the reduced graph as a separate graph.
+/// Builds the reduced graph of a state as a graph of its own.
 fn reduced_as_graph(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
     let place = |a: u32| reduced.nodes().iter().position(|&b| b == a).unwrap() as u32;
     let nodes: Vec<_> = reduced.nodes().iter().map(|&a| graph.node(a).unwrap()).collect();
@@ -31,8 +32,8 @@ fn reduced(env: &GraphEnv, graph: &GraphState) -> ReducedGraph {
     env.rules().reduced(graph).unwrap()
 }
 
-/// Returns the largest difference of exact P_F, log F and log R between two states whose reduced graphs (by
-/// `seen`) are isomorphic, and the number of compared pairs.
+/// Compares pairs of states whose reduced graphs, computed by `seen`, are isomorphic. Returns the largest
+/// difference of their exact P_F, log F and log R, and the number of pairs.
 fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState) -> (f64, usize) {
     let (env, reward) = (env(problem), SizeReward::new(problem, 1.5).unwrap());
     let mut known: HashMap<CanonicalKey, Vec<f64>> = HashMap::new();
@@ -76,7 +77,8 @@ fn the_future_depends_on_the_reduced_graph() {
     }
 }
 
-/// Checks that P_F is wrong without chosen nodes (negative control), because their number is then unknown.
+/// Checks as a negative control that states with isomorphic graphs of undecided nodes may have different P_F.
+/// Reduced graphs must contain the chosen nodes, because P_F depends on the number of chosen nodes.
 #[test]
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
@@ -89,8 +91,8 @@ fn the_number_of_chosen_nodes_matters() {
     }
 }
 
-/// Checks that a policy on whole states gives the outputs of its network on the reduced graphs, in tensors
-/// and on the host.
+/// Checks that a policy has the same outputs for a state as its network has for the reduced graph of this
+/// state. The outputs are computed with tensors and on the host.
 #[test]
 fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
     for problem in Problem::ALL {
@@ -107,7 +109,8 @@ fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
             ..GraphNetConfig::default()
         };
         let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
-        // The noise replaces training, because untrained logits would be nearly equal.
+        // Noise is added to the parameters instead of training them, because untrained logits would be nearly
+        // equal.
         let noise = |of: &Tensor| Tensor::randn_like(of) * 0.2;
         tch::manual_seed(0);
         for parameter in net.parameters() {

@@ -1,4 +1,4 @@
-//! Tests of rings: they are found among all graphs, counted, and rewarded.
+//! Tests of rings: they are recognised among all graphs, counted, and rewarded.
 
 use std::collections::HashSet;
 
@@ -22,7 +22,8 @@ fn every_ring_has_its_index() {
     }
 }
 
-/// Compares every graph of four nodes with the definition: the edges follow some cyclic order of the nodes.
+/// Compares `is_ring` with the definition for every graph of four nodes: the edges must be those of a cyclic
+/// order of the nodes.
 #[test]
 fn rings_are_found_among_all_graphs() {
     for kind in [GraphKind::Directed, GraphKind::Undirected] {

@@ -30,7 +30,7 @@ fn illegal_actions_are_refused() {
     let sequence = TokenSequence::variable(2, 1, 1).unwrap();
     let env = sequence.env();
     let mut empty = env.initial(&[0]);
-    // The refused steps are the exit of a sequence that is too short, a slot that doesn't exist, and a
+    // These steps must be refused: the exit of a sequence that is too short, a slot that doesn't exist, and a
     // backward step from the initial state.
     for (direction, slot, detail) in [
         (Direction::Forward, 2, "exit"),

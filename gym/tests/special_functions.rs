@@ -1,5 +1,5 @@
-//! Tests of logarithm, exponential and ln Gamma of the box environment, private parts of gfn-gym that are
-//! compiled into this program.
+//! Tests of the logarithm, the exponential and ln Gamma of the box environment. The modules are private in
+//! gfn-gym, so this test program compiles their files itself.
 
 use lanes::{exp, ln};
 use log_gamma::LogGamma;
@@ -45,7 +45,8 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
             (value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0),
             "{x}: {value} {expected}"
         );
-        // The recurrence psi(x + 1) = psi(x) + 1 / x also holds across the start of the series' range.
+        // The digamma function psi must satisfy psi(x + 1) = psi(x) + 1 / x, also if only x + 1 lies in the
+        // range of the series.
         let next = LogGamma::at(x + 1.0).slope;
         assert!(
             (next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0),
@@ -56,7 +57,7 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
     const EULER: f64 = 0.577_215_664_901_532_9;
     assert!((LogGamma::at(1.0).slope + EULER).abs() < 1e-13);
     assert!((LogGamma::at(0.5).slope + EULER + 2.0 * 2f64.ln()).abs() < 1e-13);
-    // The value ln Gamma(1/2) is ln sqrt(pi).
+    // The exact value of ln Gamma(1/2) is ln sqrt(pi).
     let half = LogGamma::at(0.5);
     assert!((half.value - half.product.ln() - 0.5 * std::f64::consts::PI.ln()).abs() < 1e-13);
 }

@@ -1,4 +1,4 @@
-//! Tests of Ising models: log Z by transfer matrices, compared with sums over all states.
+//! Tests of Ising models: log Z computed with transfer matrices must equal sums over all states.
 
 use gfn::env::{Reward, VectorStates};
 use gfn::tensor::log_sum_exp;
@@ -6,7 +6,7 @@ use gfn::{Error, Rng};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use lattice::{bonds, log_z};
 
-// The module is a private part of gfn-gym, compiled into this program.
+// This module is private in gfn-gym, so the test program compiles its file itself.
 #[path = "../src/discrete_ebm/lattice.rs"]
 mod lattice;
 
@@ -20,8 +20,8 @@ fn sum(values: &[f64]) -> f64 {
     log_sum_exp(values.iter().copied())
 }
 
-/// Compares rewards with the definition for couplings without any symmetry, and log Z with a sum over all
-/// states.
+/// Tests couplings without any symmetry: rewards must equal the definition, and log Z must equal a sum over
+/// all states.
 #[test]
 fn general_couplings() {
     let (n, alpha) = (11, -0.3);
@@ -39,8 +39,8 @@ fn general_couplings() {
     let got = reward.log_reward(&states, None).unwrap();
     assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
     assert!((reward.log_z().unwrap() - sum(&expected)).abs() < 1e-10);
-    // A partial state has the terms of its set coordinates: one spin has its diagonal term, an empty state
-    // has none.
+    // The partial reward has the terms of the set coordinates only. A single set spin has its diagonal term,
+    // and an empty state has no term.
     let mut one = vec![0; n];
     one[4] = 1;
     let partial = VectorStates::from_flat(n, [vec![0; n], one].concat()).unwrap();
@@ -50,8 +50,8 @@ fn general_couplings() {
     assert_eq!(reward.partial_log_reward(&states, None).unwrap().unwrap(), got);
 }
 
-/// Checks that the transfer matrix equals enumeration for either sign of the coupling, and that a lattice
-/// equals its coupling matrix.
+/// Checks that the transfer matrix gives the same log Z as enumeration, for couplings of either sign. Also
+/// checks that a lattice equals the model built from its matrix of couplings.
 #[test]
 fn lattices() {
     for (side, coupling, alpha) in [(3, 0.44, 1.0), (3, -0.7, 0.5), (4, 0.2, 1.0), (4, -0.44, 2.0)] {
@@ -62,10 +62,11 @@ fn lattices() {
     let two = IsingReward::lattice(2, 0.44, 1.0).unwrap();
     assert_eq!(two.log_reward(&all_states(4), None).unwrap()[0], 8.0 * 0.44);
     assert!((two.log_z().unwrap() - sum(&two.log_reward(&all_states(4), None).unwrap())).abs() < 1e-12);
-    // A coupling of 0 leaves free spins.
+    // With a coupling of 0 all 2^36 states have the same reward, 1.
     let free = IsingReward::lattice(6, 0.0, 1.0).unwrap();
     assert!((free.log_z().unwrap() - 36.0 * 2f64.ln()).abs() < 1e-10);
-    // Strong couplings leave the two ground states, with two bonds per spin.
+    // With a strong coupling only the two ground states count. In them all bonds are satisfied, and there are
+    // two bonds per spin.
     let strong = IsingReward::lattice(7, 10.0, 1.0).unwrap();
     assert!((strong.log_z().unwrap() - (2f64.ln() + 2.0 * 10.0 * 2.0 * 49.0)).abs() < 1e-9);
     assert_eq!(IsingReward::lattice(10, 0.4, 1.0).unwrap().log_z(), None);
@@ -101,14 +102,15 @@ fn every_spin_has_its_neighbours() {
 
 #[test]
 fn strong_couplings_leave_the_states_of_most_bonds() {
-    // A positive coupling has two states with all bonds satisfied. A negative coupling on an even lattice
-    // also has two.
+    // With a strong positive coupling, only the two states with all bonds satisfied count. A negative
+    // coupling on a lattice of even side has two such states, too.
     for (side, strength) in [(3, 60.0), (4, 60.0), (4, -60.0), (8, -400.0)] {
         let all_bonds = 2.0 * (side * side) as f64 * f64::abs(strength);
         let got = log_z(side, strength);
         assert!((got - all_bonds - 2f64.ln()).abs() < 1e-9 * all_bonds, "{side} {strength}: {got}");
     }
-    // An odd lattice is frustrated: each row and column has an unsatisfied bond.
+    // On a lattice of odd side a negative coupling can't satisfy all bonds: each row and each column has at
+    // least one unsatisfied bond. The result is compared with a sum over all states.
     for strength in [-40.0, -90.0, -400.0, -4000.0] {
         let listed = (0..512u32).map(|state| {
             let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;

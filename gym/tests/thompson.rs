@@ -29,7 +29,8 @@ fn thompson_heads_resume_bit_for_bit() {
     assert_ne!(one, steps(&mut with_thompson(trainer(1, 4, 100), 0.5).unwrap(), 3), "other trajectories");
 }
 
-/// Checks that a head with a share near 0 learns from the whole batch, as a head with a share of 1 does.
+/// Checks that a head whose share of the batch is empty learns from the whole batch, like a head with a share
+/// of 1.
 #[test]
 fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
@@ -42,15 +43,15 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     assert_ne!(weights(0.5), weights(1.0));
 }
 
-/// Checks that a head with one trajectory learns from the whole batch, because the variance of one trajectory
-/// and its gradient are 0.
+/// Checks that a head whose share is a single trajectory learns from the whole batch. The objective is a
+/// variance, and the variance of one trajectory and its gradient are 0.
 #[test]
 fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
     let (env, mut rng) = (grid(), Rng::seeded(5));
     let (policy, reward) = (network(2, &mut rng), grid_reward());
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
-    // A head usually gets one of three trajectories.
+    // With a share of 0.3, a head usually gets one of the three trajectories.
     let mut trainer = with_thompson(trainer, 0.3).unwrap();
     let losses: Vec<f64> = (0..30).map(|_| step(&mut trainer).unwrap().loss).collect();
     let idle = losses.iter().filter(|loss| **loss == 0.0).count();
@@ -75,7 +76,7 @@ fn invalid_settings_are_refused() {
         matches!(refused, Err(Error::Missing { needed_by: "a source that learns from losses", .. })),
         "{refused:?}"
     );
-    // Every head must score its own share: an ordinary step would only train the head in use.
+    // An ordinary step must be refused, because it would train only the head that sampled the batch.
     let ordinary = with_thompson(trainer(0, 2, 9), 0.5).unwrap().step();
     assert!(matches!(ordinary, Err(Error::Missing { .. })), "{ordinary:?}");
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();

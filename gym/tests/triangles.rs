@@ -1,4 +1,5 @@
-//! Tests of triangles of coloured nodes: closed forms compared with all graphs.
+//! Tests of triangles of coloured nodes: numbers in closed form are compared with an enumeration of all
+//! graphs.
 
 use std::collections::HashSet;
 
@@ -13,8 +14,8 @@ fn no_class_is_refused() {
     }
 }
 
-/// Counts all coloured graphs of at most three nodes (and the triangles among them), each by its smallest
-/// relabelling.
+/// Counts all coloured graphs of at most three nodes up to isomorphism, and the triangles among them. The
+/// smallest relabelling of a graph represents its isomorphism class.
 fn classes(kind: GraphKind, colours: u16) -> (usize, usize) {
     let orders: Vec<Vec<Vec<u32>>> = vec![
         vec![vec![]],

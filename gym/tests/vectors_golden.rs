@@ -1,6 +1,7 @@
-//! Tests of bit sequences, Ising models, sets and binary trees, compared with the golden file.
+//! Tests that compare bit sequences, Ising models, sets and binary trees with the golden file.
 //!
-//! The golden file has torchgfn's sizes: if an exit is forced, there is one action more than here.
+//! The golden file has torchgfn's numbers of actions: if torchgfn forces an exit, it has one action more than
+//! this library.
 
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
@@ -41,7 +42,7 @@ fn bits(values: &Value) -> Vec<Vec<bool>> {
     rows(values).iter().map(|row| row.iter().map(|&x| x > 0.0).collect()).collect()
 }
 
-/// Reads states in the golden file's notation, with `shift` added to each entry.
+/// Reads states of the golden file and adds `shift` to each entry.
 fn states(values: &Value, shift: u16) -> VectorStates {
     let rows = rows(values);
     VectorStates::from_flat(rows[0].len(), rows.concat().iter().map(|&x| x as u16 + shift).collect()).unwrap()
@@ -53,7 +54,7 @@ fn assert_close(got: &[f64], expected: &[f64]) {
     assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{got:?}, not {expected:?}");
 }
 
-/// Returns the number of forward slots.
+/// Returns the number of forward slots of an environment.
 fn n_slots<E: DiscreteEnv>(env: &E) -> usize {
     env.masks(Direction::Forward, &env.initial(&[0])).row(0).len()
 }
@@ -174,7 +175,8 @@ fn set_additions() {
         let masks = env.masks(Direction::Forward, &all);
         for (row, expected) in rows(&case["forward_masks"]).iter().enumerate() {
             let expected: Vec<bool> = expected.iter().map(|&x| x > 0.0).collect();
-            // The rules of a fixed length have no exit, but a set ends if torchgfn's exit is legal.
+            // With a fixed length the environment has no exit action, unlike torchgfn's. A set must be able
+            // to end if and only if torchgfn's exit is legal.
             let (adds, exit) = expected.split_at(rules.n_items());
             assert_eq!(&masks.row(row)[..rules.n_items()], adds);
             let ends = graph.can_end(graph.indices(&env, &all.select(&[row]))[0].unwrap());

@@ -1,4 +1,5 @@
-//! Tests that environments without an exit action are learned; distances are exact, without sampling noise.
+//! Tests that policies learn environments without an exit action. Distances from the target are exact, so
+//! they have no sampling noise.
 
 use gfn::Rng;
 use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv};
@@ -12,10 +13,12 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use tch::{Device, Kind};
 
-/// Trains on 4 spins with all couplings 1, with 16,000 trajectories; returns the exact L1 distance.
+/// Trains a policy with 16,000 trajectories on 4 spins with all couplings 1. Returns the exact L1 distance
+/// from the target.
 ///
-/// Two of the 16 states have a reward of e^16, the others have e^4 or less. On-policy sampling would stay at
-/// the first of the two that it finds (L1 1.0), so exploration starts with uniform actions.
+/// Two of the 16 objects have a reward of e^16, and the others have e^4 or less. On-policy sampling would
+/// stay at the first of the two that it finds, at an L1 distance of 1.0. Therefore exploration starts with
+/// uniform actions.
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap().env();
     let config =
@@ -25,7 +28,8 @@ fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     train_spins(policy, objective, AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() }, 1000)
 }
 
-/// Returns the exact L1 distance of a policy on 4 spins after a number of steps of 16 trajectories.
+/// Trains a policy on 4 spins for a number of steps with 16 trajectories each. Returns the exact L1 distance
+/// from the target.
 pub(crate) fn train_spins<P>(
     policy: P,
     objective: impl Objective + 'static,

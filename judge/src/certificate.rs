@@ -6,43 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FlowConsistency, Interval, LogProb};
 
-/// Bounds on log Z, and estimates of it.
+/// Bounds on log Z, and estimates of log Z.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogZBounds {
-    /// The log of the sum of the rewards of all distinct objects that were found. The true log Z is never
-    /// smaller.
+    /// The log of the sum of the rewards of all distinct objects that were found. This number is at most the
+    /// true log Z.
     pub from_found_objects: f64,
-    /// A lower bound on log Z, false with a probability of at most 1 % for any policy. It is the largest of
-    /// three bounds: `from_found_objects`, and the bounds on `E[w] <= Z` from trajectories of the policy and
-    /// from uniform random trajectories. The importance weight w is R(x) P_B / P_F of a trajectory.
+    /// A lower bound on log Z, which is false with a probability of at most 1 % for any policy. The bound is
+    /// the largest of three bounds: `from_found_objects`, and two bounds that follow from `E[w] <= Z`, for
+    /// trajectories of the policy and for uniform random trajectories. The importance weight w of a
+    /// trajectory is R(x) P_B / P_F.
     pub at_least: f64,
-    /// An upper bound on log Z, false with a probability of at most 1 % for any policy. It follows from `E[1
-    /// / w] <= 1 / Z` over backward trajectories from objects drawn independently from the target. It is
-    /// raised by about 5 / n, the probability of a part of the target that n objects may miss, and is never
-    /// below `at_least`. `None` without such objects, because the policy's own samples give no upper bound.
+    /// An upper bound on log Z, which is false with a probability of at most 1 % for any policy. The bound
+    /// follows from `E[1 / w] <= 1 / Z` for backward trajectories from objects drawn independently from the
+    /// target. n such objects may all be outside of a part of the target whose probability is about 5 / n, so
+    /// the bound is raised by about 5 / n. The bound is never below `at_least`. `None` if there are no
+    /// objects from the target, because the policy's own samples give no upper bound.
     pub at_most: Option<f64>,
     /// An estimate of log Z, not a bound: the mean of log w over the policy's trajectories (ELBO), with a
-    /// normal interval. Its expectation is at most log Z.
+    /// normal interval. The true mean is at most log Z.
     pub elbo: Interval,
     /// An estimate of log Z, not a bound: the log of the mean of w over the policy's trajectories (importance
-    /// sampling). The interval holds only if the policy's trajectories miss nothing, which these trajectories
-    /// can't show. `None` if a [`Limit`] makes the estimate unreliable.
+    /// sampling). The interval holds only if the policy can sample every trajectory that matters. The
+    /// policy's own trajectories can't show whether it can. `None` if one of the certificate's [`Limit`]s
+    /// makes the estimate unreliable.
     pub estimate: Option<Interval>,
 }
 
 /// Bounds on the total variation between the policy and the target.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TvBounds {
-    /// A lower bound on the total variation, false with a probability of at most 5 % for any policy and any
-    /// Z. It compares how often the policy samples objects of two sets with the rewards of these sets.
+    /// A lower bound on the total variation, which is false with a probability of at most 5 % for any policy
+    /// and any Z. The bound compares how often the policy samples two sets of objects, and the total rewards
+    /// of these sets.
     pub at_least: f64,
-    /// An upper bound on the total variation, false with a probability of at most 5 % for any policy:
-    /// `E[max(0, 1 - w / Z)]` at `log_z.at_most`. It is 1 if no objects of the target were given.
+    /// An upper bound on the total variation, which is false with a probability of at most 5 % for any
+    /// policy. The bound is `E[max(0, 1 - w / Z)]` with the upper bound `log_z.at_most` for log Z. The bound
+    /// is 1 if no objects drawn from the target were given.
     pub at_most: f64,
-    /// The upper bound on the total variation if log Z is at most `if_log_z_at_most`. The policy's own
-    /// samples can't show that this condition holds. `None` if log Z has no estimate.
+    /// An upper bound on the total variation that holds only if log Z is at most `if_log_z_at_most`. The
+    /// policy's own samples can't show that this condition is true. `None` if log Z has no estimate.
     pub at_most_by_importance: Option<f64>,
-    /// The upper end of the interval of `log_z.estimate`, which is the condition of `at_most_by_importance`.
+    /// The upper end of the interval of `log_z.estimate`. The bound `at_most_by_importance` holds if log Z is
+    /// at most this number.
     pub if_log_z_at_most: Option<f64>,
 }
 
@@ -50,23 +56,23 @@ pub struct TvBounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeSource {
-    /// The object was sampled by the policy.
+    /// The object was sampled from the policy.
     Policy,
     /// The object is the end of a uniform random trajectory.
     Uniform,
-    /// The object is the end of a local search for large rewards that started from a uniform random
-    /// trajectory.
+    /// The object was found by a local search for large rewards, which started from the end of a uniform
+    /// random trajectory.
     Search,
 }
 
-/// An object with an estimate of its probability under the policy.
+/// An object whose probability under the policy was estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// The log-probability of the object under the policy.
     pub log_prob: LogProb,
     /// The log-reward of the object.
     pub log_reward: f64,
-    /// The first source that found the object.
+    /// The first of the sources that found the object.
     pub source: ProbeSource,
 }
 
@@ -74,85 +80,85 @@ pub struct Probe {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
-    /// The policy isn't exact: the bound [`TvBounds::at_least`] is 0.01 or more.
+    /// The policy isn't exact, because the lower bound [`TvBounds::at_least`] is 0.01 or more.
     TotalVariation {
-        /// The lower bound on the total variation.
+        /// The lower bound on the total variation between policy and target.
         at_least: f64,
     },
     /// The policy samples some objects less than a tenth as often as it should, relative to the other objects
-    /// that were found. This finding is false with a probability of at most 1 %.
+    /// that were found. This is false with a probability of at most 1 %.
     Neglected {
-        /// The number of neglected objects.
+        /// The number of objects that are sampled too rarely.
         objects: usize,
-        /// The rewards of the neglected objects, as a share of the rewards of all objects that were
-        /// considered.
+        /// The total reward of these objects, divided by the total reward of all objects that were compared.
         mass: f64,
     },
 }
 
-/// A reason why an estimate is missing from a certificate. It isn't evidence against the policy.
+/// A reason why a certificate lacks an estimate. This isn't evidence against the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The policy's samples carry only as much information as this number of equally weighted samples, which
-    /// is below the 400 that an estimate of log Z needs.
+    /// The policy's samples carry only as much information as `effective` equally weighted samples. An
+    /// estimate of log Z needs at least 400.
     FewEffectiveSamples {
-        /// The effective number of samples.
+        /// The number of equally weighted samples with the same information.
         effective: f64,
     },
-    /// The estimate of log Z by importance sampling is outside the bounds on log Z, so the certificate has no
-    /// estimate. The policy's trajectories miss objects, or paths to them; even an exact policy may miss
-    /// paths.
+    /// The estimate of log Z by importance sampling is outside of the bounds on log Z, and therefore left
+    /// out. The policy's trajectories miss objects, or paths to objects. Even an exact policy may miss paths.
     LogZContradicted {
         /// The estimate of log Z that was discarded.
         estimated: f64,
     },
-    /// P_F builds objects in other orders than P_B takes them apart. Even an exact policy may do so. Samples
-    /// of one are then not informative about the other. The certificate therefore has no estimate of log Z
-    /// and no flow consistency, and log-probabilities of probes may be far too low.
+    /// P_F builds objects in other orders than P_B removes their parts. Even an exact policy may do so.
+    /// Trajectories of P_F then don't show how P_B behaves, and trajectories of P_B don't show how P_F
+    /// behaves. The certificate therefore has no estimate of log Z and no flow consistency, and
+    /// log-probabilities of probes may be far too low.
     PathsDisagree {
         /// The symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the same
-        /// object, averaged over the policy's samples. Estimates are missing from 2 nats on.
+        /// object, averaged over the policy's samples. Estimates are left out if it is 2 nats or more.
         nats: f64,
     },
-    /// Several probes have a [`bias`](LogProb::bias) above 0.1, so flow consistency leaves them out.
+    /// Some probes have a [`bias`](LogProb::bias) above 0.1, and are therefore left out of flow consistency.
     UncertainProbes {
         /// The number of probes that are left out.
         objects: usize,
     },
 }
 
-/// A report on a policy, computed from samples; see [`certify`](crate::certify()).
+/// A report on the quality of a policy, computed from samples; see [`certify`](crate::certify()).
 ///
-/// Fields named `at_least` and `at_most` are bounds; the documentation of each gives the probability that it
-/// is false. All other numbers are estimates, not bounds. Their intervals are meant to hold for 95 % of the
-/// policies that miss nothing.
+/// Fields named `at_least` and `at_most` are bounds; the documentation of each gives the probability that the
+/// bound is false. All other numbers are estimates. The interval of an estimate is meant to hold for 95 % of
+/// all policies whose samples miss nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
-    /// The number of trajectories that were sampled from the policy.
+    /// The number of trajectories that were sampled from the policy. An equal number of uniform random
+    /// trajectories was sampled, too.
     pub samples: usize,
-    /// An estimate of the number of equally weighted trajectories that carry as much information as the
-    /// samples.
+    /// An estimate of the number of equally weighted trajectories that would carry as much information as the
+    /// policy's samples.
     pub effective_samples: f64,
-    /// Bounds on log Z, and estimates of it.
+    /// Bounds on log Z, and estimates of log Z.
     pub log_z: LogZBounds,
     /// Bounds on the total variation between the policy and the target.
     pub tv: TvBounds,
-    /// An estimate of flow consistency on subsets of the probes. `None` if the trajectories of P_F and P_B
-    /// differ too much, or if most probes are uncertain.
+    /// An estimate of flow consistency on subsets of the probes. `None` if the trajectories of P_F and of P_B
+    /// differ too much, or if the log-probabilities of most probes are uncertain.
     pub consistency: Option<FlowConsistency>,
-    /// Reasons not to trust the policy. An empty list means that nothing was found against the policy, which
+    /// Reasons not to trust the policy. If the list is empty, nothing was found against the policy. This
     /// doesn't prove that the policy is right.
     pub findings: Vec<Finding>,
-    /// Reasons why estimates are missing, or leave out probes.
+    /// Reasons why estimates are left out, or why probes are left out of flow consistency.
     pub limits: Vec<Limit>,
-    /// The objects whose probability was estimated.
+    /// The objects whose probability under the policy was estimated.
     pub probes: Vec<Probe>,
 }
 
 impl Certificate {
-    /// Returns `true` if nothing was found against the policy. Check `limits`, too: an estimate that is
-    /// missing can't reveal an error.
+    /// Returns `true` if nothing was found against the policy. Check `limits`, too, because an estimate that
+    /// was left out can't reveal an error.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
@@ -210,7 +216,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// Formats the certificate as a table of bounds, estimates, findings and limits.
+/// Formats the certificate as a table of its bounds, estimates, findings and limits.
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (z, tv) = (&self.log_z, &self.tv);

@@ -1,4 +1,4 @@
-//! Certification of policies by their samples.
+//! Certification of policies from their samples.
 
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
 use gfn::metrics::{importance_log_z, path_log_ratios, target_log_weights};
@@ -15,16 +15,16 @@ use crate::{
     log_mean_at_least, subset_distance,
 };
 
-/// The numbers of samples that a certificate is computed from.
+/// The numbers of samples from which a certificate is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// The number of trajectories of the policy, and also the number of uniform random trajectories.
+    /// The number of trajectories of the policy. The number of uniform random trajectories is the same.
     pub samples: usize,
-    /// The number of subsets for the estimate of flow consistency.
+    /// The number of random subsets of objects on which flow consistency is estimated.
     pub subsets: usize,
-    /// The number of objects per subset. A third each comes from the policy, from random trajectories and
-    /// from a search.
+    /// The number of objects in each subset. One third of the objects comes from the policy, one third from
+    /// random trajectories, and one third from a local search.
     pub size: usize,
     /// The number of backward trajectories from each object of a subset.
     pub paths: usize,
@@ -48,42 +48,44 @@ impl Budget {
     }
 }
 
-/// The number of effective samples that an estimate of log Z needs. In tests, its intervals held for 88 to 91
-/// % of policies with 100 effective samples, and for 91 to 95 % with 400.
+/// The number of effective samples below which log Z isn't estimated. In tests, intervals of log Z held for
+/// 88 to 91 % of policies with 100 effective samples, and for 91 to 95 % with 400.
 const MIN_EFFECTIVE_SAMPLES: f64 = 400.0;
-/// The largest divergence, in nats, between the trajectories of P_F and of P_B at which samples of one are
-/// informative about the other.
+/// The smallest divergence, in nats, between the trajectories of P_F and of P_B at which estimates are left
+/// out. Trajectories of one of the two policies then don't show how the other policy behaves.
 const MAX_NATS: f64 = 2.0;
-/// The largest bias of a probe's log-probability at which flow consistency uses the probe.
+/// The largest bias of a probe's log-probability. A probe with a larger bias is left out of flow consistency.
 const MAX_BIAS: f64 = 0.1;
-/// The tolerance for differences of log Z that single precision may cause.
+/// The tolerance in comparisons of log Z. The tolerance allows for rounding errors of single precision.
 const TOLERANCE: f64 = 1e-4;
-/// The settings of the local search for objects of large rewards.
+/// The settings of the local search for objects of large reward.
 const SEARCH: LocalSearch =
     LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
 
-/// The number of trajectories that are sampled and scored at once.
+/// The number of trajectories that are sampled and scored in one batch.
 const BATCH: usize = 1024;
 
-/// Terminal objects with the log-weights of the trajectories that end in them.
+/// Terminal objects, and the log importance weight of a trajectory to each object.
 struct WeightedSamples<S> {
     objects: S,
     log_weights: Vec<f64>,
 }
 
-/// Certifies a policy by samples. Returns bounds on log Z and on the total variation to R / Z, an estimate of
-/// flow consistency, and findings against the policy.
+/// Certifies a policy by its samples. Returns bounds on log Z, bounds on the total variation between the
+/// policy and the target R / Z, an estimate of flow consistency, and findings against the policy.
 ///
-/// The policy's own samples can't show what it misses. Therefore, objects from uniform random trajectories,
-/// and from a local search that starts at such objects, are used as well. `target` holds objects drawn
-/// independently from the target (by an exact method), if available. Upper bounds need such objects. If the
-/// objects are chosen in any other way, for example distinct ones, these bounds are false.
+/// The policy's own samples can't show which objects it misses. Therefore, uniform random trajectories are
+/// used as well, and a local search that starts from their ends. `target` holds objects that an exact method
+/// has drawn independently from the target. Upper bounds need such objects, and are false for objects that
+/// were chosen in another way, for example for distinct objects.
 ///
-/// With `w = R(x) P_B(tau | x) / P_F(tau)`: `E_F[w] <= Z`, `E_B[1 / w] <= 1 / Z` with x from the target, and
-/// `TV <= E_F[max(0, 1 - w / Z)]`, because distances between trajectories are at least those between objects.
-/// These means are bounded by betting, which holds for any tail and any number of samples. The lower bound on
-/// TV counts how often the policy samples objects of certain sets. It doesn't depend on which trajectories
-/// the policy prefers for an object.
+/// The bounds are based on the importance weight `w = R(x) P_B(tau | x) / P_F(tau)` of a trajectory. The
+/// bounds on Z follow from `E_F[w] <= Z`, and from `E_B[1 / w] <= 1 / Z` with x from the target. The upper
+/// bound on TV follows from `TV <= E_F[max(0, 1 - w / Z)]`. The last inequality holds because a distance
+/// between distributions of trajectories is at least the distance between the distributions of their objects.
+/// The means are bounded by betting, which is valid for heavy tails and for any number of samples. The lower
+/// bound on TV counts how often the policy samples objects of certain sets. It doesn't depend on which
+/// trajectories the policy prefers for an object.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -138,8 +140,8 @@ where
     let at_least =
         found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
     let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
-    // An upper bound below the lower bound is false: by the risk that is accepted, or because `target` wasn't
-    // drawn from the target. The lower bound replaces it.
+    // An upper bound below the lower bound is false. The reason is chance, or that the objects in `target`
+    // weren't drawn from the target. The lower bound is used instead.
     let at_most = at_most.map(|bound| bound.max(at_least));
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
@@ -163,7 +165,7 @@ where
     let consistency = if is_consistency_known { Some(probes.consistency(per_source, budget)?) } else { None };
 
     let (at_least, findings) = found.tv_at_least(&own.log_weights, (log_z.at_least, at_most));
-    // 1 - max(0, 1 - w / Z) decreases as Z increases, and so does the bound on its mean.
+    // This upper bound on the total variation is 1 minus a lower bound on the mean of min(w / Z, 1).
     let tv_at_most = |log_z: f64| {
         let shares: Vec<f64> = own.log_weights.iter().map(|log_w| (log_w - log_z).min(0.0)).collect();
         1.0 - log_mean_at_least(&shares, RISK).exp()
@@ -188,7 +190,7 @@ where
     })
 }
 
-/// Lists the reasons why estimates are missing from a certificate.
+/// Returns the reasons why estimates are left out of a certificate.
 fn limits(log_z: &LogZBounds, effective: f64, nats: f64, uncertain: usize) -> Vec<Limit> {
     let mut out = Vec::new();
     if effective < MIN_EFFECTIVE_SAMPLES {
@@ -228,17 +230,18 @@ fn draw_samples<E: EnumerableEnv>(
     Ok(out)
 }
 
-/// Objects with estimates of their probability under the policy. Each distinct object is a probe.
+/// Distinct objects (probes) with estimates of their probability under the policy. Several sampled objects
+/// may be the same probe.
 struct ProbeSet {
     probes: Vec<Probe>,
     estimates: SplitEstimates,
-    /// The index of the probe for each row of the objects.
+    /// The index of the probe that each sampled object is.
     probe_of_row: Vec<usize>,
 }
 
 impl ProbeSet {
-    /// Estimates the log-probability of each distinct object. Each of the three sources contributes a third
-    /// of the rows.
+    /// Estimates the log-probability of each distinct object. The first third of `objects` comes from the
+    /// policy, the second third from random trajectories, and the last third from local search.
     fn new<E>(
         env: &E,
         policy: &dyn Policy<E>,
@@ -266,14 +269,14 @@ impl ProbeSet {
         Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.of })
     }
 
-    /// Counts the probes whose log-probability has too large a bias.
+    /// Returns the number of probes whose log-probability has a bias above `MAX_BIAS`.
     fn uncertain(&self) -> usize {
         self.probes.iter().filter(|probe| probe.log_prob.bias > MAX_BIAS).count()
     }
 
     /// Returns the symmetric Kullback-Leibler divergence between the trajectories of P_F and of P_B to the
-    /// same object, averaged over the policy's samples. It is `log P_F / P_B` on a trajectory of P_F, minus
-    /// the mean of this ratio over trajectories of P_B.
+    /// same object, averaged over the policy's samples. For each sample it is the value of `log P_F / P_B` on
+    /// the sampled trajectory, minus the mean of `log P_F / P_B` over backward trajectories from the object.
     fn divergence(&self, log_weights: &[f64], per_source: usize) -> f64 {
         let of_row = |row: usize| {
             let probe = self.probe_of_row[row];
@@ -281,14 +284,14 @@ impl ProbeSet {
                 - log_weights[row % log_weights.len()]
                 - self.estimates.mean_log_ratios[probe]
         };
-        // Infinity and NaN are replaced by the largest finite number.
+        // `min` replaces NaN and infinity by the largest finite number.
         ((0..per_source).map(of_row).sum::<f64>() / per_source as f64).min(f64::MAX)
     }
 
-    /// Estimates flow consistency. A subset has equally many objects of each source. Equal objects count
-    /// once, and uncertain probes don't count. Different subsets may contain the same objects, so the errors
-    /// of the objects' estimates don't average out over subsets. The jackknife over parts of the paths
-    /// estimates this common error.
+    /// Estimates flow consistency on subsets of the probes. Each subset has equally many objects of each
+    /// source. An object that occurs twice in a subset counts once, and uncertain probes are left out.
+    /// Several subsets may contain the same object, so the errors of its estimate don't average out over
+    /// subsets. The jackknife over parts of the paths estimates the size of this common error.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
@@ -308,8 +311,8 @@ impl ProbeSet {
             for (part, sum) in without.iter_mut().enumerate() {
                 *sum += subset_distance(&by(&|kept| kept != part), &log_rewards)? / budget.subsets as f64;
             }
-            // Estimates from the two halves of the paths differ by twice the error of the estimate from all
-            // paths.
+            // The noise of the estimates is measured as the distance between estimates from two halves of the
+            // paths. This distance is twice the error of an estimate from all paths.
             let half = PARTS / 2;
             noise += subset_distance(&by(&|part| part < half), &by(&|part| part >= half))? / 2.0;
         }

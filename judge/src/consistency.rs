@@ -1,4 +1,4 @@
-//! Flow consistency: comparison of learned and target probabilities within small subsets of objects.
+//! Flow consistency, which compares learned and target probabilities within small subsets of objects.
 
 use gfn::metrics::Estimate;
 use gfn::tensor::log_sum_exp;
@@ -7,27 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// Flow consistency on subsets (FCS; Silva et al., *When do GFlowNets learn the right distribution?*, ICLR
-/// 2025): the mean over random subsets of the total variation between learned and target probabilities, each
-/// normalised within the subset.
+/// The flow consistency of a policy on subsets of objects (FCS; Silva et al., *When do GFlowNets learn the
+/// right distribution?*, ICLR 2025). Within each random subset, the learned and the target probabilities are
+/// normalised, and the total variation between them is computed. Flow consistency is the mean over the
+/// subsets.
 ///
 /// Flow consistency is 0 for an exact policy, and 1 for a policy whose whole mass is on objects without
 /// reward. Its computation needs neither Z nor a list of all objects.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowConsistency {
-    /// The mean over the subsets. The lower end of its interval is reduced by `floor`, because noise in the
-    /// probabilities may have raised the mean.
+    /// The mean over the subsets. Noise in the probabilities may have increased the mean by `floor`, so the
+    /// lower end of the interval is reduced by `floor`.
     pub fcs: Interval,
-    /// The flow consistency that an exact policy would have if its probabilities were equally noisy.
+    /// The flow consistency that an exact policy would have if its probabilities had the same noise.
     pub floor: f64,
-    /// The number of subsets that the mean is taken over.
+    /// The number of subsets over which the mean is taken.
     pub subsets: usize,
 }
 
 impl FlowConsistency {
-    /// Averages the distances of independent subsets. `floor` is the mean distance that noise alone causes.
-    /// `error` is the standard error from probabilities that several subsets share (0 if the probabilities
-    /// are exact).
+    /// Computes flow consistency from the distances on independent subsets. `floor` is the mean distance that
+    /// noise alone causes. `error` is the standard error that comes from probabilities that several subsets
+    /// share; the error is 0 if the probabilities are exact.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.
@@ -43,9 +44,9 @@ impl FlowConsistency {
     }
 }
 
-/// Returns the total variation between two distributions over a subset of objects. Both are given by logs
-/// that needn't be normalised. The distance is 1 if only one of them has mass in the subset, and 0 if neither
-/// has.
+/// Returns the total variation between two distributions over a subset of objects. `log_p` and `log_rewards`
+/// are the logs of the two distributions, which needn't be normalised. The distance is 1 if only one
+/// distribution has positive values in the subset, and 0 if neither distribution has positive values.
 ///
 /// ```
 /// use gfn_judge::subset_distance;

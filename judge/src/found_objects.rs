@@ -1,4 +1,4 @@
-//! Comparison of the frequencies with which the policy samples objects with the rewards of these objects.
+//! A comparison of two quantities: how often a policy samples objects, and the rewards of these objects.
 
 use gfn::Result;
 use gfn::env::{EnumerableEnv, Reward, Rows, log_rewards};
@@ -6,25 +6,27 @@ use gfn::tensor::log_sum_exp;
 
 use crate::{Finding, probability_at_least};
 
-/// The probability that a bound on log Z is false. A bound on the probability of a set of objects is false
-/// with half of this probability.
+/// The largest probability that a bound on log Z is false. A bound on the probability of a set of objects is
+/// false with at most half of this probability.
 pub(crate) const RISK: f64 = 0.01;
-/// The smallest total variation, and the smallest mass of neglected objects, that is reported.
+/// The smallest total variation that is reported as a finding. Neglected objects are reported if their share
+/// of the total reward of all candidates is at least this number, too.
 const MIN_REPORTED: f64 = 0.01;
-/// The share of its target probability below which an object's sampling probability makes it neglected.
+/// An object counts as neglected if it is sampled with less than this share of its target probability.
 const NEGLECTED_SHARE: f64 = 0.1;
 
-/// The distinct objects found by the policy, by random trajectories and by the search.
+/// The distinct objects found by the policy, by random trajectories and by local search.
 pub(crate) struct FoundObjects {
     /// The log-reward of each object.
     log_rewards: Vec<f64>,
-    /// The numbers of occurrences of each object in the first and in the second half of the policy's samples.
+    /// The number of times that each object occurs in the first and in the second half of the policy's
+    /// samples.
     counts: Vec<[usize; 2]>,
-    /// `true` for objects that were found in the first half of the policy's samples, by random trajectories
-    /// or by the search. Sets of such candidates are chosen without the second half of the samples, so they
-    /// are independent of it.
+    /// `true` for a candidate, which is an object found in the first half of the policy's samples, by random
+    /// trajectories or by local search. Only candidates enter sets of objects. Such sets don't depend on the
+    /// second half of the samples, which can therefore test them.
     is_candidate: Vec<bool>,
-    /// The numbers of samples in the first and in the second half.
+    /// The sizes of the first and of the second half of the policy's samples.
     halves: [usize; 2],
 }
 
@@ -32,15 +34,15 @@ pub(crate) struct FoundObjects {
 #[derive(Default)]
 struct Group {
     objects: usize,
-    /// The sum of the rewards in the set, in units of `exp(log_scale)`.
+    /// The total reward of the objects in the set, divided by `exp(log_scale)`.
     reward: f64,
-    /// The number of samples in the second half whose objects are in the set.
+    /// The number of samples in the second half that are objects of the set.
     count: usize,
 }
 
 impl FoundObjects {
-    /// Collects the distinct objects of three batches: the policy's samples, random objects and objects of
-    /// the search.
+    /// Collects the distinct objects of three batches: samples of the policy, ends of random trajectories,
+    /// and results of local search.
     pub(crate) fn new<E: EnumerableEnv>(
         env: &E,
         reward: &dyn Reward<E::States>,
@@ -68,21 +70,25 @@ impl FoundObjects {
         })
     }
 
-    /// Returns the log of the sum of the rewards of all objects.
+    /// Returns the log of the total reward of all found objects.
     pub(crate) fn log_reward(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())
     }
 
-    /// Returns a lower bound on the total variation to the target, and findings about the policy. The bound
-    /// is the smallest one over all Z between the bounds on Z. `log_weights` are the log-weights of the
-    /// policy's samples.
+    /// Returns a lower bound on the total variation between policy and target, and findings about the policy.
+    /// `log_weights` are the log importance weights of the policy's samples. `log_z` holds the bounds on log
+    /// Z.
     ///
     /// The first half of the samples chooses a set A of objects that seem to be sampled too rarely, and a set
-    /// B of other objects. The second half counts samples in A and B. If p(A) is at most a, and p(B) at least
-    /// b, total variation is at least `R(A) / Z - a` and at least `b - R(B) / Z`. As Z grows, the first
-    /// expression falls and the second one rises, so the larger of the two has a minimum over Z. Two such
-    /// pairs of sets are tried, and the larger bound is used. It is false with a probability of at most 4
-    /// RISK: RISK / 2 for each of the two a and the two b, and RISK for each of the two bounds on Z.
+    /// B of objects that seem to be sampled too often. The second half counts samples in A and B, which
+    /// bounds the probabilities of the sets: p(A) is at most a, and p(B) is at least b. Total variation is
+    /// then at least `R(A) / Z - a` and at least `b - R(B) / Z`. As Z grows, the first expression falls and
+    /// the second one rises. The larger of the two therefore has a minimum over all Z between the bounds on
+    /// Z, and this minimum is a bound for any Z.
+    ///
+    /// Two pairs of sets A and B are tried, and the larger bound is returned. It is false with a probability
+    /// of at most 4 RISK: RISK / 2 for each of the two a and the two b, and RISK for each of the two bounds
+    /// on Z.
     pub(crate) fn tv_at_least(&self, log_weights: &[f64], log_z: (f64, Option<f64>)) -> (f64, Vec<Finding>) {
         let candidates =
             self.log_rewards.iter().zip(&self.is_candidate).filter(|(_, is_candidate)| **is_candidate);
@@ -106,7 +112,8 @@ impl FoundObjects {
         if tv >= MIN_REPORTED {
             findings.push(Finding::TotalVariation { at_least: tv });
         }
-        // An exact policy samples two sets in proportion to their rewards.
+        // `expected` is a lower bound on how often an exact policy would sample neglected objects. An exact
+        // policy samples two sets in proportion to their rewards.
         let mass = neglected.reward / (neglected.reward + rest.reward);
         let expected = self.at_least(&rest) * neglected.reward / rest.reward;
         if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * expected {
@@ -115,8 +122,8 @@ impl FoundObjects {
         (tv, findings)
     }
 
-    /// Collects the candidates that `chosen` selects. Its arguments are the object's share of the first half
-    /// of the samples, and the share that is proportional to the object's reward.
+    /// Returns the set of candidates that `chosen` selects. The arguments of `chosen` are the object's share
+    /// of the first half of the samples, and its expected share, which is proportional to its reward.
     fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
         let mut out = Group::default();
         for (object, counts) in
@@ -133,13 +140,13 @@ impl FoundObjects {
         out
     }
 
-    /// Returns a lower bound on the probability that the policy samples an object of the group.
+    /// Returns a lower bound on the probability that the policy samples an object of the set.
     fn at_least(&self, group: &Group) -> f64 {
         let n = self.halves[1];
         probability_at_least(group.count as f64 / n as f64, n, RISK / 2.0)
     }
 
-    /// Returns an upper bound on the probability that the policy samples an object of the group.
+    /// Returns an upper bound on the probability that the policy samples an object of the set.
     fn at_most(&self, group: &Group) -> f64 {
         let n = self.halves[1];
         1.0 - probability_at_least((n - group.count) as f64 / n as f64, n, RISK / 2.0)

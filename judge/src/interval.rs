@@ -1,21 +1,22 @@
-//! Estimates with intervals, and the bounds that are used for them.
+//! Estimates with intervals, and lower bounds on means and on probabilities.
 
 use gfn::Rng;
 use gfn::metrics::Estimate;
 use gfn::tensor::log_sum_exp;
 use serde::{Deserialize, Serialize};
 
-/// The half-width of a 95 % interval, in standard errors.
+/// The number of standard errors from the middle to each end of a normal 95 % interval.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// The number of bootstrap rounds.
+/// The number of bootstrap samples.
 const BOOTSTRAP_ROUNDS: usize = 400;
-/// The relative standard error below which the bootstrap isn't used. Rounding can cause errors of this size.
+/// The relative standard error below which the bootstrap isn't used, because rounding errors can be of this
+/// size.
 const TOLERANCE: f64 = 1e-9;
 
-/// An estimate with an interval that is meant to hold for 95 % of policies. In a
-/// [`Certificate`](super::Certificate) only estimates have intervals, and these intervals aren't bounds. In a
-/// [`Judgement`](super::Judgement) intervals are bounds.
+/// An estimate with an interval. In a [`Certificate`](super::Certificate) the interval is meant to hold for
+/// 95 % of policies, but isn't a bound. In a [`Judgement`](super::Judgement) the ends of the interval are
+/// bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimated value.
@@ -27,8 +28,8 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Returns the mean with 1.96 standard errors on each side. The interval is infinite if the mean or the
-    /// standard error isn't finite.
+    /// Converts an estimate of a mean to an interval. The interval has 1.96 standard errors on each side. The
+    /// interval is infinite if the mean or the standard error isn't finite.
     #[must_use]
     pub fn from_estimate(found: Estimate) -> Self {
         let half = Z_95 * found.standard_error;
@@ -39,9 +40,10 @@ impl Interval {
         }
     }
 
-    /// Returns the log of the mean of the exponentials of `logs`. The interval is computed by the studentised
-    /// bootstrap (Efron and Tibshirani, *An introduction to the bootstrap*, 12.5), because importance weights
-    /// are skewed: if their mean is too small, so is its standard error.
+    /// Returns the log of the mean of the exponentials of `logs`, with an interval by the studentised
+    /// bootstrap (Efron and Tibshirani, *An introduction to the bootstrap*, 12.5). A normal interval would be
+    /// wrong, because importance weights are skewed: if their mean is too small, their standard error is too
+    /// small, too.
     pub(crate) fn from_log_draws(logs: &[f64], rng: &mut Rng) -> Self {
         let n = logs.len();
         let estimate = log_sum_exp(logs.iter().copied()) - (n as f64).ln();
@@ -76,27 +78,29 @@ impl Interval {
         Self { estimate, low: estimate - at(0.975) * error, high: estimate - at(0.025) * error }
     }
 
-    /// Returns `true` for a value within the interval.
+    /// Returns `true` if a value is within the interval, ends included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 }
 
-/// The number of stakes in [`log_mean_at_least`]: 1, 1/2, 1/4 and so on.
+/// The number of stakes among which [`log_mean_at_least`] divides its capital. The stakes are 1, 1/2, 1/4 and
+/// so on.
 const N_STAKES: i32 = 16;
-/// The distance below the log of the mean at which the search for the bound starts, in nats.
+/// The lower end of the range in which [`log_mean_at_least`] searches, in nats below the log of the mean of
+/// the draws.
 const MAX_SEARCH_NATS: f64 = 100.0;
 
-/// Returns the log of a lower bound on the mean of independent nonnegative variables; `logs` are the logs of
-/// draws. The bound is false with a probability of at most `risk`, for any tail (betting; Waudby-Smith and
-/// Ramdas,
-/// *Estimating means of bounded random variables by betting*, 2024).
+/// Returns the log of a lower bound on the mean of independent nonnegative random variables; `logs` are the
+/// logs of their draws. The bound is false with a probability of at most `risk`, even for heavy tails. The
+/// method is betting (Waudby-Smith and Ramdas, *Estimating means of bounded random variables by betting*,
+/// 2024).
 ///
 /// If the mean is m, a bet with the stake s in [0, 1] multiplies a capital by `1 + s (x / m - 1)`, which is
 /// at most 1 in expectation. A capital of 1, divided among several stakes, therefore reaches 1 / risk with a
 /// probability of at most `risk`. The bound is the largest m at which the capital reaches 1 / risk. For n
-/// equal draws, the bound is too small by the factor `(risk / 2)^(1 / n)`.
+/// equal draws, the bound is their mean times `(risk / 2)^(1 / n)`.
 ///
 /// Returns minus infinity if no positive bound holds: without draws, and if all draws are 0.
 ///
@@ -113,8 +117,8 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
         let ratios: Vec<f64> = logs.iter().map(|log| (log - log_m).exp()).collect();
         let log_capital = |k: i32| {
             let stake = 0.5f64.powi(k);
-            // The log of a product of four factors is cheaper than four logs. A product of four such factors
-            // doesn't overflow.
+            // One log of a product of four factors is cheaper than four logs. The product can't overflow,
+            // because the factors are small enough.
             let product =
                 |some: &[f64]| some.iter().map(|ratio| 1.0 - stake + stake * ratio).product::<f64>().ln();
             (stake / 2.0).ln() + ratios.chunks(4).map(product).sum::<f64>()
@@ -131,9 +135,9 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
     low
 }
 
-/// Returns a lower bound on the probability of an event that happened in the share `share` of `n` draws. The
-/// bound is false with a probability of at most `risk`. It is the smallest `p` with
-/// `n KL(share || p) <= ln(1 / risk)` (Chernoff).
+/// Returns a lower bound on the probability of an event, which happened in a share `share` of `n` independent
+/// draws. The bound is false with a probability of at most `risk`. The bound is the smallest `p` with `n
+/// KL(share || p) <= ln(1 / risk)` (Chernoff).
 ///
 /// ```
 /// // 100 heads of 100 tosses: p^100 is the risk at the bound.

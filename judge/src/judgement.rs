@@ -1,4 +1,4 @@
-//! Judgements of samples, drawn by any program, against a known target.
+//! Comparison of samples from any program with a target that is known exactly.
 
 use gfn::metrics::{Cumulative, Distances};
 use gfn::{Error, Result, Rng};
@@ -8,68 +8,70 @@ use crate::{FlowConsistency, Interval, probability_at_least, subset_distance};
 
 /// The quality of a sampler, judged by its samples against a target that is known exactly.
 ///
-/// The distances are between the samples' shares and the target. They are never 0 for finitely many samples,
-/// so `tv_floor` and `jsd_floor` give the distances that equally many samples of a perfect sampler have. The
-/// intervals are for the distances of the sampler's own distribution, and hold for any sampler with a
-/// probability of at least 95 %.
+/// A distance is computed between the shares of objects among the samples and the target. Even a perfect
+/// sampler has a distance above 0 for finitely many samples. `tv_floor` and `jsd_floor` are the distances for
+/// equally many samples of a perfect sampler. The intervals of `tv` and `jsd` are about the distance between
+/// the sampler's true distribution and the target. Each holds for any sampler with a probability of at least
+/// 95 %.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// The number of samples that were judged.
     pub samples: usize,
     /// The number of distinct objects among the samples.
     pub distinct: usize,
-    /// The number of objects with positive target probability.
+    /// The number of objects whose target probability is above 0.
     pub objects: usize,
     /// The total variation between the samples and the target.
     pub tv: Interval,
-    /// The total variation of equally many samples of a perfect sampler: its mean, and the range that holds
-    /// 95 % of values.
+    /// The total variation between the target and equally many samples of a perfect sampler. The estimate is
+    /// the mean over simulations, and the interval holds 95 % of the simulations.
     pub tv_floor: Interval,
     /// The Jensen-Shannon divergence between the samples and the target, in nats.
     pub jsd: Interval,
-    /// The Jensen-Shannon divergence of equally many samples of a perfect sampler, in the same form as
-    /// `tv_floor`.
+    /// The Jensen-Shannon divergence between the target and equally many samples of a perfect sampler.
+    /// Estimate and interval have the same meaning as in `tv_floor`.
     pub jsd_floor: Interval,
-    /// The flow consistency on subsets, half of whose objects are drawn from the target and half from the
-    /// samples.
+    /// The flow consistency on random subsets of objects. One half of the objects of a subset is drawn from
+    /// the target, and the other half from the samples.
     pub consistency: FlowConsistency,
-    /// The number of modes that are sampled at least a tenth as often as they should be. Modes are the
-    /// objects of the largest target probability.
+    /// The number of modes that are sampled with at least a tenth of their target probability. Modes are the
+    /// objects with the largest target probability.
     pub modes_found: usize,
     /// The number of modes of the target.
     pub modes: usize,
     /// The total target probability of the objects that were never sampled.
     pub missing_mass: f64,
-    /// The objects with the largest target probability that were never sampled, at most 20.
+    /// The objects that were never sampled, at most 20, with the largest target probability first.
     pub missing: Vec<Missing>,
-    /// `true` if the samples could be those of a perfect sampler: the total variation is within the range of
-    /// a perfect sampler, no object is missing that a perfect sampler would almost surely find, and no object
-    /// has target probability 0.
+    /// `true` if the samples could be those of a perfect sampler. This requires that the total variation is
+    /// within `tv_floor`, that no object is missing that a perfect sampler would almost surely find, and that
+    /// no sampled object has target probability 0.
     pub like_perfect: bool,
 }
 
-/// An object that was never sampled.
+/// An object of the target that was never sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Missing {
-    /// The object's index in the target.
+    /// The index of the object in the target.
     pub object: usize,
-    /// The object's target probability.
+    /// The target probability of the object.
     pub probability: f64,
-    /// The probability that a perfect sampler misses the object, too.
+    /// The probability that equally many samples of a perfect sampler miss the object, too.
     pub by_chance: f64,
 }
 
-/// The number of rounds in which a perfect sampler is simulated.
+/// The number of simulations of a perfect sampler.
 const PERFECT_ROUNDS: usize = 200;
-/// The largest number of missing objects that are listed.
+/// The largest number of never sampled objects that are listed.
 const MAX_LISTED: usize = 20;
-/// The number of subsets for flow consistency.
+/// The number of random subsets on which flow consistency is computed.
 const N_SUBSETS: usize = 256;
-/// The number of objects drawn for each subset.
+/// The number of objects that are drawn for each subset.
 const SUBSET_SIZE: usize = 16;
-/// The probability that an interval is wrong on one side; it is the same for both sides.
+/// The probability that the lower end of an interval is wrong, and also the probability that the upper end is
+/// wrong.
 const RISK: f64 = 0.025;
-/// The smallest share of its target probability with which a mode must be sampled to count as found.
+/// A mode counts as found if it is sampled with at least this share of its target probability.
 const MODE_SHARE: f64 = 0.1;
 
 impl Judgement {
@@ -123,8 +125,8 @@ impl Judgement {
             })
             .collect();
         missing.sort_by(|a, b| b.probability.total_cmp(&a.probability));
-        // An upper bound on the probability that a perfect sampler misses any object that is at least as
-        // probable as the most probable missing object.
+        // `chance` is an upper bound on the probability that a perfect sampler misses any of the objects that
+        // are at least as probable as the most probable missing object.
         let chance = missing.first().map_or(1.0, |first| {
             let as_heavy = target.iter().filter(|p| **p >= first.probability).count();
             as_heavy as f64 * first.by_chance
@@ -163,22 +165,26 @@ fn compute_shares(samples: &[usize], objects: usize) -> Vec<f64> {
     counts
 }
 
-/// Computes total variation and Jensen-Shannon divergence (JSD), with intervals that hold for any sampler.
+/// Computes total variation and Jensen-Shannon divergence (JSD) between `shares` and the target, with
+/// intervals that hold for any sampler.
 ///
-/// Upper ends: the distance is convex in the shares, so the mean of the measured distance is at least the
-/// sampler's own distance. One sample changes the measured distance by at most 1 / n (total variation) or
-/// ln(2 n) / n (JSD). McDiarmid's inequality then gives the bound. In addition, JSD is at most ln 2 times
-/// total variation. Lower ends: for any set of objects, the difference of its probabilities is at most the
-/// total variation. One half of the samples chooses the set, and the other half estimates the set's
-/// probability.
+/// The upper ends follow from McDiarmid's inequality. A distance is convex in the shares, so the mean of the
+/// measured distance is at least the distance of the sampler's own distribution. One sample changes the
+/// measured distance by at most 1 / n (total variation) or ln(2 n) / n (JSD). JSD is also at most ln 2 times
+/// total variation.
+///
+/// The lower ends follow from the probability of a set of objects. The difference between its probabilities
+/// under the sampler and the target is at most the total variation. One half of the samples chooses the set,
+/// and the other half estimates its probability under the sampler.
 fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interval, Interval)> {
     let Distances { tv, jsd, .. } = Distances::between(shares, target)?;
     let n = order.len() as f64;
     let above = (-RISK.ln() / (2.0 * n)).sqrt();
     let (chosen, counted) = order.split_at(order.len() / 2);
     let first = compute_shares(chosen, target.len());
-    // Selects objects that occur more often than expected, by more than `least` standard deviations. Several
-    // values of `least` are tried, and the value that promises the largest bound is used.
+    // `over` selects objects that occur more often than expected, by more than `least` standard deviations.
+    // Several values of `least` are tried. The value with the largest bound on the first half of the samples
+    // is used.
     let over = |object: usize, least: f64| {
         let (p, share) = (target[object], first[object]);
         share > p + least * (p * (1.0 - p) / chosen.len() as f64).sqrt()
@@ -190,7 +196,7 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
         |least: f64| probability_at_least(mass(&first, least), counted.len(), RISK) - mass(target, least);
     let least =
         (0..=4).map(f64::from).max_by(|&a, &b| promised(a).total_cmp(&promised(b))).unwrap_or_default();
-    // Rounding errors could make the sum larger than 1.
+    // `min` corrects rounding errors, which could make the sum larger than 1.
     let expected = mass(target, least).min(1.0);
     let share = counted.iter().filter(|&&object| over(object, least)).count() as f64 / counted.len() as f64;
     let learned = probability_at_least(share, counted.len(), RISK).max(expected);
@@ -200,7 +206,7 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     Ok((tv, Interval { estimate: jsd, low: of_two.clamp(0.0, jsd.max(0.0)), high }))
 }
 
-/// Returns the mean of the values, and the range that holds 95 % of them.
+/// Returns the mean of the values as the estimate, and the range that holds 95 % of them as the interval.
 fn mean_and_range(mut values: Vec<f64>) -> Interval {
     values.sort_by(f64::total_cmp);
     let at = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
@@ -211,8 +217,8 @@ fn mean_and_range(mut values: Vec<f64>) -> Interval {
     }
 }
 
-/// Estimates the flow consistency of the samples' shares. The floor is the flow consistency of equally many
-/// perfect samples on the same subsets.
+/// Estimates the flow consistency of the shares of objects among the samples. The floor is the flow
+/// consistency of equally many samples of a perfect sampler, on the same subsets.
 fn consistency(
     target: &[f64],
     shares: &[f64],

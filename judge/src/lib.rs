@@ -1,5 +1,5 @@
-//! Judges policies of [`gfn`], and sets of samples from any program. Some results are bounds that always
-//! hold; others are estimates, whose documentation states their assumptions.
+//! Judges policies of [`gfn`], and samples from any program. Some results are bounds, which hold without
+//! assumptions. Other results are estimates, and their documentation states the assumptions.
 //!
 //! | question | answer | needs |
 //! |---|---|---|
@@ -10,10 +10,10 @@
 //! | what is a lower bound on a mean with a heavy tail? | [`log_mean_at_least`] | independent draws of 0 or more |
 //! | what is a lower bound on an event's probability? | [`probability_at_least`] | independent draws |
 //!
-//! [`certify`] samples a policy, and draws backward trajectories from objects of several sources. It returns
-//! bounds on log Z and on the total variation to the target, and an estimate of flow consistency. The task
-//! `certificates` of `reproduce` compares each of these numbers with the truth on spaces whose states are
-//! listed.
+//! [`certify`] samples a policy, and draws backward trajectories from objects that the policy, random
+//! trajectories and local search found. It returns bounds on log Z and on the total variation between policy
+//! and target, and an estimate of flow consistency. The task `certificates` of `reproduce` compares these
+//! numbers with exact values.
 
 mod certificate;
 mod certify;

@@ -9,42 +9,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interval;
 
-/// The log-probability that a policy ends in an object, estimated from backward trajectories (paths) from the
-/// object.
+/// The log-probability that a policy ends in an object, estimated from backward trajectories from the object
+/// (paths).
 ///
-/// The mean of `P_F / P_B` over paths is unbiased; its log is too low by about `bias`. Both the log and the
-/// bias are estimates from the drawn paths. If the policy prefers paths that were hardly ever drawn, the
-/// estimate is far too low, and nothing in it shows that.
+/// The mean of `P_F / P_B` over paths is an unbiased estimate of the probability, but its log is too low by
+/// about `bias`. Both the log and the bias are computed from the same paths. If the policy prefers paths that
+/// P_B hardly ever draws, the estimate is far too low, and neither the interval nor the bias shows that.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogProb {
-    /// log p(x), with the interval of the studentised bootstrap over paths. The interval isn't a bound, and
-    /// is useful only if `bias` is at most 0.1.
+    /// The estimate of log p(x), with an interval by the studentised bootstrap over paths. The interval isn't
+    /// a bound. The interval is useful only if `bias` is at most 0.1.
     pub log_p: Interval,
-    /// An estimate of the amount by which log p(x) is too low on average: half of the squared relative
-    /// standard error. It can't exceed 0.5.
+    /// An estimate of the amount by which the estimate of log p(x) is too low on average. The bias is half of
+    /// the squared relative standard error, and at most 0.5.
     pub bias: f64,
 }
 
 impl LogProb {
-    /// Estimates the log-probability of one object from the logs of `P_F / P_B` on its paths.
+    /// Computes the estimate for one object from the values of `log P_F / P_B` on its paths.
     fn from_log_ratios(log_ratios: &[f64], rng: &mut Rng) -> Self {
         let log_p = log_sum_exp(log_ratios.iter().copied()) - (log_ratios.len() as f64).ln();
         if log_p == f64::NEG_INFINITY {
-            // The policy takes none of the drawn paths. If P_B reaches every path, p is 0.
+            // The policy has probability 0 on all drawn paths. If P_B can draw every path, the probability of
+            // the object is 0.
             return Self { log_p: Interval { estimate: log_p, low: log_p, high: log_p }, bias: 0.0 };
         }
         let relative: Vec<f64> = log_ratios.iter().map(|ratio| (ratio - log_p).exp()).collect();
         let error =
             if relative.len() > 1 { Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
         let mut log_p = Interval::from_log_draws(log_ratios, rng);
-        // The upper end is limited because a probability is at most 1.
+        // The upper end is at most 0, because a probability is at most 1.
         log_p.high = log_p.high.min(0.0).max(log_p.estimate);
         Self { log_p, bias: error * error / 2.0 }
     }
 }
 
-/// Estimates the log-probability of each of these terminal objects, from `paths` backward trajectories
-/// (paths) for each. If an object has several states, its paths start from these states.
+/// Estimates the log-probability of each of these terminal objects, from backward trajectories
+/// (paths). If an object has several states, `paths` paths are drawn from each of its states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -67,21 +68,23 @@ pub fn log_probs<E: Env>(
     Ok(log_ratios.iter().map(|ratios| LogProb::from_log_ratios(ratios, rng)).collect())
 }
 
-/// The number of parts into which the paths of each object are divided.
+/// The number of groups into which the paths of each object are divided.
 pub(crate) const PARTS: usize = 8;
 
-/// Estimates of log p(x) for several objects, from all paths and from any of `PARTS` parts of them.
+/// Estimates of log p(x) for several objects. An estimate can be computed from all paths of an object, or
+/// from some of the `PARTS` groups of its paths.
 pub(crate) struct SplitEstimates {
     pub(crate) log_probs: Vec<LogProb>,
-    /// The mean of log P_F / P_B over the paths of each object.
+    /// The mean of `log P_F / P_B` over the paths of each object.
     pub(crate) mean_log_ratios: Vec<f64>,
-    /// For each object, whose paths are divided into `PARTS` parts: the log of the sum of P_F / P_B over the
-    /// paths of each part, and the number of these paths.
+    /// A summary of each group of paths, for each object: the log of the sum of `P_F / P_B` over the paths of
+    /// the group, and the number of these paths.
     parts: Vec<[(f64, usize); PARTS]>,
 }
 
 impl SplitEstimates {
-    /// Divides the log ratios of each object's paths into `PARTS` parts, and computes all estimates.
+    /// Divides the paths of each object into `PARTS` groups, and computes all estimates. `log_ratios` holds
+    /// `log P_F / P_B` for each path of each object.
     pub(crate) fn new(log_ratios: &[Vec<f64>], rng: &mut Rng) -> Self {
         let part = |ratios: &[f64], k: usize| {
             let own = || ratios.iter().skip(k).step_by(PARTS).copied();
@@ -94,7 +97,7 @@ impl SplitEstimates {
         Self { log_probs, mean_log_ratios, parts }
     }
 
-    /// Returns the estimate of log p(x) of an object from the paths in the parts that `keep` selects.
+    /// Returns the estimate of log p(x) of an object from the groups of paths that `keep` selects.
     pub(crate) fn log_p_from_parts(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();

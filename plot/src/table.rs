@@ -1,4 +1,4 @@
-//! Tables of results as aligned plain text.
+//! Tables of results, which are printed as aligned plain text.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Cell {
-    /// A text. It is aligned to the left, unless its column has numbers.
+    /// A text, which is aligned to the right if its column has numbers, and to the left otherwise.
     Text(String),
-    /// A number, formatted as text and aligned to the right.
+    /// A number that is already formatted as text. The number is aligned to the right.
     Number(String),
-    /// A missing value, shown as a dash.
+    /// A missing value, which is printed as a dash.
     Missing,
 }
 
@@ -82,21 +82,21 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table with these column headings and without rows.
+    /// Creates a table without rows. `header` holds the headings of its columns.
     #[must_use]
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
-    /// Adds a row and returns the table. A row may have fewer cells than the table has columns. A row with
-    /// more cells adds columns without headings.
+    /// Adds a row, and returns the table. If the row has fewer cells than the table has columns, the
+    /// remaining cells are empty. If it has more cells, the table gets columns without headings.
     #[must_use]
     pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
         self.push(cells);
         self
     }
 
-    /// Adds a row; [`row`](Self::row) describes rows of other lengths.
+    /// Adds a row. The number of cells may differ from the number of columns, as in [`row`](Self::row).
     pub fn push(&mut self, cells: impl IntoIterator<Item = Cell>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -131,8 +131,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Formats a number with four significant digits. Numbers below 0.0001 and from 10 million on are in
-/// scientific notation.
+/// Formats a number with four significant digits, or as a whole number if its whole part has more digits.
+/// Numbers below 0.0001 and of 10 million or more are in scientific notation.
 ///
 /// ```
 /// use gfn_plot::number;
@@ -142,10 +142,10 @@ impl fmt::Display for Table {
 #[must_use]
 pub fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
-        // Adding zero turns -0 into 0.
+        // Adding 0 turns -0 into 0.
         return format!("{}", value + 0.0);
     }
-    // The number is rounded before its exponent is determined, because 0.99996 rounds to 1.
+    // The exponent must be that of the rounded number, because 0.99996 is rounded to 1.
     let rounded = format!("{value:.3e}");
     let exponent = rounded.split_once('e').map(|(_, exponent)| exponent.parse());
     match exponent {

@@ -1,4 +1,4 @@
-//! Tests of written files: SVG in every build, PNG if the feature `png` is on.
+//! Tests of written files. SVG is tested in every build, and PNG only with the feature `png`.
 
 use gfn_plot::{Canvas, Colour, TextAnchor};
 
@@ -70,9 +70,9 @@ fn a_png_has_two_pixels_per_unit_and_letters() {
     canvas_with_text().write(folder.join("a.PNG")).unwrap();
     let png = std::fs::read(folder.join("a.PNG")).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-    // These bytes of the header chunk are the width and the height in pixels.
+    // Bytes 16 to 24 of a PNG file hold the width and the height in pixels.
     assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 20]);
-    // Without letters, the file would be about as small as the file of a white picture.
+    // The file must be larger than that of a white picture. This shows that the letters are drawn.
     Canvas::new(20.0, 10.0).write(folder.join("white.png")).unwrap();
     assert!(png.len() > std::fs::read(folder.join("white.png")).unwrap().len() + 100);
     let mut large = Canvas::new(16_000.0, 16_000.0);

@@ -1,10 +1,12 @@
-"""What it costs that a reward or rules are in Python: in milliseconds a batch of 128, and as a share of the
-training of ring-4.
+"""Measures the overhead of rewards and rules in Python, in milliseconds per batch of 128 trajectories, and
+relative to the time of training on ring-4.
 
-  overhead.py [REPRODUCE]     with the program `reproduce`, its steps per second, too, in turns with those
-  from here
+  overhead.py [REPRODUCE]
 
-Medians, one thread.
+REPRODUCE is the path of the Rust program `reproduce`. If it is given, the training steps per second of this
+program are measured, too, alternating with those of Python.
+
+All times are medians, with one thread.
 """
 
 import json
@@ -19,13 +21,13 @@ import gfn_rs as gfn
 import numpy as np
 import torch
 
-# That nothing explores is meant.
+# The trainers don't explore on purpose, so the warning about missing exploration is ignored.
 warnings.simplefilter("ignore", gfn.TrainingWarning)
 
 ROUNDS = 200
-# Of six training steps each.
+# The number of windows over which medians are computed. A window has six training steps.
 WINDOWS = 250
-# Of a run beside the program.
+# The number of training steps of a run that is compared with `reproduce`.
 STEPS = 1_000
 
 
@@ -34,8 +36,8 @@ def constant(graphs):
 
 
 def ring(graphs, n=4, hit=math.log(100.0), floor=math.log(1e-6)):
-    """The ring's reward, for all graphs at once: one edge out of each node, and back at the first node after
-    n steps, not before."""
+    """Returns log R of `RingReward` for a batch of graphs. A graph is a ring if each node has one outgoing
+    edge and a walk along these edges returns to the first node after n steps, but not before."""
     b, edges = len(graphs), graphs.edges
     graph = np.repeat(np.arange(b), graphs.n_edges)
     out = np.bincount(graph * n + edges[:, 0], minlength=b * n).reshape(b, n)
@@ -49,7 +51,7 @@ def ring(graphs, n=4, hit=math.log(100.0), floor=math.log(1e-6)):
 
 
 class Free:
-    """Allows all, so that what is measured is the way there and back."""
+    """Rules that allow all moves, so that only the overhead of the calls of Python is measured."""
 
     asked = 0
 
@@ -65,7 +67,8 @@ def timed(job):
 
 
 def of_reward(reward):
-    """A reward's share of sampling with it, in turns with sampling without."""
+    """Measures the time of a Python reward, as the difference between sampling with and without the reward.
+    The two kinds of samples alternate."""
     trainer = gfn.Trainer(gfn.Ring(4), reward, gfn.Uniform(), gfn.LogPartitionVariance())
     pairs = [
         (timed(lambda: trainer.sample_with_rewards(128)), timed(lambda: trainer.sample(128)))
@@ -75,8 +78,8 @@ def of_reward(reward):
 
 
 def of_rules():
-    """What rules add to the masks of a batch that starts without edges: 45 moves for each of 128 graphs of 10
-    nodes."""
+    """Measures the time that rules in Python add to the masks of a batch of 128 graphs. The graphs have 10
+    nodes and no edges, so each graph has 45 moves."""
 
     def trainer(rules):
         env = gfn.GraphEnv([gfn.AddEdge(max_edges=1)], 10, initial=10, labelled=True, rules=rules)
@@ -93,8 +96,9 @@ def of_rules():
 
 
 def trainers():
-    """The same run of ring-4 by the library's reward, by one in Python, and by that with its answers kept:
-    the same draws, so the same work."""
+    """Builds three trainers of ring-4: with the library's reward, with the same reward in Python, and with
+    the Python reward in a cache. All three trainers draw the same trajectories, so their other work is
+    equal."""
     net = gfn.GraphNet(
         layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
     )
@@ -108,8 +112,8 @@ def trainers():
 
 
 def of_training():
-    """What a step takes, over a step with the library's reward: medians over windows of steps, in turns, of
-    whole runs."""
+    """Measures the time of a training step, relative to a step with the library's reward. The times are
+    medians over windows of steps, in which the trainers take turns."""
     runs, found = trainers(), {"native": [], "python": [], "cached": []}
     for _ in range(WINDOWS):
         for name, trainer in runs.items():
@@ -119,7 +123,8 @@ def of_training():
 
 
 def rates(reproduce):
-    """Steps per second of that run, beside the program in Rust, in turns."""
+    """Measures the training steps per second of ring-4 in Python and in the Rust program `reproduce`. The two
+    runs alternate."""
     found = {"native": [], "python": [], "cached": [], "rust": []}
     for _ in range(5):
         for name, trainer in trainers().items():

@@ -1,4 +1,5 @@
-"""Points in place of graphs: a box with four high corners, and a diffusion that is to sample a Gaussian.
+"""Trains on points instead of graphs: on a box with high rewards near its four corners, and on a diffusion
+whose target is a Gaussian.
 
 python continuous.py
 """
@@ -20,7 +21,7 @@ box = gfn.Trainer(
     gfn.Box(ndim=2, delta=0.25),
     gfn.BoxReward(),
     gfn.BoxNet((128, 128), components=8),
-    # A density has no upper bound: gradients are clipped.
+    # Gradients are clipped, because densities have no upper bound, so that gradients can be large.
     adam=gfn.Adam(lr=3e-3, log_z_lr=1e-2, schedule=falling, max_norm=10.0),
     exploration=gfn.Exploration(epsilon=gfn.Linear(0.1, 0, max(given.steps // 2, 1))),
     **settings,
@@ -28,7 +29,7 @@ box = gfn.Trainer(
 
 
 def near_corners():
-    """The share of points in the four rings around the modes: |x - 1/2| above 0.25 on both axes."""
+    """Returns the share of sampled points near the corners, with |x - 1/2| above 0.25 on both axes."""
     return (np.abs(box.sample(given.samples) - 0.5) > 0.25).all(axis=1).mean()
 
 
@@ -39,8 +40,8 @@ print(
     f"{box.history['log_z'][-1]:.3f}"
 )
 
-# Noise on the steps while it learns finds what the policy doesn't reach yet. The target is normalised: its
-# log Z is 0.
+# During training, noise on the steps reaches points that the policy doesn't reach yet. The target is
+# normalised, so the true log Z is 0.
 mean, sd = [1.0, -1.0], 0.5
 diffusion = gfn.Trainer(
     gfn.Diffusion(dim=2, steps=20, sigma=1.0),

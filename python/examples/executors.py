@@ -1,11 +1,11 @@
-"""A reward of 10 ms an object on the workers of an engine: a pool of processes, Ray, Dask or MPI.
+"""Computes a reward that takes 10 ms per object in parallel workers: a pool of processes, Ray, Dask or MPI.
 
     python executors.py --engine processes --workers 8
     python executors.py --engine ray                       # pip install ray
     python executors.py --engine dask                      # pip install distributed
     mpirun -n 9 python -m mpi4py.futures executors.py --engine mpi
 
-With `--actors` workers draw, too, and training doesn't wait for them.
+With `--actors`, the workers sample objects, too, and training doesn't wait for the workers.
 """
 
 import argparse
@@ -25,14 +25,14 @@ def reward(points):
 
 
 def make(seed, **changes):
-    """The trainer: what trains, and what each actor draws with."""
+    """Returns a trainer. The main process trains it, and each actor makes one to sample objects."""
     return gfn.Trainer(
         gfn.HyperGrid(2, 8), changes.pop("reward", reward), gfn.Mlp((32,)), batch=128, seed=seed, **changes
     )
 
 
 class RayExecutor(Executor):
-    """Calls as tasks of Ray, which asks again where a worker dies."""
+    """An executor that runs calls as tasks of Ray. Ray repeats a task if its worker ends."""
 
     def __init__(self, **options):
         import ray
@@ -41,7 +41,8 @@ class RayExecutor(Executor):
         self._ray, self._known = ray, {}
 
     def submit(self, function, /, *given, **named):
-        # Ray sends a function out when it is made remote: once is enough.
+        # Ray sends a function to the workers when `remote` is called. The result is stored, so that each
+        # function is sent once.
         if function not in self._known:
             self._known[function] = self._ray.remote(function)
         return self._known[function].remote(*given, **named).future()
@@ -53,7 +54,7 @@ class RayExecutor(Executor):
 @contextmanager
 def engine(name, workers):
     if name == "processes":
-        # Threads of libtorch don't live through a fork.
+        # New processes are spawned, because the threads of libtorch don't survive a fork.
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as executor:
             yield executor
     elif name == "ray":
@@ -62,8 +63,8 @@ def engine(name, workers):
     elif name == "dask":
         from distributed import Client
 
-        # Of a cluster of your own: Client("tcp://scheduler:8786"), or one of dask-jobqueue and
-        # dask-kubernetes.
+        # This is a cluster on the local machine. For an existing cluster, use Client("tcp://scheduler:8786"),
+        # or a cluster of dask-jobqueue or dask-kubernetes.
         with Client(n_workers=workers, threads_per_worker=1) as client:
             yield client.get_executor()
     else:
@@ -87,7 +88,7 @@ def main():
             trainer = make(0, sources=[gfn.FreshSource(actors), replay])
         else:
             trainer = make(0, reward=gfn.ParallelReward(reward, executor), sources=[replay])
-        # Workers import torch in the first step.
+        # The first step isn't measured, because workers import torch in it.
         trainer.fit(1)
         before, began = trainer.reward_calls, time.perf_counter()
         trainer.fit(asked.steps)

@@ -1,4 +1,4 @@
-"""A network of your own: GINEConv of PyTorch Geometric, trained on graphs of two colours up to isomorphism.
+"""Trains a custom network with GINEConv of PyTorch Geometric, on graphs of two colours up to isomorphism.
 
 python geometric_network.py
 """
@@ -21,8 +21,8 @@ given = arguments.parse_args()
 
 
 class Gine(torch.nn.Module):
-    """Rounds of GINEConv, each added to what was there. No batch normalisation: a state must not depend on
-    its batch mates."""
+    """A network of several GINEConv layers with residual connections. The network has no batch normalisation,
+    because the output for a state must not depend on the other states of the batch."""
 
     def __init__(self, width, layers):
         super().__init__()
@@ -44,7 +44,8 @@ class Gine(torch.nn.Module):
         return x, global_add_pool(x, batch.batch, size=batch.n_graphs)
 
 
-# The library draws the weights of its heads from `seed`, torch those of the module from its own.
+# The initial weights of the module come from torch's random numbers, so torch needs a seed, too. The setting
+# `seed` is for the heads of the library only.
 torch.manual_seed(given.seed)
 policy = gfn.GraphModule(Gine(given.width, given.layers), given.width, given.width, pair_walks=3)
 trainer = gfn.Trainer(

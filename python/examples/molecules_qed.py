@@ -1,4 +1,4 @@
-"""Molecules in proportion to a power of RDKit's QED, a score of drug-likeness between 0 and 1.
+"""Samples molecules in proportion to a power of RDKit's QED, a score of drug-likeness between 0 and 1.
 
 python molecules_qed.py
 """
@@ -19,7 +19,8 @@ given = arguments.parse_args()
 
 
 def reward(molecules):
-    """log R: QED to the power 16, at least 1e-3 so that its logarithm stays small."""
+    """Returns log R: R is QED to the power 16. QED is replaced by 1e-3 if it is smaller, so that log R isn't
+    too small."""
     return [16 * np.log(max(QED.qed(molecule), 1e-3)) for molecule in molecules.rdkit()]
 
 
@@ -29,7 +30,7 @@ trainer = gfn.Trainer(
     gfn.GraphNet(layers=3, embedding=64, backward="shared_torso"),
     batch=32,
     adam=gfn.Adam(lr=1e-3, schedule=gfn.Linear(1, 0, given.steps)),
-    # Half of each batch are good molecules of before, drawn by their reward.
+    # Half of each batch comes from a replay buffer, which draws molecules in proportion to their reward.
     sources=[gfn.Replay(2_000, distinct=True, draw="reward_prioritised")],
     seed=given.seed,
 )

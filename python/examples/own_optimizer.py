@@ -1,5 +1,5 @@
-"""The library's loss under an optimizer of torch: AdamW, a schedule, clipped gradients, in a loop of your
-own.
+"""Minimises the library's loss in a custom training loop, with torch's AdamW, a learning rate schedule and
+clipped gradients.
 
 python own_optimizer.py
 """
@@ -24,7 +24,8 @@ trainer = gfn.Trainer(
     seed=given.seed,
 )
 
-# The policy's parameters are tensors of torch. log Z is one number, which must move faster than weights.
+# The policy's parameters are torch tensors. log Z is a single number, which needs a higher learning rate than
+# the weights.
 network = [
     tensor for name, tensor in trainer.named_parameters() if tensor.requires_grad and "log_z" not in name
 ]

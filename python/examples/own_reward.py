@@ -1,4 +1,5 @@
-"""A reward of your own: connected graphs of three and four nodes, up to isomorphism, with triangles wanted.
+"""Trains with a custom reward: on connected graphs of three and four nodes, up to isomorphism, with higher
+rewards for graphs with triangles.
 
 python own_reward.py
 """
@@ -16,7 +17,7 @@ given = arguments.parse_args()
 
 
 def triangles(graphs):
-    """log R of each graph: a third of the number of its triangles."""
+    """Returns log R of each graph, which is a third of the graph's number of triangles."""
     return np.array([sum(networkx.triangles(graph).values()) / 9 for graph in graphs.networkx()])
 
 
@@ -26,7 +27,8 @@ trainer = gfn.Trainer(
     triangles,
     gfn.GraphNet(embedding=64, pair_walks=3),
     batch=64,
-    # The number of steps is known, so the learning rate can fall to 0: that ends closest to the target.
+    # The number of steps is known, so the learning rate can decrease to 0 at the end. With this schedule the
+    # policy ends closest to the target.
     adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, given.steps)),
     seed=given.seed,
 )
@@ -34,7 +36,8 @@ trainer = gfn.Trainer(
 print(f"total variation before: {trainer.exact().tv:.3f}")
 trainer.fit(given.steps)
 
-# Not an estimate: the policy's probability of every graph, beside the one that the reward asks for.
+# The exact probability of every graph under the policy, and its target probability. These numbers aren't
+# estimates.
 exact = trainer.exact()
 finished = np.flatnonzero(np.isfinite(exact.log_rewards))
 print(f"total variation after {given.steps} steps: {exact.tv:.3f}, over {len(finished)} graphs")

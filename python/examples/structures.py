@@ -1,4 +1,5 @@
-"""How probable is each edge of a Bayesian network? From a table of numbers, a column per variable.
+"""Estimates the probability of each edge of a Bayesian network, from a table of numbers with a column per
+variable.
 
 python structures.py [FILE.csv]
 """
@@ -24,15 +25,15 @@ variables = len(frame.columns)
 
 trainer = gfn.Trainer(
     gfn.BayesianStructure(variables),
-    # Columns are standardised: units don't matter.
+    # The reward standardises each column, so the units of the data don't matter.
     gfn.StructureReward(frame),
-    # log R is a sum over variables, which one wide layer learns in fewer steps than two narrow ones.
+    # log R is a sum over variables. A single wide layer learns it in fewer steps than two narrow layers.
     gfn.Mlp((1024,), backward="uniform"),
     gfn.ModifiedDetailedBalance(),
     batch=64,
     adam=gfn.Adam(lr=2e-2, schedule=gfn.Linear(1, 0, given.steps)),
-    # Few graphs have nearly all of the probability: half of the actions at random find them, and a buffer
-    # brings the best of them back.
+    # A few graphs have almost all of the probability. To find these graphs, half of the actions are random at
+    # first, and a replay buffer repeats the best graphs.
     exploration=gfn.Exploration(epsilon=gfn.Linear(0.5, 0, max(given.steps // 2, 1))),
     sources=[gfn.Replay(10_000, draw="weighted_ranks")],
     seed=given.seed,
@@ -44,7 +45,7 @@ edges = pandas.DataFrame(graphs.mean(axis=0), index=frame.columns, columns=frame
 print(f"probability of each edge, from the row to the column, among {given.samples} samples:")
 print(edges.round(2).to_string())
 if variables <= 5:
-    # Few enough graphs to sum over: 29,281 of five variables.
+    # The exact probabilities can be computed, because five variables have only 29,281 graphs.
     exact = trainer.exact()
     true = np.tensordot(exact.target, exact.states.astype(float), axes=1)
     off = np.sqrt(((edges.to_numpy() - true) ** 2).mean())

@@ -1,4 +1,5 @@
-// Tensors between tch and the Python package torch: the same libtorch, so that a handle is passed on and nothing is copied.
+// Passes tensors between tch and the Python package torch. Both use the same libtorch, so tensor handles are
+// passed without a copy.
 #include <Python.h>
 #include <ATen/ThreadLocalState.h>
 #include <ATen/autocast_mode.h>
@@ -7,7 +8,7 @@
 #include <thread>
 
 namespace {
-// What a thread has of torch's own (autocast, modes, hooks, whether gradients are kept), as a new thread has it.
+// Returns the torch state of a new thread: autocast, modes, hooks, and the flag for gradients.
 const at::ThreadLocalState& of_a_new_thread() {
   static const auto* state = [] {
     std::optional<at::ThreadLocalState> fresh;
@@ -17,8 +18,9 @@ const at::ThreadLocalState& of_a_new_thread() {
   return *state;
 }
 
-// A thread in that state, until this is gone. Casts that an outer autocast keeps are those of other weights: it has none inside, and
-// begins anew behind. Profilers go on.
+// A guard that gives this thread the torch state of a new thread, until the guard is destroyed. The cache of
+// an outer autocast region has casts of older weights, so it is cleared at the beginning and at the end.
+// Profilers stay active.
 struct Clean {
   std::shared_ptr<c10::ThreadLocalDebugInfo> watched = c10::ThreadLocalDebugInfo::current();
   at::RecordFunctionTLS recorded = at::get_record_function_tls_();
@@ -43,7 +45,7 @@ struct Clean {
 }  // namespace
 
 extern "C" {
-// Gives this thread torch's state of a new one; null where that fails.
+// Gives this thread the torch state of a new thread. Returns null if this fails.
 Clean* gfn_state_enter() {
   try {
     return new Clean;
@@ -52,12 +54,13 @@ Clean* gfn_state_enter() {
   }
 }
 
-// Gives this thread back what it had.
+// Restores the torch state that this thread had before `gfn_state_enter`.
 void gfn_state_leave(Clean* clean) {
   delete clean;
 }
 
-// A new reference to a torch.Tensor that shares memory and autograd history; null with a Python error.
+// Returns a new reference to a torch.Tensor that shares memory and autograd history with `tensor`, or null
+// with a Python error.
 PyObject* gfn_tensor_to_python(at::Tensor* tensor) {
   try {
     return THPVariable_Wrap(*tensor);
@@ -67,7 +70,7 @@ PyObject* gfn_tensor_to_python(at::Tensor* tensor) {
   }
 }
 
-// A new handle to the tensor of a torch.Tensor; null for any other object.
+// Returns a new handle to the tensor of a torch.Tensor, or null for any other object.
 at::Tensor* gfn_tensor_from_python(PyObject* object) {
   try {
     return THPVariable_Check(object) ? new at::Tensor(THPVariable_Unpack(object)) : nullptr;
@@ -76,13 +79,14 @@ at::Tensor* gfn_tensor_from_python(PyObject* object) {
   }
 }
 
-// Whether two handles are of one tensor.
+// Returns 1 if both handles refer to the same tensor, otherwise 0.
 int gfn_tensor_is_same(const at::Tensor* tensor, const at::Tensor* other) {
   return tensor->is_same(*other);
 }
 
-// Whether a tensor's memory is as long as its sizes say: that of another can be taken from outside, and reading it ends the process. One
-// whose operations are Python's (a fake one) has none.
+// Returns 1 if a tensor's memory is large enough for its sizes, otherwise 0. Other code can shrink the memory
+// of a tensor, and a read beyond it ends the process. A tensor whose operations are in Python (a fake tensor)
+// has no memory, so the result is 0.
 int gfn_tensor_is_whole(const at::Tensor* tensor) {
   try {
     if (tensor->defined() && tensor->key_set().has(c10::DispatchKey::Python)) {

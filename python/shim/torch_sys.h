@@ -1,5 +1,6 @@
-// Read before each file of torch-sys 0.26, which is made for torch 2.13, where torch is 2.14 or newer (build_backend.py): functions
-// that are gone there, by those that took their place. The library calls none of them.
+// Defines functions that torch 2.14 removed, by the functions that replaced them. torch-sys 0.26 is written
+// for torch 2.13, so with newer versions this header is included before each of its files (build_backend.py).
+// The library calls none of these functions.
 #pragma once
 #include <torch/torch.h>
 #include <torch/version.h>

@@ -1,4 +1,4 @@
-//! The conversion of states to and from Python: `Graphs`, or numpy arrays.
+//! The conversion of states to and from Python objects, which are `Graphs` or numpy arrays.
 
 use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::{GraphSchema, GraphStates};
@@ -18,15 +18,16 @@ use crate::errors::{call_python, to_exception};
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, entries, table};
 
-/// Converts states of one environment to Python and back, and encodes them as vectors.
+/// Converts the states of an environment to Python objects and back, and encodes states as vectors.
 pub(crate) trait Border<S>: Send + Sync {
     /// Converts states to a Python object.
     fn show<'py>(&self, py: Python<'py>, states: &S) -> PyResult<Bound<'py, PyAny>>;
 
-    /// Reads states from a Python object. `who` names the caller in errors.
+    /// Reads states from a Python object. Error messages name the caller by `who`.
     fn read(&self, states: &Bound<'_, PyAny>, who: &str) -> PyResult<S>;
 
-    /// Returns the encoding of states as vectors; None if states have no vectors of a fixed width.
+    /// Returns the encoding of states as vectors; `None` if states can't be encoded as vectors of a fixed
+    /// width.
     fn features(&self) -> Option<Box<dyn StateFeatures<S>>> {
         None
     }
@@ -34,7 +35,7 @@ pub(crate) trait Border<S>: Send + Sync {
 
 type Show = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
 
-/// A batch of states whose conversion to Python waits until a thread holds the interpreter.
+/// A batch of states that is converted to a Python object later, when a thread holds the interpreter.
 pub(crate) struct DeferredObject(Show);
 
 impl<'py> IntoPyObject<'py> for DeferredObject {
@@ -48,18 +49,18 @@ impl<'py> IntoPyObject<'py> for DeferredObject {
 }
 
 impl<S: Send + 'static> dyn Border<S> {
-    /// Returns states whose conversion to Python waits until a thread holds the interpreter.
+    /// Returns states that are converted to a Python object later, when a thread holds the interpreter.
     pub(crate) fn defer(self: &std::sync::Arc<Self>, states: S) -> DeferredObject {
         let border = self.clone();
         DeferredObject(Box::new(move |py| border.show(py, &states)))
     }
 
-    /// Reads states in a thread that doesn't hold the interpreter.
+    /// Reads states from a Python object, in a thread that doesn't hold the interpreter.
     pub(crate) fn read_detached(&self, states: &Py<PyAny>, who: &'static str) -> Result<S> {
         call_python(who, |py| self.read(states.bind(py), who))
     }
 
-    /// Reads objects, and returns an error for an empty batch.
+    /// Reads objects from a Python object. Returns an error for an empty batch.
     pub(crate) fn read_some(&self, objects: &Py<PyAny>, who: &'static str) -> Result<S>
     where
         S: Rows,
@@ -72,8 +73,8 @@ impl<S: Send + 'static> dyn Border<S> {
     }
 }
 
-/// The conversion of graphs to and from `gfn_rs.Graphs`. If graphs stand for molecules, it also reads SMILES
-/// and molecules of RDKit.
+/// The conversion of graphs to and from `gfn_rs.Graphs`. If the graphs represent molecules, SMILES and
+/// molecules of RDKit are read, too.
 pub(crate) struct GraphBorder {
     pub(crate) reading: Option<Reading>,
     pub(crate) schema: GraphSchema,
@@ -135,10 +136,10 @@ impl Border<GraphStates> for StructureBorder {
     }
 }
 
-/// The conversion of vectors of small integers to an int64 array, a row per state.
+/// The conversion of vectors of small integers to and from an int64 array with a row per state.
 pub(crate) struct VectorBorder {
     pub(crate) width: usize,
-    /// The number of values that an entry of a vector can take.
+    /// The number of values that an entry of a vector can have.
     pub(crate) values: usize,
     pub(crate) features: KHot,
 }
@@ -169,8 +170,8 @@ impl Border<VectorStates> for VectorBorder {
     }
 }
 
-/// The conversion of points to a float64 array, a row per state. The field is the number of coordinates. A
-/// point's encoding as a vector is the point itself.
+/// The conversion of points to and from a float64 array with a row per state. The field is the number of
+/// coordinates. The encoding of a point as a vector is the point itself.
 pub(crate) struct PointBorder(pub(crate) usize);
 
 impl Border<Reals> for PointBorder {
@@ -188,8 +189,8 @@ impl Border<Reals> for PointBorder {
     }
 }
 
-/// The conversion of states of a diffusion. Python gets their points without their times, and points from
-/// Python are read as states at the final time.
+/// The conversion of the states of a diffusion. Python gets the point of each state without its time. A point
+/// from Python is read as a state at the final time.
 pub(crate) struct DiffusionBorder(pub(crate) DiffusionSampling);
 
 impl DiffusionBorder {
@@ -212,7 +213,7 @@ impl Border<DiffusionStates> for DiffusionBorder {
     }
 }
 
-/// The encoding of states as the coordinates of the points that they contain.
+/// The encoding of a state as a vector of the coordinates of its point.
 struct Coordinates<S> {
     width: usize,
     points: fn(&S) -> &Reals,
@@ -227,7 +228,7 @@ impl<S> StateFeatures<S> for Coordinates<S> {
     }
 }
 
-/// Reads a rectangular array of numbers by `gfn_rs._objects`.
+/// Reads a rectangular array of numbers, by a function of the Python module `gfn_rs._objects`.
 fn array<'py, T: Element, D: Dimension>(
     states: &Bound<'py, PyAny>,
     who: &str,
@@ -239,7 +240,7 @@ fn array<'py, T: Element, D: Dimension>(
     rows.extract()
 }
 
-/// Draws a uniform random path backwards from each object. The paths prove that the objects are finished
+/// Draws a path to each object by uniform backward steps. Success proves that the objects are finished
 /// objects of the environment.
 pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<Walks<E>> {
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
@@ -254,13 +255,14 @@ pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng)
     }
     let uniform = env.uniform();
     let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
-    // Backward steps don't check the state that they begin at, so the paths are replayed: forward steps check
-    // every state.
+    // Backward steps don't check the state that they start from. So the paths are replayed by forward steps,
+    // which check every state.
     walks.replay(env)?;
     Ok(walks)
 }
 
-/// Draws a path to each object, backwards by P_B, and under the objects' conditions if there are any.
+/// Draws a path to each object by backward steps of P_B, under the conditions of the objects if there are
+/// any.
 pub(crate) fn draw_backward<E: TrainEnv>(
     env: &E,
     policy: &dyn Policy<E>,

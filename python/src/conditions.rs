@@ -1,5 +1,5 @@
-//! Conditions of trajectories, drawn by the library or by a function of Python, and their encoding for
-//! networks.
+//! Conditions of trajectories, which the library or a Python function draws, and their encoding as vectors
+//! for networks.
 
 use gfn::condition::ConditionSource;
 use gfn::env::Env;
@@ -18,7 +18,8 @@ use crate::reward::class_name;
 use crate::settings::Settings;
 use crate::tensors::PyTensor;
 
-/// The settings of conditions, as Python writes them. A constant part of a condition has no bins.
+/// The settings of conditions, in the form that Python passes. A part of the condition that is constant has
+/// no bins.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -28,8 +29,7 @@ struct Spec {
     focus: Option<FocusSpec>,
 }
 
-/// A distribution of one part of a condition, and the number of bins of the part's thermometer encoding, if
-/// it has one.
+/// A distribution of one part of a condition, and the number of bins if the part has a thermometer encoding.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {
@@ -70,10 +70,10 @@ impl Spec {
     }
 }
 
-/// A decoded condition: beta, preferences and direction of focus.
+/// A decoded condition: beta, the preferences, and the direction of focus.
 type Plain = (f64, Vec<f64>, Option<Vec<f64>>);
 
-/// The class behind `gfn_rs.Conditioning`: a distribution of conditions, and their encoding as vectors.
+/// The class that `gfn_rs.Conditioning` wraps: a distribution of conditions, and their encoding as vectors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Conditioner(Conditioning);
 
@@ -90,7 +90,7 @@ impl Conditioner {
         self.0.width()
     }
 
-    /// Draws `n` conditions as vectors, `[n, width]`.
+    /// Draws `n` conditions, and returns their vectors, `[n, width]`.
     fn draw(&self, py: Python<'_>, n: usize, seed: u64) -> Outcome<PyTensor> {
         let _inside = Inside::enter(py)?;
         Ok(PyTensor(self.0.draw(n, &mut Rng::seeded(seed))?))
@@ -116,24 +116,25 @@ impl Conditioner {
     }
 }
 
-/// The source of a trainer's conditions, as Python passes it.
+/// The source of a trainer's conditions, in the form that Python passes.
 #[derive(FromPyObject)]
 pub(crate) enum ConditionSettings {
     Encoded(Py<Conditioner>),
     Function(Py<PyAny>),
 }
 
-/// The source of the conditions of trajectories, with the length of a condition's vector.
+/// The source of the conditions of trajectories.
 pub(crate) enum Conditions {
-    /// Vectors of this length with entries uniform in `[0, 1)`.
+    /// Vectors of this length, whose entries are uniform in `[0, 1)`.
     Uniform(usize),
-    /// A function of a number n and a random generator of numpy that returns conditions, `[n, width]`.
+    /// A Python function of a number n and a random generator of numpy, which returns conditions, `[n,
+    /// width]`. The second field is the width.
     ///
     /// Each batch gets a new generator, seeded from the trainer's stream, so that a resumed run draws the
     /// same conditions as an uninterrupted one.
     Function(Object, usize),
-    /// Conditions that the library draws itself and encodes as vectors: temperatures (exponents of R),
-    /// weights of several objectives, and directions in the space of objectives.
+    /// Conditions that the library itself draws and encodes as vectors. Such conditions have temperatures
+    /// (exponents of R), weights of several rewards, and directions in the space of rewards.
     Encoded(Box<Conditioning>),
 }
 
@@ -161,7 +162,7 @@ impl Conditions {
         }
     }
 
-    /// Returns the rule by which conditions change rewards; None if rewards get the conditions as an
+    /// Returns the function by which conditions change rewards; `None` if rewards get the conditions as an
     /// argument.
     pub(crate) fn conditioning(&self) -> Option<&Conditioning> {
         match self {
@@ -202,7 +203,7 @@ pub(crate) fn check_conditions<E: Env>(context: &Context<E>, conditions: Option<
     }
 }
 
-/// Returns an error for a reward of the library that takes no conditions.
+/// Returns an error for a reward of the library that doesn't accept conditions as an argument.
 pub(crate) fn check_takes_conditions(reward: &Value) -> Result<()> {
     match class_name(reward) {
         "ConditionalGridReward" => Ok(()),

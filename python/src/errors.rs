@@ -1,5 +1,5 @@
-//! The conversion of the library's errors to Python exceptions of a fitting type, with the same message.
-//! Exceptions of Python code are raised unchanged.
+//! The conversion of the library's errors to Python exceptions. The exception has a fitting type and the
+//! error's message, with Rust names replaced by Python names. Exceptions of Python code are raised unchanged.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 
 use crate::wording::in_python;
 
-/// An exception that will be raised in Python. The operator `?` also converts an error of the library to it.
+/// A Python exception. The operator `?` also converts errors of the library to this type.
 pub(crate) struct PythonError(PyErr);
 
-/// The result of functions that Python calls. The operator `?` accepts errors of the library and exceptions
-/// of Python.
+/// The result of a function that Python calls. In such a function, the operator `?` accepts errors of the
+/// library and Python exceptions.
 pub(crate) type Outcome<T> = std::result::Result<T, PythonError>;
 
 impl From<Error> for PythonError {
@@ -40,7 +40,8 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
             Ok(exception) => *exception,
             Err(_) => PyRuntimeError::new_err(message),
         },
-        // Python's OSError chooses its subclass (FileNotFoundError, PermissionError) by the error number.
+        // Python's `OSError` returns an object of a subclass (FileNotFoundError, PermissionError) if it gets
+        // the error number.
         Error::Io { path, source } => match source.raw_os_error() {
             Some(number) => PyOSError::new_err((number, source.to_string(), path)),
             None => PyOSError::new_err(message),
@@ -59,8 +60,8 @@ pub(crate) fn to_exception(error: Error) -> PyErr {
     }
 }
 
-/// Calls Python from the library. An exception becomes an error of the library, which keeps it. `who` names
-/// the called code in errors.
+/// Calls Python code from the library. An exception is returned as an error of the library that contains the
+/// exception. Error messages name the called code by `who`.
 pub(crate) fn call_python<T>(who: &'static str, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T> {
     Python::attach(call).map_err(|exception| Error::external(who, exception))
 }

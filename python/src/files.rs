@@ -1,4 +1,4 @@
-//! Molecules in files and lists as data: reading them, and finding their fragments.
+//! Reading molecules from files and lists, and finding their most frequent fragments.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::molecules::{lines, rows_of, warn_of_rows};
 
-/// The SMILES that could be read, and a message about the lines that couldn't.
+/// The SMILES of the molecules that could be read, and a report about lines that were changed or skipped.
 type Read = (Vec<String>, String);
 
-/// Reads the molecules of a file, or of a list as if its items were a file's lines. `column` names the column
-/// of a table that has the molecules.
+/// Reads the molecules of a file, or of a list whose items are read like the lines of a file. If the file is
+/// a table, `column` is the name of the column with the molecules.
 #[pyfunction]
 pub(crate) fn read_molecules(
     py: Python<'_>,
@@ -47,7 +47,7 @@ fn all(reader: MoleculeReader<impl BufRead>, cleanup: Cleanup, column: Option<St
     Ok((smiles, report))
 }
 
-/// Returns the `n` most frequent fragments of molecules, in the file format of a fragment library.
+/// Returns the `n` most frequent fragments of these molecules, as the text of a file of fragments.
 #[pyfunction]
 pub(crate) fn fragments_of(py: Python<'_>, molecules: &Bound<'_, PyAny>, n: usize) -> Outcome<String> {
     let _inside = Inside::enter(py)?;

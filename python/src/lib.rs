@@ -1,10 +1,10 @@
-//! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, on
-//! which the package's classes are built.
+//! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, which
+//! the package's classes wrap.
 //!
-//! Settings are dictionaries that Python classes create; the classes declare the settings' types, defaults
-//! and bounds. The settings are read into the library's own configurations. Objects of Python (rewards,
-//! networks, callbacks) are called with batches, never state by state. The interpreter is detached while a
-//! trainer works.
+//! Settings are dictionaries that Python classes create. These classes declare the types, defaults and bounds
+//! of settings. The extension converts settings to the library's own configurations. Python functions
+//! (rewards, networks, callbacks) are called with batches, never state by state. The interpreter is detached
+//! while a trainer works.
 
 #[macro_use]
 mod kinds;
@@ -67,8 +67,8 @@ mod _gfn {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         gfn::runtime::differentiate_by(crate::tensors::backward);
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // `gfn_rs/__init__.py` searches this module's file for the text before it loads the module, so that
-        // it can refuse a torch of another version.
+        // Before `gfn_rs/__init__.py` loads this module, it searches the module's file for this text. So it
+        // can refuse another version of torch.
         module.add("__torch__", concat!("gfn-rs is linked to torch ", env!("GFN_TORCH"), ";"))
     }
 }

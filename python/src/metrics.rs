@@ -11,7 +11,7 @@ use crate::errors::Outcome;
 use crate::inside::Inside;
 use crate::watch::Watch;
 
-/// An array of points, a row per point, that `gfn_rs.metrics` has checked.
+/// An array of points with a row per point, which `gfn_rs.metrics` has checked.
 type Points<'py> = PyReadonlyArray2<'py, f64>;
 
 fn points(rows: &Points<'_>) -> Result<Reals> {
@@ -35,7 +35,7 @@ pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<
     Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
 
-/// Returns the indices of the rows that no other row dominates (the Pareto front).
+/// Returns the Pareto front: the indices of the rows that no other row dominates.
 #[pyfunction]
 pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
     Ok(pareto::pareto_front(&points(&objectives)?)?)
@@ -54,7 +54,8 @@ pub(crate) fn hypervolume(
     Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }
 
-/// Returns the mean distance between the target and samples of a perfect sampler.
+/// Returns the mean distances between the target and samples of a perfect sampler, and the standard
+/// deviations of these distances.
 #[pyfunction]
 pub(crate) fn noise_floor(
     py: Python<'_>,

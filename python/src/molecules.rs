@@ -1,4 +1,5 @@
-//! Graphs that stand for molecules: atoms and bonds, or fragments joined to each other.
+//! The conversion between graphs and molecules. A graph has atoms and bonds, or fragments that are joined to
+//! each other.
 
 use std::sync::Arc;
 
@@ -19,20 +20,20 @@ use crate::settings::read;
 /// The names of node classes, of values of node attributes, of edge classes and of values of edge attributes.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
-/// The number of unreadable rows that an error names.
+/// The largest number of unreadable rows that an error message names.
 const NAMED: usize = 3;
 /// The largest number of fragment trees that are checked per molecule.
 const LISTED: usize = 1_000;
 
-/// The reading of graphs as molecules.
+/// The conversion between an environment's graphs and molecules.
 #[derive(Clone)]
 pub(crate) struct Reading {
     codec: MoleculeCodecs,
-    /// The environment's settings, from which another process rebuilds this reading.
+    /// The environment's settings, from which another process rebuilds this conversion.
     pub(crate) settings: Arc<Value>,
 }
 
-/// The meaning of a graph's nodes: atoms, or fragments.
+/// The conversion of graphs to molecules, for nodes that are atoms or nodes that are fragments.
 #[derive(Clone)]
 pub(crate) enum MoleculeCodecs {
     Atoms(MoleculeCodec),
@@ -40,13 +41,13 @@ pub(crate) enum MoleculeCodecs {
 }
 
 impl Reading {
-    /// Builds the reading for an environment with these settings.
+    /// Builds the conversion for an environment with these settings.
     pub(crate) fn new(settings: &EnvSpec, codec: MoleculeCodecs) -> Result<Self> {
         let settings = serde_json::to_value(settings).map_err(|error| Error::external("settings", error))?;
         Ok(Self { codec, settings: Arc::new(settings) })
     }
 
-    /// Reads the settings of an environment from Python, and builds its reading.
+    /// Reads the settings of an environment from Python, and builds the conversion for this environment.
     pub(crate) fn read(settings: &Bound<'_, PyAny>) -> Outcome<Self> {
         let spec: EnvSpec = read("an environment", settings)?;
         match spec.build(None, None, &Failures::default())? {
@@ -59,7 +60,7 @@ impl Reading {
         }
     }
 
-    /// Returns the names of the classes and attributes that graphs of this schema have.
+    /// Returns the names of the classes, and of the values of attributes, in graphs of this schema.
     pub(crate) fn encoding(&self, schema: &GraphSchema) -> Encoding {
         let mut edges = vec!["bond".to_owned()];
         match &self.codec {
@@ -99,7 +100,7 @@ impl Reading {
         }
     }
 
-    /// Returns the molecule that a graph stands for.
+    /// Returns the molecule that a graph represents.
     pub(crate) fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         match &self.codec {
             MoleculeCodecs::Atoms(codec) => codec.molecule(graph),
@@ -107,25 +108,25 @@ impl Reading {
         }
     }
 
-    /// Returns the SMILES of a graph; an empty text for the start, which has no atoms.
+    /// Returns the SMILES of a graph. The SMILES is an empty text for the initial state, which has no atoms.
     pub(crate) fn smiles(&self, graph: &GraphState) -> Result<String> {
         if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(self.molecule(graph)?.smiles()) }
     }
 
-    /// Reads a line with a SMILES, which a blank and any text may follow. Returns the molecule, and the
-    /// numbers of parts of the SMILES that the molecule lacks.
+    /// Reads a line that begins with a SMILES; any text may follow after a blank. Returns the molecule, and
+    /// the numbers of details of the SMILES that the molecule doesn't contain, such as stereo marks.
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
-            // A stereochemical mark that carries no information is no loss, so none is counted.
+            // The stereo marks that this environment drops carry no information, so they don't count as lost.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
         left_out.stereo += molecule.marks().len();
         Ok((molecule.without_stereo(), left_out))
     }
 
-    /// Returns the states that stand for a molecule: one state of atoms, or up to `most` trees of fragments.
+    /// Returns the states that represent a molecule: one state of atoms, or up to `most` trees of fragments.
     fn states(&self, molecule: &Molecule, most: usize) -> Result<Vec<GraphState>> {
         let refuse = |got: String, expected| {
             Err(Error::config("a molecule", format!("{}, {got}", molecule.smiles()), expected))
@@ -167,7 +168,7 @@ impl Reading {
         warn_of_stereo(py, lost, |_, smiles| format!("the fragment {smiles:?}"))
     }
 
-    /// Turns a score of molecules into a reward of graphs.
+    /// Converts a score of molecules to a reward of graphs.
     pub(crate) fn reward(&self, score: impl MoleculeScore + 'static) -> Box<dyn Reward<GraphStates>> {
         match &self.codec {
             MoleculeCodecs::Atoms(codec) => Box::new(MoleculeReward::new(codec, score)),
@@ -176,18 +177,19 @@ impl Reading {
     }
 }
 
-/// Converts SMILES, each with an optional name after it, or molecules of RDKit to lines of text.
+/// Converts SMILES (each may have a name after a blank) or molecules of RDKit to lines of text.
 pub(crate) fn lines(molecules: &Bound<'_, PyAny>, who: &str) -> PyResult<Vec<String>> {
     molecules.py().import("gfn_rs._objects")?.call_method1("lines", (molecules, who))?.extract()
 }
 
-/// Returns, for each line, the reason why it can't be read; None for a readable line.
+/// Returns the reason why a line can't be read, for each line; `None` for a line that can be read.
 pub(crate) fn refusals(reading: &Reading, lines: &[String]) -> Vec<Option<String>> {
     let read = |line: &String| reading.states(&reading.read_line(line)?.0, 1);
     lines.iter().map(|line| read(line).err().map(|error| error.to_string())).collect()
 }
 
-/// Reads each line by `read`. An error names the first lines that can't be read, and the remedy.
+/// Calls `read` for each line. If lines can't be read, the error message names the first of these lines and
+/// contains `remedy`.
 pub(crate) fn rows_of<T: Send>(
     py: Python<'_>,
     lines: &[String],
@@ -210,8 +212,9 @@ pub(crate) fn rows_of<T: Send>(
     Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be used ({remedy}): {first}{more}")))
 }
 
-/// Returns the states of each line, and warns about stereochemistry that they lose. A molecule of atoms has a
-/// single state.
+/// Returns the states of the molecule in each line. Warns if stereo marks of a molecule are lost in its
+/// states. In an environment of atoms, the result has one state per molecule, even if the molecule has
+/// several Kekule forms.
 pub(crate) fn states_of(
     py: Python<'_>,
     reading: &Reading,
@@ -231,14 +234,14 @@ pub(crate) fn states_of(
     Ok(states)
 }
 
-/// Warns about rows whose marks of stereochemistry were lost, if there are any.
+/// Warns about the lines whose stereo marks were lost, if there are any.
 pub(crate) fn warn_of_rows(py: Python<'_>, lost: &[bool], lines: &[String], who: &str) -> PyResult<()> {
     let lost = lost.iter().zip(lines).map(|(lost, line)| lost.then_some(line));
     warn_of_stereo(py, lost, |row, line| format!("row {row} of {who}, {line:?}"))
 }
 
-/// Warns about molecules whose marks of stereochemistry were lost, if there are any. `name` returns the text
-/// by which the warning names the first of them.
+/// Warns about molecules whose stereo marks were lost, if there are any. `name` returns the text by which the
+/// warning identifies the first of these molecules.
 fn warn_of_stereo<T>(
     py: Python<'_>,
     lost: impl Iterator<Item = Option<T>>,
@@ -259,7 +262,7 @@ pub(crate) fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &std::ffi::CString::new(text)?, 2)
 }
 
-/// Returns the molecular graph of each line. Molecules of fragments are refused.
+/// Returns the graph of the molecule in each line. Returns an error for environments of fragments.
 pub(crate) fn graphs_of(
     py: Python<'_>,
     reading: &Reading,

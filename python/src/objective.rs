@@ -1,5 +1,5 @@
-//! Objectives built from settings, and objectives that are functions of Python of a batch's
-//! log-probabilities.
+//! Objectives that are built from settings, and objectives that are Python functions of the scores of a
+//! batch.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +23,7 @@ use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
 
-/// The settings of objectives, by the name of the class in Python.
+/// The settings of each objective. The variants have the names of the Python classes.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 enum Spec {
@@ -56,7 +56,7 @@ fn flow(forward_looking: bool) -> StateFlow {
     if forward_looking { StateFlow::ForwardLooking } else { StateFlow::Whole }
 }
 
-/// Boxes an objective of P_F, combined with an objective of P_B if one is given.
+/// Boxes an objective. If an objective of P_B is given, the two objectives are combined.
 fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>) -> Box<dyn Objective> {
     match backward {
         None => Box::new(objective),
@@ -65,8 +65,7 @@ fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>
     }
 }
 
-/// An objective as Python passes it: `{class: settings}`, and the objective's function if it is a function of
-/// Python.
+/// An objective in the form that Python passes: `{class: settings}`, and the function of a custom objective.
 #[derive(FromPyObject)]
 pub(crate) struct ObjectiveSettings(Settings<Spec>, Option<Py<PyAny>>);
 
@@ -114,8 +113,8 @@ fn build(spec: Spec, function: Option<Object>) -> Result<Box<dyn Objective>> {
     })
 }
 
-/// The scores of a batch of B trajectories with T transitions in all, which an objective gets: tensors of
-/// torch with gradients, and the offsets of each trajectory's transitions.
+/// The scores of a batch of B trajectories, which have T transitions together. A custom objective gets this
+/// object. The scores are torch tensors with gradients.
 #[pyclass(frozen, module = "gfn_rs", name = "Scores")]
 pub(crate) struct Scores {
     /// log P_F of each transition, `[T]`.
@@ -124,35 +123,36 @@ pub(crate) struct Scores {
     /// log P_B of each transition, `[T]`.
     #[pyo3(get)]
     log_pb: Py<PyAny>,
-    /// log R of each trajectory's object, `[B]`, including the correction for symmetry, if there is one.
+    /// log R of each trajectory's object, `[B]`. This log R includes the environment's correction for
+    /// symmetry, if there is one.
     #[pyo3(get)]
     log_reward: Py<PyAny>,
-    /// log Z for each trajectory, `[B]`; None unless requested.
+    /// log Z for each trajectory, `[B]`. None unless the objective requests log Z.
     #[pyo3(get)]
     log_z: Option<Py<PyAny>>,
-    /// log F of each state that isn't the last of its trajectory, `[T]`; None unless requested.
+    /// log F of the state before each transition, `[T]`. None unless the objective requests log F.
     #[pyo3(get)]
     log_flow: Option<Py<PyAny>>,
-    /// The offsets of transitions, `[B + 1]`, an array of numpy: trajectory k has the transitions from
+    /// The offsets of transitions, a numpy array `[B + 1]`. Trajectory k has the transitions from
     /// `offsets[k]` to below `offsets[k + 1]`.
     #[pyo3(get)]
     offsets: Py<PyAny>,
-    /// The index of the trajectory of each transition, `[T]`, a tensor.
+    /// The index of the trajectory of each transition, a tensor `[T]`.
     #[pyo3(get)]
     trajectory: Py<PyAny>,
-    /// The scores from which a trainer computes its loss, if a trainer scored the batch.
+    /// The scores from which a trainer computes its loss. `None` in the scores that a custom objective gets.
     batch: Option<Mutex<BatchScores>>,
 }
 
 impl Scores {
-    /// Builds the scores of a batch for Python, with all estimates that exist.
+    /// Builds the scores of a batch for Python, with log Z and log F if `scores` has them.
     pub(crate) fn from_batch(py: Python<'_>, scores: BatchScores) -> PyResult<Self> {
         let shown = Self::new(py, scores.whole(), true, true)?;
         Ok(Self { batch: Some(Mutex::new(scores)), ..shown })
     }
 
-    /// Returns the scores from which a trainer computes its loss; None for scores that an objective was
-    /// called with.
+    /// Returns the scores from which a trainer computes its loss; `None` in the scores that a custom
+    /// objective gets.
     pub(crate) fn batch(&self) -> Option<MutexGuard<'_, BatchScores>> {
         self.batch.as_ref().map(|scores| scores.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -186,7 +186,7 @@ impl Scores {
     }
 }
 
-/// An objective that is a function of Python.
+/// A custom objective, which is a Python function of scores.
 #[derive(Debug)]
 struct PyObjective {
     function: Object,

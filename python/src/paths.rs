@@ -20,7 +20,8 @@ use crate::session::catch_panic;
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
-/// A batch of trajectories of one environment.
+/// A batch of trajectories of one environment, with the log-probabilities of their transitions if they were
+/// computed.
 pub(crate) struct PathBatch<E: PyEnv> {
     pub(crate) batch: Batch<E>,
     /// log P_F and log P_B of each transition under the policy that sampled it, without exploration,
@@ -31,7 +32,7 @@ pub(crate) struct PathBatch<E: PyEnv> {
 }
 
 impl AnyPaths {
-    /// Returns the trajectories if they belong to this environment, and an error otherwise.
+    /// Returns the trajectories if they belong to this environment, otherwise an error.
     pub(crate) fn of_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
         let paths: Option<&mut PathBatch<E>> = each!(self, paths => (paths as &mut dyn Any).downcast_mut());
         match paths {
@@ -84,11 +85,11 @@ impl<E: PyEnv> PathBatch<E> {
     }
 }
 
-/// log P_F and log P_B of each transition, as tensors of Python.
+/// log P_F and log P_B of each transition, as torch tensors for Python.
 type PyScored = (PyTensor, PyTensor);
 
-/// Builds trajectories from actions given in Python. Each action is replayed from the initial state, which
-/// checks it.
+/// Builds trajectories from actions that Python passes. The actions are replayed from the initial states, and
+/// an illegal action is an error.
 pub(crate) fn replay<E: PyEnv>(
     space: &Space<E>,
     actions: &Tensor,
@@ -117,7 +118,7 @@ pub(crate) fn replay<E: PyEnv>(
     Ok(PathBatch::new(space, all, log_probs))
 }
 
-/// A batch of trajectories, as `gfn_rs.Trajectories` reads it.
+/// The class that `gfn_rs.Trajectories` wraps: a batch of trajectories of any type of environment.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Paths(Mutex<AnyPaths>);
 
@@ -126,8 +127,8 @@ impl Paths {
         Self(Mutex::new(paths))
     }
 
-    /// Locks the trajectories for one caller. Another caller waits 0.1 seconds and then gets an error instead
-    /// of a deadlock. Callers must not hold the interpreter.
+    /// Locks the trajectories for one caller. Any other caller waits for 0.1 seconds, and then gets an error
+    /// instead of a deadlock. Callers must not hold the interpreter.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, AnyPaths>> {
         for _ in 0..N_TRIES {
             match self.0.try_lock() {
@@ -143,7 +144,8 @@ impl Paths {
         ))
     }
 
-    /// Reads the trajectories without holding the interpreter. A panic becomes an error.
+    /// Calls a function with the locked trajectories, without holding the interpreter. A panic becomes an
+    /// error.
     fn read<T: Send>(
         &self,
         py: Python<'_>,
@@ -154,8 +156,9 @@ impl Paths {
     }
 }
 
-/// The number of attempts to lock trajectories that are in use, and the time between two attempts.
+/// The number of attempts to lock trajectories that another caller uses.
 const N_TRIES: usize = 100;
+/// The time between two attempts to lock trajectories.
 const PAUSE: Duration = Duration::from_millis(1);
 
 #[pymethods]
@@ -175,8 +178,8 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Returns the forward actions, or, if `reverse`, the actions that undo them: slots `[T]`, or rows of
-    /// numbers.
+    /// Returns the forward actions, or the actions that undo them if `reverse`. The actions are slots, `[T]`,
+    /// or rows of numbers in environments of points.
     fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => {
@@ -208,7 +211,7 @@ impl Paths {
         })
     }
 
-    /// Returns log P_F and log P_B of each transition; None if they weren't computed.
+    /// Returns log P_F and log P_B of each transition; `None` if they weren't computed.
     fn log_probs(&self, py: Python<'_>) -> PyResult<Option<PyScored>> {
         let split =
             |log_probs: &Tensor| (PyTensor(log_probs.get(0).copy()), PyTensor(log_probs.get(1).copy()));
@@ -241,12 +244,12 @@ impl Paths {
         })
     }
 
-    /// Returns the trajectories with these row numbers. Each must be below the number of trajectories.
+    /// Returns the trajectories with these indices. Each index must be below the number of trajectories.
     fn select(&self, py: Python<'_>, rows: Vec<usize>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.select(&rows)?))))
     }
 
-    /// Returns the same trajectories with these values of log R.
+    /// Returns the same trajectories with `log_rewards` as log R of their objects.
     fn with_log_rewards(&self, py: Python<'_>, log_rewards: Vec<f64>) -> PyResult<Self> {
         self.read(py, |paths| Ok(Self::new(map_each!(paths, paths => paths.with_log_rewards(log_rewards)?))))
     }
@@ -254,7 +257,7 @@ impl Paths {
     /// Returns these trajectories, followed by the trajectories of `other`, which must have the same
     /// environment.
     fn join(&self, py: Python<'_>, other: &Self) -> PyResult<Self> {
-        // `self` and `other` may be one object, which can't be locked twice.
+        // `self` and `other` may be the same object, which can't be locked twice. So `other` is copied first.
         let mut copy = other.read(py, |paths| {
             let all = each!(paths, paths => (0..paths.trajectories().len()).collect::<Vec<_>>());
             Ok(map_each!(paths, paths => paths.select(&all)?))

@@ -1,4 +1,4 @@
-//! Scores of molecules by their properties, and the best molecules as tables, files and pictures.
+//! Scores of molecules from their properties, and rankings of molecules as tables, files and pictures.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::molecules::{lines, warn};
 use crate::settings::Settings;
 use crate::states::Array;
 
-/// Builds a score of the library, by its name or from factors.
+/// Builds one of the library's scores, from its name or from the settings of its factors.
 pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<FactoredScore> {
     if let Some(name) = settings.as_str() {
         let unknown = || Error::config("score", name, "one of the names of `MoleculeReward`");
@@ -32,7 +32,7 @@ pub(crate) fn molecule_score(settings: serde_json::Value) -> gfn::Result<Factore
         .build()
 }
 
-/// Reads molecules from SMILES, or from molecules of RDKit.
+/// Converts SMILES, or molecules of RDKit, to molecules of the library.
 fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     let read = |(row, line): (usize, String)| {
         let smiles = line.split_whitespace().next().unwrap_or_default();
@@ -42,7 +42,7 @@ fn molecules(objects: &Bound<'_, PyAny>) -> PyResult<Vec<Molecule>> {
     lines(objects, "molecules")?.into_iter().enumerate().map(read).collect()
 }
 
-/// The class behind `gfn_rs.MoleculeScore`: a score that is a product of factors.
+/// The class that `gfn_rs.MoleculeScore` wraps: a score that is a product of factors.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Score(FactoredScore);
 
@@ -72,7 +72,7 @@ impl Score {
     }
 }
 
-/// The class behind `gfn_rs.Ranking`: distinct molecules, the best first.
+/// The class that `gfn_rs.Ranking` wraps: distinct molecules, best first.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Ranking(gfn_molecules::Ranking);
 
@@ -86,7 +86,8 @@ impl Ranking {
     ) -> Outcome<Self> {
         let molecules = self::molecules(molecules)?;
         let ranking = gfn_molecules::Ranking::new(&molecules, &log_scores.as_array().to_vec())?;
-        // A ranking lists each molecule once: its columns come from the molecule's first row.
+        // A ranking lists each molecule once. The values of its columns are from the first row with this
+        // molecule.
         let mut rows = std::collections::BTreeMap::new();
         for (row, molecule) in molecules.iter().enumerate() {
             rows.entry(molecule.key()).or_insert(row);
@@ -123,7 +124,7 @@ impl Ranking {
         self.column(|entry| entry.log_score)
     }
 
-    /// Returns the name of each column, and its values.
+    /// Returns the name and the values of each column.
     fn columns(&self) -> Vec<(String, Array<f64>)> {
         let names = self.0.columns().iter().cloned().enumerate();
         names.map(|(k, name)| (name, self.column(|entry| entry.values[k]))).collect()

@@ -1,5 +1,5 @@
-//! The reward of a trainer: a reward of the library or a function of Python, optionally cached or weighted by
-//! conditions.
+//! The reward of a trainer: one of the library's rewards or a Python function. The reward may be cached, and
+//! conditions may change it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,8 +21,8 @@ use crate::references::{Object, References};
 use crate::settings::Settings;
 use crate::tensors;
 
-/// A reward as Python passes it: the settings `{class: settings}` or a function, and the number of results
-/// that are cached.
+/// A reward in the form that Python passes: the settings `{class: settings}` of one of the library's rewards,
+/// or a function; and the number of results to cache, if the reward is cached.
 #[derive(FromPyObject)]
 pub(crate) struct RewardSettings(Option<Settings<Value>>, Option<Py<PyAny>>, Option<usize>);
 
@@ -51,17 +51,18 @@ impl RewardSettings {
     }
 }
 
-/// A trainer's reward, with what other parts of the trainer need of it.
+/// A trainer's reward. Parts of the trainer also need it as a function of conditions, or as a density.
 pub(crate) struct BuiltReward<S> {
     pub(crate) reward: Box<dyn Reward<S>>,
-    /// The reward as a function of conditions, if conditions are temperatures, preferences and directions of
-    /// focus.
+    /// The reward as a function of states and conditions, if conditions are temperatures, preferences and
+    /// directions of focus.
     pub(crate) conditioned: Option<ConditionedReward<S>>,
     /// The density that a diffusion samples, if the reward is a density of the library.
     pub(crate) target: Option<Arc<dyn Target>>,
 }
 
-/// Builds a trainer's reward from one reward, or from several rewards that conditions weight.
+/// Builds a trainer's reward from a single reward, or from several rewards whose weights are part of the
+/// conditions.
 pub(crate) fn build<E: PyEnv>(
     space: &Space<E>,
     all: &[RewardSettings],
@@ -105,7 +106,7 @@ pub(crate) fn build<E: PyEnv>(
     Ok(BuiltReward { reward: rewards.remove(0), conditioned: None, target })
 }
 
-/// A reward that is called by one thread at a time.
+/// A reward behind a lock, so that only one thread at a time calls it.
 pub(crate) struct Locked<S>(Mutex<Box<dyn Reward<S>>>);
 
 impl<S> Locked<S> {
@@ -124,17 +125,19 @@ impl<S> Reward<S> for Locked<S> {
     }
 }
 
-/// Returns the class name in `{class: settings}`.
+/// Returns the name of the class in settings of the form `{class: settings}`.
 pub(crate) fn class_name(settings: &Value) -> &str {
     settings.as_object().and_then(|object| object.keys().next()).map_or("none", String::as_str)
 }
 
-/// The name of the optional method for states that aren't finished.
+/// The name of the optional method of a reward that returns log R of unfinished states.
 const PARTIAL: &str = "partial_log_reward";
 
-/// A function of a batch of states, and of conditions if there are any, that returns log R of each state.
+/// A reward that is a Python function of a batch of states, and of their conditions if there are any. The
+/// function returns log R of each state.
 ///
-/// The method `partial_log_reward` of an object returns the log-rewards of states that aren't finished.
+/// If the function is an object with a method `partial_log_reward`, this method returns log R of unfinished
+/// states.
 struct PyReward<S> {
     function: Object,
     has_partial: bool,
@@ -155,7 +158,7 @@ impl<S: Rows + 'static> PyReward<S> {
         Ok(Self { function, has_partial, border })
     }
 
-    /// Calls a method of the Python object with states, and with conditions if there are any.
+    /// Calls a method of the Python function with states, and with their conditions if there are any.
     fn call(&self, method: &str, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
             let (function, shown) = (self.function.bind(py), self.border.show(py, states)?);
@@ -167,13 +170,13 @@ impl<S: Rows + 'static> PyReward<S> {
             };
             numbers(&answer, states.len(), "the reward", "log R")
         };
-        // Rewards need no gradients, so autograd is off.
+        // Rewards need no gradients, so autograd is turned off.
         tch::no_grad(|| call_python("the reward", call))
     }
 }
 
-/// Reads a float64 for each of `n` states from any object that numpy converts to an array. In errors, `who`
-/// names the caller and `what` the numbers.
+/// Converts any object that numpy can convert to `n` numbers, one per state. In error messages, `who` is the
+/// function that returned the object, and `what` is the meaning of its numbers.
 pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, who: &str, what: &str) -> PyResult<Vec<f64>> {
     let checks = answer.py().import("gfn_rs._checks")?;
     let values: PyReadonlyArray1<'_, f64> =

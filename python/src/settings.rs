@@ -1,4 +1,4 @@
-//! Settings, which are dictionaries that the classes of `gfn_rs` create.
+//! Reading settings from the dictionaries that the classes of `gfn_rs` create.
 
 use gfn::{Error, Result};
 use pyo3::exceptions::PyValueError;
@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Reads settings from a dictionary of Python. In errors, `what` names the settings.
+/// Reads settings from a Python dictionary. Error messages name the settings by `what`.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, settings: &Bound<'_, PyAny>) -> PyResult<T> {
     let mut reader = pythonize::Depythonizer::from_object(settings);
     serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 
-/// A value of any type that is read from a dictionary of settings.
+/// A value of type `T` that is read from a Python dictionary of settings.
 pub(crate) struct Settings<T>(pub(crate) T);
 
 impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
@@ -25,8 +25,8 @@ impl<'py, T: DeserializeOwned> FromPyObject<'_, 'py> for Settings<T> {
     }
 }
 
-/// Returns the default settings of `T`, overridden by these values. A group of settings is overridden name by
-/// name.
+/// Returns the default settings of `T`, in which `values` replace the defaults. In a nested group of
+/// settings, only the given settings are replaced.
 pub(crate) fn over_defaults<T>(what: &'static str, values: &Map<String, Value>) -> Result<T>
 where
     T: Default + Serialize + DeserializeOwned,

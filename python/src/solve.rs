@@ -1,4 +1,4 @@
-//! The search for the best solution of a problem on one graph.
+//! The search for the best solution of a problem on one input graph.
 
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
@@ -12,12 +12,13 @@ use crate::settings::Settings;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The nodes of the best solution, then the second, size and origin of each improvement, then the number of
-/// samples.
+/// The result of a search: the nodes of the best solution; the time in seconds, size and origin of each
+/// improvement; and the number of samples.
 type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 
-/// Runs local search on the first of these graphs. It starts from the results of `draw`, a function of a
-/// number n and a seed that returns n finished states of the problem.
+/// Searches for the best solution on a graph. Returns an error unless `graphs` has exactly one graph. Local
+/// search starts from the states that `draw` returns, a function of a number n and a seed that returns n
+/// finished states of the problem.
 #[pyfunction]
 pub(crate) fn solve(
     py: Python<'_>,
@@ -32,7 +33,7 @@ pub(crate) fn solve(
     let instances = Instances::new(graphs.states().graphs().to_vec())?;
     let Settings(problem) = problem;
     let job = || -> Result<Answer> {
-        // The environment isn't used: building it checks the graph.
+        // The environment itself isn't used, but building it checks the graph.
         GraphProblem::new(problem, &instances)?;
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));

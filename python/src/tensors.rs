@@ -1,8 +1,8 @@
 //! The exchange of tensors between tch and the Python package torch, with shared memory and gradients.
 //!
-//! The module has the only unsafe code of the package. Both sides are linked to one libtorch
-//! (`gfn_rs/__init__.py` refuses any other), so a handle of one side is a handle of the other. The
-//! interpreter is attached at each call, as the `Python` token proves.
+//! This module has the only unsafe code of the package. tch and the package torch are linked to the same
+//! libtorch (`gfn_rs/__init__.py` refuses to load another one), so a tensor handle of one is valid for the
+//! other. The interpreter is attached at each call, as the `Python` token proves.
 #![allow(unsafe_code)]
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
@@ -21,15 +21,16 @@ unsafe extern "C" {
     fn gfn_state_leave(state: *mut std::ffi::c_void);
 }
 
-/// A guard that gives this thread the torch state of a new thread, until it is dropped. The caller's state
-/// (autocast, `no_grad`, inference, modes, hooks of saved tensors) must not affect the library's
-/// computations. Python code that the library calls gets the clean state, too.
+/// A guard that resets this thread's torch state to the state of a new thread, until the guard is dropped.
+/// The caller's state (autocast, `no_grad`, inference mode, dispatch modes, hooks of saved tensors) must not
+/// affect the library's computations. Python code that the library calls gets the reset state, too.
 pub(crate) struct Clean(*mut std::ffi::c_void);
 
 impl Clean {
     pub(crate) fn enter(_: Python<'_>) -> PyResult<Self> {
-        // SAFETY: the function takes no arguments. It returns null, or a pointer for one call of
-        // `gfn_state_leave` on this thread: a pointer isn't `Send`.
+        // SAFETY: the function takes no arguments. The result is null, or a pointer that is valid for one
+        // call of `gfn_state_leave` on this thread. The pointer can't move to another thread, because it
+        // isn't `Send`.
         let state = unsafe { gfn_state_enter() };
         if state.is_null() {
             return Err(PyRuntimeError::new_err(
@@ -48,17 +49,17 @@ impl Drop for Clean {
     }
 }
 
-/// Returns the `torch.Tensor` that shares memory and gradients with a tensor.
+/// Returns a `torch.Tensor` that shares memory and gradients with `tensor`.
 pub(crate) fn to_python<'py>(py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the pointer belongs to a live tensor, and is only read. The result is null with an error set,
     // or a new reference.
     unsafe { Bound::from_owned_ptr_or_err(py, gfn_tensor_to_python(tensor.as_ptr().cast_mut())) }
 }
 
-/// A tensor that is passed from or to Python as a `torch.Tensor`.
+/// A tensor that is passed to or from Python as a `torch.Tensor`.
 pub(crate) struct PyTensor(pub(crate) Tensor);
 
-/// Returns the tensor that Python passed, if it passed one.
+/// Returns the tensor of an optional argument, if Python passed it.
 pub(crate) fn optional(tensor: &Option<PyTensor>) -> Option<&Tensor> {
     tensor.as_ref().map(|tensor| &tensor.0)
 }
@@ -81,7 +82,7 @@ impl<'py> IntoPyObject<'py> for PyTensor {
     }
 }
 
-/// Returns the tensor that shares memory and gradients with a `torch.Tensor`.
+/// Returns a tensor that shares memory and gradients with the `torch.Tensor` `object`.
 pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: the object is alive while it is borrowed; the result is null, or a handle without another
     // owner.
@@ -90,7 +91,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         let kind = object.get_type().name()?;
         return Err(PyTypeError::new_err(format!("expected a torch.Tensor, got {kind}")));
     }
-    // SAFETY: the handle isn't null and has no other owner; from now on the tensor owns it.
+    // SAFETY: the handle isn't null and has no other owner. The new tensor becomes its owner.
     let tensor = unsafe { Tensor::from_ptr(handle) };
     if is_whole(&tensor) {
         Ok(tensor)
@@ -104,7 +105,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 }
 
 /// Returns `true` if a tensor's memory is large enough for its sizes. Python code can resize the storage of a
-/// tensor, and reading beyond it ends the process.
+/// tensor, and a read beyond the storage would end the process.
 pub(crate) fn is_whole(tensor: &Tensor) -> bool {
     // SAFETY: the pointer belongs to a live tensor, and is only read.
     unsafe { gfn_tensor_is_whole(tensor.as_ptr()) != 0 }
@@ -116,9 +117,9 @@ pub(crate) fn is_same(tensor: &Tensor, other: &Tensor) -> bool {
     unsafe { gfn_tensor_is_same(tensor.as_ptr(), other.as_ptr()) != 0 }
 }
 
-/// Adds the gradients of a sum to the tensors that it depends on, by torch's own call, which keeps the
-/// exception that Python code raises in it, such as a hook or a function of autograd. libtorch's C++ call
-/// would keep only its text.
+/// Runs the backward pass of a scalar, by the method of `torch.Tensor` in Python. If Python code in the
+/// backward pass raises an exception (in a hook or an autograd function), this method keeps the exception.
+/// The C++ function of libtorch would keep only the exception's text.
 pub(crate) fn backward(sum: &Tensor) -> gfn::Result<()> {
     call_python("a backward pass", |py| to_python(py, sum)?.call_method0("backward").map(drop))
 }

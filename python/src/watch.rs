@@ -1,4 +1,4 @@
-//! Checks for Ctrl-C during long work.
+//! Checks for signals such as Ctrl-C during long computations.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use tch::Tensor;
 use crate::errors::call_python;
 use crate::inside::check_ending;
 
-/// The longest time that Ctrl-C waits until a signal handler is called.
+/// The shortest time between two checks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The time of the last check for signals.
@@ -25,7 +25,7 @@ impl Watch {
     }
 
     /// Checks for signals, unless the last check was at most `PATIENCE` ago. Returns an error if a signal
-    /// handler raises an exception.
+    /// handler raises an exception, or if the interpreter is about to end.
     pub(crate) fn look(&self) -> Result<()> {
         check_ending()?;
         {
@@ -80,7 +80,7 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
     }
 }
 
-/// The host version of a policy, which checks for signals before each evaluation.
+/// A policy on the host (CPU), which checks for signals before each evaluation.
 struct WatchedHost<'a, E> {
     of: Box<dyn HostPolicy<E> + 'a>,
     watch: &'a Watch,

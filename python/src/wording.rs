@@ -1,6 +1,7 @@
-//! Messages of the library for users of Python: names in Rust are replaced by names in Python.
+//! The conversion of the library's messages for Python users: Rust names are replaced by Python names.
 
-/// The phrases of the library's messages, each with its replacement in `gfn_rs`. Longer phrases come first.
+/// The phrases of the library's messages, each with its replacement in `gfn_rs`. A phrase that contains
+/// another phrase comes first.
 const PHRASES: &[(&str, &str)] = &[
     (
         "(if the backward moves of graphs are derived, let `is_reachable` return false for graphs that no \
@@ -65,7 +66,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("`tch::no_grad`", "`torch.no_grad`"),
 ];
 
-/// Replaces the phrases of Rust in a message by those of Python.
+/// Replaces the Rust phrases in a message by Python phrases.
 pub(crate) fn in_python(message: &str) -> String {
     PHRASES.iter().fold(message.to_owned(), |text, (rust, python)| text.replace(rust, python))
 }

@@ -1,4 +1,4 @@
-"""Shared parts of the tests."""
+"""Fixtures that several tests use."""
 
 import os
 import subprocess
@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture(scope="session")
 def reproduce():
-    """Runs a task of `reproduce`, the program in Rust, and returns its line of JSON."""
+    """Returns a function that runs a task of the Rust program `reproduce`, and returns the program's result
+    as read from JSON."""
     import json
 
     built = os.environ.get("GFN_REPRODUCE")

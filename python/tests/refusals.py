@@ -1,4 +1,4 @@
-"""Shared parts of the tests of bad input."""
+"""Functions that several tests of bad input use."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -26,9 +26,9 @@ def ints(*values):
 def refused(call, kind, message):
     with pytest.raises(kind, match=message) as caught:
         call()
-    # The exception must derive from Exception, which pyo3's panics don't, so that `except Exception` catches
-    # it.
+    # The exception must be a subclass of `Exception`, so that `except Exception` catches it. A
+    # `PanicException` of pyo3 isn't such a subclass.
     assert isinstance(caught.value, Exception) and type(caught.value).__name__ != "PanicException"
-    # The message must not contain names of Rust, which mean nothing to users of Python.
+    # The message must not contain Rust names, which Python users don't know.
     text = str(caught.value)
     assert "::" not in text and "`with_" not in text, text

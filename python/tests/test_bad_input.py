@@ -1,5 +1,5 @@
-"""Bad input raises an exception of a fitting type that names the mistake, and never a panic, an abort, a hang
-or silence."""
+"""Tests that bad input raises an exception of a fitting type that names the mistake. The library must never
+panic, abort, hang or ignore bad input."""
 
 import copy
 import pickle
@@ -190,7 +190,7 @@ def test_graphs_that_are_none(call, kind, message):
 
 
 class Network(torch.nn.Module):
-    """A network that sums embeddings, and changes the result by a function."""
+    """A module that sums embeddings, and changes its result by a function."""
 
     def __init__(self, change=lambda batch, x, g: (x, g)):
         super().__init__()
@@ -401,7 +401,8 @@ def test_checkpoints_that_are_damaged(name, harm, message, tmp_path):
     ],
 )
 def test_a_trainer_in_many_threads_is_refused_or_served(use):
-    """Each thread gets its result, or the error that the trainer is at work."""
+    """Uses a trainer in many threads. Each thread must get its result, or the error that the trainer is in
+    use."""
     it, answers = trainer(reward=lambda states: (time.sleep(0.001), zero(states))[1]), []
 
     def ask():

@@ -1,4 +1,5 @@
-"""Bad settings raise an exception of a fitting type that names the value and the expected values."""
+"""Tests that bad settings raise an exception of a fitting type, whose message names the value and the
+expected values."""
 
 import dataclasses
 import os
@@ -10,7 +11,7 @@ import torch
 from refusals import INF, NAN, graph_trainer, refused, trainer, zero
 
 WRONG = (TypeError, ValueError)
-# Valid values for the settings of each class, from which invalid values are made.
+# Valid values for the settings of each class. The tests replace them by invalid values one by one.
 GOOD = {
     gfn.Ring: {"n_nodes": 3},
     gfn.Triangle: {},
@@ -112,7 +113,8 @@ def settings_cases():
                 )
                 fits = field.type.startswith(hint) or (hint == "Literal" and choice)
                 for value in values if fits else []:
-                    # A list of lines may replace a file, so it isn't a wrong value.
+                    # Values that are valid for a setting are skipped. For example, a list of lines is valid
+                    # instead of a file.
                     if (
                         value is None
                         and "None" in field.type
@@ -134,7 +136,7 @@ def test_settings_name_the_value_that_is_wrong(kind, values, name):
     refused(lambda: kind(**values), WRONG, rf"(?s){kind.__name__}\.{name} is .*: expected")
 
 
-# Impossible settings: the call, the type of the exception, and the text of its message.
+# Invalid settings of environments: the call, the expected type of the exception, and a text in its message.
 ENVIRONMENTS = [
     (lambda: gfn.Ring(), TypeError, "n_nodes"),
     (lambda: gfn.Ring(3, True, 4), TypeError, "positional"),

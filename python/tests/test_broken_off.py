@@ -1,5 +1,5 @@
-"""Panics and other failures of the library must not end the process, or raise an exception that `except
-Exception` doesn't catch."""
+"""Tests that panics and other failures of the library don't end the process, and don't raise an exception
+that `except Exception` doesn't catch."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -20,7 +20,7 @@ from test_modules import Messages, module_trainer
 def test_parameters_of_another_form_are_named(change, message):
     it = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)
     for parameter in it.parameters():
-        # A parameter's data can be replaced by anybody in torch.
+        # torch allows any code to replace the data of a parameter. The trainer must notice this.
         parameter.data = change(parameter.data)
     for use in (lambda: it.fit(2), lambda: it.sample(1), it.exact, it.loss):
         refused(use, ValueError, message)

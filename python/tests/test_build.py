@@ -1,4 +1,5 @@
-"""The libtorch that a wheel is built with, and its name by `scripts/build_wheels.py`."""
+"""Tests of the libtorch that a wheel is built with, and of the wheel's name from
+`scripts/build_wheels.py`."""
 
 import base64
 import hashlib
@@ -25,7 +26,7 @@ def loaded(path, monkeypatch):
 
 @pytest.fixture
 def backend(monkeypatch):
-    """Returns the build backend, with a stand-in for maturin."""
+    """Returns the build backend with a fake maturin."""
     fake = types.ModuleType("maturin")
     for (
         name
@@ -34,15 +35,16 @@ def backend(monkeypatch):
         setattr(fake, name, None)
     monkeypatch.setitem(sys.modules, "maturin", fake)
     for name in ("LIBTORCH", "LIBTORCH_BYPASS_VERSION_CHECK", "CXXFLAGS", "CC_SHELL_ESCAPED_FLAGS"):
-        # The variable is set before it is deleted, so that monkeypatch restores it after the test in any
-        # case.
+        # The variable is set before it is deleted. So monkeypatch restores it after the test, even if it
+        # didn't exist before.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return loaded(ROOT / "python" / "build_backend.py", monkeypatch)
 
 
 def installed(backend, version, folder, monkeypatch):
-    """Lets the backend find a torch of the given version, or no torch, in an otherwise empty folder."""
+    """Makes a folder with a torch of this version, or without torch, in which the backend searches for
+    torch."""
     monkeypatch.setattr(backend, "HERE", folder / "python")
     monkeypatch.setattr(backend.sysconfig, "get_path", lambda name: str(folder))
     if version:

@@ -1,4 +1,4 @@
-"""Steps in environments without a policy or a trainer: states, moves and their reverses."""
+"""Tests of steps in environments without a policy or a trainer: states, moves and reverse moves."""
 
 import itertools
 import math
@@ -56,7 +56,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
         moves = env.moves(before)
         masks = env.masks(before)
         assert len(masks) == len(live)
-        # The moves are the legal slots, state by state.
+        # The moves of each state must be its legal slots.
         assert all(np.array_equal(moves.of(k).slot, np.flatnonzero(masks.of(k))) for k in range(len(live)))
         taken = moves.draw(rng)
         step = env.step(before, taken)
@@ -66,7 +66,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
             back = env.backward_step(step.states[inner], step.reverse[inner])
             assert env.keys(back.states) == env.keys(before[inner])
             assert np.array_equal(back.done, env.is_initial(before[inner]))
-            # The reverse of a step is a legal backward move.
+            # The reverse of each step must be a legal backward move.
             legal = env.masks(step.states[inner], backward=True)
             assert all(legal.of(k)[slot] for k, slot in enumerate(step.reverse[inner]))
         assert (step.reverse[step.exit] == -1).all()
@@ -76,7 +76,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
 
 
 def replaced(states, rows, others):
-    """Returns the states with some rows replaced by others."""
+    """Returns a batch in which the states at `rows` are replaced by the states `others`."""
     if isinstance(states, np.ndarray):
         states = states.copy()
         states[rows] = others
@@ -126,7 +126,7 @@ def test_automorphisms_are_counted():
         for g in graphs.networkx()
     ]
     assert np.allclose(env.log_automorphisms(graphs), np.log(counted))
-    # Labelled graphs have no automorphisms that count.
+    # For labelled graphs, log |Aut| must be 0.
     assert (gfn.Ring(4, directed=False).log_automorphisms(gfn.Ring(4, directed=False).initial(2)) == 0).all()
 
 
@@ -142,14 +142,15 @@ def test_moves_have_names():
     env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 4, node_classes=3, edge_classes=2)
     first, attached, edge, exit_ = env.move_types
     moves = env.moves(env.initial(1))
-    # The first node comes without an edge, and may have any class.
+    # The first node is added without an edge, and may have any class.
     assert [name for name in moves.describe() if name.startswith(first)] == [
         f"{first}(0, 0, {k})" for k in range(3)
     ] and exit_ == "exit"
     grown = env.step(env.initial(1), [moves[0].slot[0]]).states
     after = env.moves(grown)
     more = after[after.kind == env.move_types.index(attached)]
-    # The column is twice the class of the node plus the class of its edge.
+    # With two edge classes, the column of a move that attaches a node is twice the node's class plus the
+    # class of its edge.
     assert more.column.tolist() == list(range(6)) and (more.a == 0).all()
     pair = env.step(grown, more[5:]).states
     assert pair.node_classes.tolist() == [0, 2] and pair.edge_classes.tolist() == [1]
@@ -171,7 +172,7 @@ def test_moves_are_chosen_from_as_arrays_are():
         and "9 moves of 3 states" in repr(moves)
     )
     drawn = np.array([moves.draw(np.random.default_rng(seed)).slot for seed in range(600)])
-    # Each of three moves has frequency 1/3, within five standard deviations.
+    # Each of the three moves must have the frequency 1/3, within five standard deviations.
     for slot in range(3):
         assert abs((drawn == slot).mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / drawn.size)
 

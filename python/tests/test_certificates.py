@@ -1,4 +1,4 @@
-"""Certificates of policies, and judgements of samples of any sampler."""
+"""Tests of certificates of policies, and of judgements of samples of any sampler."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -18,7 +18,7 @@ def test_a_certificate_bounds_what_is_known():
     certificate = it.certify(samples=1000, subsets=16, paths=16)
     assert certificate.tv["at_least"] <= exact.tv <= certificate.tv["at_most"]
     assert certificate.log_z["from_found_objects"] <= certificate.log_z["at_least"] <= exact.log_z + 1e-6
-    # The policy's own samples give no upper bound.
+    # The policy's own samples can't give an upper bound.
     assert certificate.log_z["at_most"] is None and certificate.tv["at_most"] == 1
     supposed = certificate.tv["if_log_z_at_most"]
     assert supposed is None or supposed < exact.log_z or exact.tv <= certificate.tv["at_most_by_importance"]
@@ -38,7 +38,8 @@ def test_samples_are_judged_whoever_drew_them():
     judged = gfn.judge(GRID, REWARD, perfect)
     assert judged.like_perfect and judged.modes_found == judged.modes == 4
     assert judged.log_z == pytest.approx(exact.log_z)
-    # The samples lack a quarter of the grid. The judgement names the modes in it as missing.
+    # A quarter of the grid is removed from the samples. The judgement must report that one of the four modes,
+    # which is in this quarter, isn't found.
     rest = perfect[~(perfect > 3).all(axis=1)]
     judged = it.judge(rest)
     assert not judged.like_perfect and judged.modes_found == 3

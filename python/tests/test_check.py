@@ -1,4 +1,4 @@
-"""Checks of environments before training."""
+"""Tests of `Environment.check`."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -15,7 +15,8 @@ import pytest
         (gfn.Molecules(3, elements=["C", "N"], charges=False), None),
         (gfn.VectorEnv(2, 3, [(axis, value, value + 1) for axis in range(2) for value in range(2)]), 9),
         (gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True), 8),
-        # Nodes of the start are equal, so graphs differ only by their number of edges.
+        # The three initial nodes are interchangeable, so the four states differ only in their number of
+        # edges.
         (gfn.GraphEnv([gfn.AddEdge()], 3, start=3), 4),
     ],
     ids=lambda part: type(part).__name__,
@@ -24,8 +25,7 @@ def test_sound_environments_pass(env, states):
     seen = env.check(walks=200)
     assert seen.visited > 3
     if states is not None:
-        # Backward moves reach all states below the visited ones, which are all states of such a small
-        # environment.
+        # In these small environments, backward moves from the visited states reach all states.
         assert seen.states == states
 
 
@@ -41,7 +41,7 @@ class SecondNeedsFirst(gfn.GraphRules):
 
 
 class Told(SecondNeedsFirst):
-    """The same rules with the method that names the unreachable graphs."""
+    """The same rules with the method `is_reachable`, which returns False for unreachable graphs."""
 
     def is_reachable(self, graphs):
         edges = (graphs[k].edges.tolist() for k in range(len(graphs)))
@@ -52,7 +52,7 @@ def test_moves_back_that_lead_nowhere_are_found():
     make = lambda rules: gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True, rules=rules)  # noqa: E731
     with pytest.raises(ValueError, match="(?i)back|reach|initial"):
         make(SecondNeedsFirst()).check()
-    # The control: rules with `is_reachable` pass the check.
+    # As a control, rules with `is_reachable` must pass the check.
     assert make(Told()).check().states == 6
 
 
@@ -82,5 +82,5 @@ def test_what_cannot_be_checked_is_said():
     for seed, error in (("a", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)):
         with pytest.raises(error, match="seed is"):
             gfn.Ring(3).check(seed=seed)
-    # The check accepts any seed of the library.
+    # The check must accept any seed that the library accepts.
     assert gfn.Ring(3).check(seed=2**64 - 1).states == 64 == gfn.Ring(3).check(seed=np.uint64(2**63)).states

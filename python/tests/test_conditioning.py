@@ -1,4 +1,4 @@
-"""Temperatures, preferences and directions of focus."""
+"""Tests of conditions with temperatures, preferences and directions of focus."""
 
 import pickle
 
@@ -61,7 +61,7 @@ def test_vectors_are_those_of_conditions():
     told = marked.decode(marked.draw(200))
     assert {tuple(each.preferences) for each in told} == {(0.25, 0.75), (1.0, 0.0)}
     assert all(1 <= each.beta <= 64 and np.hypot(*each.focus) == pytest.approx(1) for each in told)
-    # Constant parts aren't encoded.
+    # The constant temperature is left out of the vector, so the vector has the two preferences only.
     assert gfn.Conditioning(2, 4.0, gfn.Dirichlet()).decode([[0.5, 0.5]]) == [gfn.Condition(4.0, [0.5, 0.5])]
     assert TWO.encode([gfn.Condition(1.0)]).tolist() == [[1.0, 0.5, 0.5]]
 
@@ -106,8 +106,8 @@ def test_a_focus_in_hindsight_is_replayed():
     ).fit(5)
     again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
-    # The focus is the object's own direction, so that the reward is never that outside of the cone: losses
-    # are smaller.
+    # In hindsight, the direction of focus becomes the direction of the object's own rewards. So no replayed
+    # object is outside of the cone, and losses must be smaller.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
 
 

@@ -1,4 +1,4 @@
-"""Policies that learn a family of rewards, one per condition."""
+"""Tests of policies that learn a family of rewards, with one reward per condition."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -10,8 +10,8 @@ def uniform(n, rng):
 
 
 def tilted(points, conditions):
-    """Returns log R of points: the condition times the first coordinate, so that each condition has another
-    distribution."""
+    """Returns log R of points, which is the condition times the first coordinate. So each condition has a
+    different target."""
     return conditions[:, 0].numpy() * points[:, 0]
 
 
@@ -40,7 +40,8 @@ def test_one_policy_learns_a_family_of_rewards():
         assert exact.tv < 0.05, (c, exact.tv)
         expected = np.log(3 * np.exp(c * np.arange(3)).sum())
         assert exact.log_z == pytest.approx(expected)
-    # The distributions of two conditions differ, and samples come from the requested one.
+    # Samples under two conditions must have different distributions, close to the targets of these
+    # conditions.
     low, high = (it.sample(2000, conditions=np.full((2000, 1), c))[:, 0].mean() for c in (-1.5, 1.5))
     assert low < 0.6 and high > 1.4
     assert max(before) > 0.2
@@ -80,7 +81,7 @@ def test_conditions_and_what_needs_them_come_together():
     for conditions in ([1.0], uniform, gfn.Conditions):
         with pytest.raises(TypeError, match=r"conditions is \w+: expected Conditions\(function, width\)"):
             trainer(conditions=conditions)
-    # The reward fails in a trainer without conditions, because it isn't called with any.
+    # In a trainer without conditions, the reward is called without conditions, so it must fail.
     with pytest.raises(TypeError):
         trainer(conditions=None).fit(1)
     plain = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)))

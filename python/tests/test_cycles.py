@@ -1,5 +1,5 @@
-"""Objects that refer to a trainer of which they are a part are garbage collected, as any cycle of Python
-is."""
+"""Tests that Python's garbage collector frees a trainer together with an object that the trainer uses and
+that refers to the trainer."""
 
 import gc
 import weakref
@@ -11,7 +11,7 @@ from test_modules import Messages, module_trainer
 
 
 class Holder:
-    """An object that refers to the object of which it is a part."""
+    """An object with a reference `held` to the trainer or environment that uses the object."""
 
     held = None
 
@@ -38,7 +38,7 @@ class Holder:
 
 
 class Rewarding(Holder):
-    """A callable reward with a method for rewards of partial states."""
+    """A reward with a method `partial_log_reward` for unfinished states."""
 
     def __call__(self, states):
         return self.reward(states)
@@ -153,7 +153,7 @@ def rules_of_an_environment():
 
 def with_module():
     module = Messages()
-    # A list hides the trainer from the module, which registers plain attributes.
+    # The trainer is stored in a list, because a torch module would register a plain attribute.
     module.held = [module_trainer(module).fit(2)]
     return module
 
@@ -192,8 +192,8 @@ def test_a_cycle_is_collected(make):
 
 @pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
 def test_what_is_in_use_is_not(make):
-    """The negative control: if a reference were reported twice, the collector would free an object that is
-    still in use."""
+    """Checks, as a negative control, that a trainer that is still in use isn't freed. The trainer would be
+    freed if a reference were reported twice."""
     holder = make()
     held = holder.held
     kind = weakref.ref(holder)
@@ -210,7 +210,7 @@ def test_what_is_in_use_is_not(make):
 
 
 def test_it_is_collected_while_it_works():
-    """A reward runs the garbage collector: the trainer is in use, and must survive."""
+    """Runs the garbage collector in a reward. The trainer is in use at this time, so it must not be freed."""
 
     def reward(states):
         gc.collect()

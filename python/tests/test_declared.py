@@ -1,4 +1,4 @@
-"""Environments and objectives declared in Python."""
+"""Tests of environments and objectives that are declared in Python."""
 
 import math
 import pickle
@@ -14,7 +14,7 @@ def count_edges(graphs):
 
 
 class Thin(gfn.GraphRules):
-    """Rules that allow at most two edges at a node, and no object with exactly one edge."""
+    """Rules that allow at most two edges at each node, and no finished object with exactly one edge."""
 
     def restrict(self, graphs, moves):
         degrees = np.bincount(graphs.edge_index.ravel(), minlength=graphs.node_ptr[-1])
@@ -33,8 +33,8 @@ def test_a_declared_environment_has_the_states_that_its_rules_allow():
     exact = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=16)).exact()
     graphs = exact.states
     degrees = [max((d for _, d in g.degree), default=0) for g in graphs.networkx()]
-    # The number of labelled graphs of four nodes with degrees of at most two: 1 + 6 + 15 (two edges) + 16
-    # (three) + 3 (four).
+    # There are 41 labelled graphs of four nodes with degrees of at most two: 1 without edges, 6 with one
+    # edge, 15 with two, 16 with three and 3 with four edges.
     assert exact.n_states == 41 and max(degrees) == 2
     ends = np.isfinite(exact.log_rewards)
     assert (ends == (graphs.n_edges != 1)).all()
@@ -59,7 +59,8 @@ def test_a_declared_environment_is_learned_exactly():
 
 
 def test_a_declared_environment_is_its_twin_of_the_library():
-    """The environment equals that of the ring without rules: the runs are equal bit for bit."""
+    """Declares an environment that is equal to the library's `Ring`. Training runs in both environments must
+    be equal bit for bit."""
     own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, start=3, labelled=True)
     runs = [
         gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7)
@@ -131,8 +132,8 @@ def test_mistakes_in_rules_are_raised(answer, kind, message, method):
         return answer(n) if broken["now"] else np.ones(n, dtype=bool)
 
     setattr(Broken, method, asked)
-    # The graphs are so many that each step meets new ones, and P_B is learned, so that the rules are called
-    # about backward moves, too.
+    # The environment is so large that each step has new graphs, for which the rules are called. P_B is
+    # learned, so that the rules are called about backward moves, too.
     env = gfn.GraphEnv([gfn.AddEdge()], 8, start=8, labelled=True, rules=Broken())
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(
         1
@@ -171,10 +172,10 @@ def test_rules_are_asked_once_about_each_graph():
     assert trainer.exact().n_states == 41
     for method, questions in asked.items():
         assert len(set(questions)) == len(questions) > 0, method
-    # The rules are asked about each reachable graph only once.
+    # `can_exit` must be called only once for each of the 41 graphs, because answers are cached.
     assert len(asked["can_exit"]) == 41
-    # The cached answers are right, including those about moves: a run with rules that don't count calls is
-    # equal.
+    # The cached answers must be correct, including the answers about moves: a run with the same rules, but
+    # without the counter, must be equal.
     assert trainer.history["loss"].tolist() == run(Thin()).history["loss"].tolist()
 
 
@@ -189,7 +190,7 @@ def test_answers_of_rules_that_failed_are_not_kept():
 
     rules = Once()
     rules.fails = False
-    # The construction checks a few of 1,858 graphs, whose answers are cached.
+    # When the trainer is built, it checks a few of the 1,858 graphs, and the answers for them are cached.
     env = gfn.GraphEnv([gfn.AddEdge()], 6, start=6, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance())
     rules.fails = True
@@ -212,7 +213,8 @@ def test_misspelt_methods_of_rules_are_refused(name, meant):
     wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
     with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
         gfn.GraphEnv([gfn.AddEdge()], 4, start=4, rules=wrong())
-    # Rules may have additional methods that the library doesn't know.
+    # Rules with additional methods, whose names aren't similar to the names of the library's methods, must be
+    # accepted.
     own = type(
         "Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3}
     )
@@ -238,8 +240,8 @@ def test_moves_have_the_columns_that_their_docs_tell():
     )
     gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
     columns = {name: sorted(column for of, column in seen if of == name) for name, _ in seen}
-    # A first node has 2 classes; an attached node has 2 times the 3 classes of its edge; two attributes have
-    # 2 and 3 values.
+    # The first node has 2 classes. An attached node has 2 classes times the 3 classes of its edge. The two
+    # attributes have 2 and 3 values.
     assert columns == {
         "add_first_node": [0, 1],
         "add_attached_node": list(range(6)),
@@ -255,8 +257,8 @@ def test_moves_have_the_columns_that_their_docs_tell():
 
 
 class Only(gfn.GraphRules):
-    """Rules that allow only nodes of class 1 on edges of class 2 (column 1 * 3 + 2) and value 3 of the second
-    attribute (column 2 + 3 - 1)."""
+    """Rules that allow only two moves: to attach a node of class 1 by an edge of class 2 (column 1 * 3 + 2),
+    and to set the second attribute to 3 (column 2 + 3 - 1)."""
 
     def restrict(self, graphs, moves):
         wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
@@ -277,7 +279,7 @@ def test_rules_that_allow_nothing_are_named():
 
 
 def trajectory_balance(scores):
-    """The library's trajectory balance, written in Python."""
+    """Returns the loss of trajectory balance, computed in Python."""
     b = len(scores.log_reward)
     difference = torch.zeros(b).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
     return (scores.log_z + difference - scores.log_reward).square().mean()
@@ -354,7 +356,7 @@ def test_what_is_declared_wrongly_is_refused():
 
 
 class Once(gfn.GraphRules):
-    """Rules that raise an exception in one of their calls."""
+    """Rules that raise an exception in one call, after a number of successful calls."""
 
     def __init__(self, error, at):
         self.error, self.left = error, at
@@ -369,7 +371,7 @@ class Once(gfn.GraphRules):
 @pytest.mark.parametrize("error", [LookupError("mine"), KeyboardInterrupt()])
 def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
     rules = Once(error, -1)
-    # The graphs are so many that each step meets new ones, which the rules are called about.
+    # The environment is so large that each step has new graphs, for which the rules are called.
     env = gfn.GraphEnv([gfn.AddEdge(max_edges=3)], 12, start=12, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4).fit(2)
     rules.left = 20
@@ -383,7 +385,7 @@ def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
         trainer.fit(100, callback=look, every=1)
     done = trainer.steps_done
     assert 2 < done < 20 and len(trainer.history["loss"]) == done
-    # Parameters didn't change in the step whose masks are missing.
+    # The step failed because rules raised an exception, so it must not have changed the parameters.
     assert all(torch.equal(before[name], tensor) for name, tensor in trainer.named_parameters())
     rules.left = 20
     with pytest.raises(type(error)):
@@ -411,7 +413,7 @@ def test_trainers_of_one_environment_raise_their_own():
         rules.broken = False
         return count_edges(graphs)
 
-    # The outer trainer isn't affected by the exception of the inner one.
+    # The exception in the inner trainer must not affect the outer trainer, so training continues.
     assert gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4).fit(2).steps_done == 2
 
 
@@ -439,7 +441,7 @@ def test_graphs_that_grow_attached_are_learned():
         batch=64,
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
     )
-    # The states are: no node, one node, two joined nodes, a path, a triangle.
+    # The environment has five states: no node, one node, two nodes with an edge, a path, and a triangle.
     exact = trainer.fit(300).exact()
     assert exact.n_states == 5 and exact.tv < 0.03
 

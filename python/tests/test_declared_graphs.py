@@ -1,4 +1,5 @@
-"""Graphs that lose parts, several starts, scaffolds, molecules under rules, and problems on input graphs."""
+"""Tests of graph environments that remove parts, have several initial states, scaffolds, molecules with
+rules, or input graphs."""
 
 import itertools
 import math
@@ -33,7 +34,7 @@ def complete(n):
     return graphs_of(nx.complete_graph(n))
 
 
-# The numbers of graphs of n nodes up to isomorphism (OEIS A000088).
+# `count` is the number of graphs of n nodes up to isomorphism (OEIS A000088).
 @pytest.mark.parametrize("n, count", [(2, 2), (3, 4), (4, 11), (5, 34)])
 def test_removing_edges_of_the_complete_graph_comes_to_all_graphs(n, count):
     env = gfn.GraphEnv([gfn.RemoveEdge()], n, start=complete(n), scaffold="alike")
@@ -52,13 +53,14 @@ def test_nodes_of_the_start_are_told_apart_or_not():
         dict(labelled=True, scaffold="alike"),
     ):
         assert exact(gfn.GraphEnv([gfn.RemoveEdge()], 4, start=complete(4), **settings)).n_states == 2**edges
-    # The default for equal nodes without edges is that they are alike.
+    # Initial nodes that are equal and have no edges are interchangeable by default: `scaffold` is "alike".
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4)).n_states == 11
     assert exact(gfn.GraphEnv([gfn.AddEdge()], 4, start=4, scaffold="distinct")).n_states == 2**edges
 
 
 def test_what_was_never_there_is_not_put_back():
-    """A path of three nodes has two edges to lose; the third pair of nodes never had an edge."""
+    """Starts at a path of three nodes and removes its two edges. Backward moves must not add an edge to the
+    third pair of nodes, which never had one."""
     assert (
         exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states
         == 4
@@ -68,7 +70,7 @@ def test_what_was_never_there_is_not_put_back():
     assert env.check() == (4, 4) and exact(env).n_states == 4
     both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
     env = gfn.GraphEnv([gfn.RemoveEdge()], 4, start=both, labelled=True)
-    # The two instances both reach the graph without edges.
+    # Both instances reach the graph without edges, which is an error.
     refused(
         lambda: gfn.Trainer(env, flat, NET, gfn.DetailedBalance()).fit(1),
         ValueError,
@@ -90,7 +92,8 @@ def test_graphs_that_are_taken_apart_are_learned():
 
 
 def orbits(graphs, ring):
-    """Returns the number of classes of graphs, up to isomorphisms that map the ring to itself."""
+    """Returns the number of different graphs, where graphs are equal if an isomorphism maps them to each
+    other and the ring to itself."""
     classes = []
     for graph in graphs.networkx():
         nx.set_node_attributes(graph, {a: a < ring for a in graph}, "ring")
@@ -105,7 +108,8 @@ def orbits(graphs, ring):
 
 @pytest.mark.parametrize("grown, n_distinct", [(1, 7), (2, None)])
 def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
-    """No later edge joins nodes of the ring, so an isomorphism of rings is a symmetry of the start."""
+    """Counts the graphs that grow on a ring. No edge between nodes of the ring is added, so the number must
+    be the number of graphs up to isomorphisms that map the ring to itself."""
 
     def env(scaffold):
         return gfn.GraphEnv(
@@ -115,7 +119,7 @@ def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
     apart, alike = exact(env("distinct")), exact(env("alike"))
     assert n_distinct in (None, apart.n_states)
     assert alike.n_states == orbits(apart.states, 6) < apart.n_states
-    # Objects have equal probability, so Z is their number.
+    # All rewards are 1, so Z is the number of objects.
     assert alike.log_z == pytest.approx(math.log(alike.n_states))
 
 
@@ -128,7 +132,8 @@ def test_attributes_are_unset_and_nodes_removed():
     both = exact(
         gfn.GraphEnv([gfn.ClearNodeAttribute(), gfn.ClearEdgeAttribute(), gfn.RemoveEdge()], 2, **sizes)
     )
-    # An edge can be removed only if its attribute is unset.
+    # The attributes of the two nodes have 4 combinations. The edge has 3 states: it has its attribute, it has
+    # no attribute, or it is removed. An edge with an attribute can't be removed.
     assert both.n_states == 4 * 3
     assert exact(gfn.GraphEnv([gfn.RemoveNode()], 3, start=3, labelled=True)).n_states == 4
     path = graphs_of(nx.path_graph(3))
@@ -264,7 +269,7 @@ SMALL = ("C", "O", "CC")
 
 
 class Larger(gfn.GraphRules):
-    """Rules that refuse to finish the smallest molecules."""
+    """Rules that don't allow the smallest molecules as finished objects."""
 
     def can_exit(self, graphs):
         return ~np.isin(graphs.smiles, SMALL)
@@ -288,7 +293,7 @@ def test_molecules_under_rules_are_those_of_the_setting_that_says_so():
         ends.tolist() == [smiles not in ("", *SMALL) for smiles in larger.states.smiles]
         and larger.n_states == free.n_states
     )
-    # The correction for Kekule forms is the same with rules.
+    # Rewards must be divided among Kekule forms with rules as without rules, so log Z must be equal.
     assert states_of(gfn.Molecules(6, elements=["C"], rules=gfn.GraphRules())).log_z == pytest.approx(
         states_of(gfn.Molecules(6, elements=["C"])).log_z
     )
@@ -313,7 +318,8 @@ def test_molecules_under_rules_are_looked_at_and_learned():
 def test_fragments_under_rules(tmp_path):
     class OneRing(gfn.GraphRules):
         def restrict(self, graphs, moves):
-            # The column of the move that adds the first fragment is its class.
+            # Moves are allowed only from graphs without a ring. The second condition is always False, because
+            # `moves.column` is never negative.
             rings = np.array([smiles.count("c1") for smiles in graphs.smiles])
             return (rings[moves.graph] == 0) | (moves.column < 0)
 
@@ -456,7 +462,8 @@ def test_rewards_and_environments_of_others_are_told_apart():
 
 
 def test_graphs_of_several_starts_know_theirs_wherever_they_go():
-    """A path and a ring of three: graphs that grow from them may be equal, and are still different states."""
+    """Starts at two initial graphs, a path of three nodes and a ring of three nodes. Equal graphs that grow
+    from different initial graphs must be different states."""
     env = gfn.GraphEnv([gfn.AddNode(attached=True)], 5, start=graphs_of(nx.path_graph(3), nx.cycle_graph(3)))
     starts = env.initial(4, [0, 1, 1, 0])
     sent = pickle.loads(pickle.dumps(starts))

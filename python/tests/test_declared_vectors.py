@@ -1,4 +1,4 @@
-"""Environments of vectors declared in Python."""
+"""Tests of environments of vectors that are declared in Python."""
 
 import math
 
@@ -11,7 +11,7 @@ GRID = [(axis, value, value + 1) for axis in range(2) for value in range(2)]
 
 
 class OffDiagonal(gfn.VectorRules):
-    """Rules that forbid points on the diagonal beyond the origin, and trajectories that end in vectors of sum
+    """Rules that forbid moves to points on the diagonal, and finished vectors whose entries have the sum
     1."""
 
     def restrict(self, states, moves):
@@ -124,11 +124,12 @@ class Never(gfn.VectorRules):
 
 
 def test_moves_back_that_lead_nowhere_are_found():
-    """Rules forbid moves to 1, so a backward move to it would waste half of P_B."""
+    """Declares an environment whose rules forbid moves to the value 1, but no `is_reachable`. Backward moves
+    lead to this unreachable value, which the check must find."""
     moves = [(0, 0, 2), (0, 1, 2), (0, 0, 1)]
     with pytest.raises(ValueError, match="back"):
         gfn.VectorEnv(1, 3, moves, Never())
-    # A value that no move leads to needs no rules.
+    # Without the move to the value 1, no rules are needed, because no backward move leads to this value.
     assert gfn.VectorEnv(1, 3, moves[:2]).check() == (2, 2)
     assert gfn.VectorEnv(
         2, 4, [(0, k, k + 1) for k in range(3)] + [(1, k + 1, k) for k in range(3)], start=[1, 2]
@@ -160,7 +161,8 @@ def test_environments_of_arrays_can_be_compared():
 
 
 def test_moves_lead_up_and_down():
-    """The first entry rises from 0, by one or by two; the second falls from 2."""
+    """Declares moves in both directions: the first entry increases from 0 by one or by two, and the second
+    entry decreases from 2."""
     moves = [(0, 0, 1), (0, 1, 2), (0, 0, 2), (1, 2, 1), (1, 1, 0)]
     env = gfn.VectorEnv(2, 3, moves, start=[0, 2])
     assert env.check() == (9, 9)
@@ -176,8 +178,8 @@ def test_moves_lead_up_and_down():
     assert trainer.fit(400).exact().tv < 0.03 < exact.tv
 
 
-# A cycle between 14 and 15, which one of 16,384 walks reaches; a move leads to the end from 15 and from all
-# values before 14.
+# The moves have a cycle between the values 14 and 15, which only one of 16,384 random walks reaches. From 15
+# and from all values below 14, another move leads to the last value 16.
 RARE = (
     [(0, value, value + 1) for value in range(16)] + [(0, value, 16) for value in range(14)] + [(0, 15, 14)]
 )

@@ -1,4 +1,4 @@
-"""The examples in docstrings give the results that they show."""
+"""Tests that the examples in docstrings have the results that the docstrings show."""
 
 import doctest
 import importlib

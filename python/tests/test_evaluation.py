@@ -1,4 +1,4 @@
-"""Estimates from samples and on given objects, compared with exact distributions."""
+"""Tests of estimates from samples and on given objects, by comparison with exact distributions."""
 
 import math
 import os
@@ -35,7 +35,7 @@ def test_bounds_enclose_the_true_log_z(learned):
         sampled = it.evaluate(4000)
         low, high = sampled.interval
         assert low < exact.log_z + 0.01 and high > exact.log_z - 0.01 and low < sampled.log_z < high
-        # Objects that are sampled from the target give a bound on the other side.
+        # Objects that are sampled from the target give an upper bound on log Z.
         rng = np.random.default_rng(0)
         objects = exact.states[rng.choice(len(exact.target), size=500, p=exact.target)]
         above = it.evaluate_on(objects, paths=4).upper_bound
@@ -74,7 +74,7 @@ def test_symmetric_objects_have_the_probability_of_their_class():
         )
     sampled = it.evaluate(2000)
     assert sampled.interval[0] < exact.log_z < sampled.interval[1]
-    # Isomorphic graphs are one object, for any labels.
+    # Isomorphic graphs must count as the same object, regardless of their labels.
     assert sampled.n_distinct == len(ends) == 4
     assert sampled.modes(lambda graphs: graphs.n_edges == 3) == 1
 
@@ -114,7 +114,7 @@ def test_the_best_objects_and_their_diversity(learned):
     assert top.mean_log_reward == pytest.approx(sampled.log_rewards[order].mean())
     assert top.mean_reward == pytest.approx(np.exp(sampled.log_rewards[order]).mean())
     assert top.diversity == pytest.approx(apart(sampled.states[order]).sum() / (7 * 6))
-    # The distance of an object to itself isn't counted.
+    # The distance of an object to itself must not be included in the mean distance.
     assert sampled.top_k(2, lambda points: np.full((2, 2), 3.0)).diversity == 3.0
     assert (
         sampled.top_k(7).diversity is None
@@ -143,7 +143,8 @@ def test_estimates_under_conditions():
 
 
 def test_an_upper_bound_has_the_error_of_its_mean():
-    """The weight of an object with one path is log w = log R - log p."""
+    """Computes the upper bound from its definition: each object has a single path, so its log w is log R -
+    log p. The mean and the standard error must be equal."""
     it = gfn.Trainer(
         gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True
     ).fit(3)
@@ -276,7 +277,7 @@ REFUSED = "terminal state|no legal backward action|not legal|is not possible|lie
 @pytest.mark.parametrize(
     "env, policy, good, bad",
     [
-        # Unfinished objects, and unreachable ones.
+        # The following cases are states that aren't finished, and states that can't be reached.
         (gfn.SetAddition(4, 2, fixed_length=True), gfn.Mlp((8,)), [1, 1, 0, 0], [[1, 0, 0, 0], [1, 1, 1, 0]]),
         (gfn.TokenSequence(3, 3), gfn.SequenceNet(width=8), [1, 2, 3], [[1, 2, 0], [1, 0, 2]]),
         (gfn.BitSequence(1, 4), gfn.SequenceNet(width=8), [1, 1, 2, 1], [[1, 1, 2, 0], [0, 1, 1, 1]]),
@@ -300,7 +301,7 @@ def test_what_is_no_finished_object_is_refused(env, policy, good, bad):
     assert len(it.evaluate_on([good])) == 1
     for row in bad:
         refused(lambda: it.evaluate_on([row]), ValueError, REFUSED)
-    # A valid object beside it doesn't help; and the trainer still works.
+    # A batch with one invalid object must be an error, too. After the error, the trainer must still work.
     refused(lambda: it.evaluate_on([good, bad[0]]), ValueError, "trajectory 1|state [01]|row 1")
     assert it.fit(1).steps_done == 1
 

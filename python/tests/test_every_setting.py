@@ -1,7 +1,9 @@
-"""Every setting of every class of settings changes something, or is refused: none is accepted and ignored.
+"""Tests that every setting of every class of settings has an effect or raises an error, so that none is
+ignored.
 
-Each case is a class, a function that runs it, its settings, and another value for every setting. The outcome
-of a run is the parameters, losses and objects after two or more steps, or the message of a refusal.
+Each case is a class, a function that runs an object of this class, the settings of the object, and another
+value for every setting. The outcome of a run is the parameters, losses and objects after two or more steps,
+or the message of an error.
 """
 
 import copy
@@ -20,7 +22,7 @@ def zero(states):
 
 
 class Differing:
-    """A reward that differs between states, with a reward of partial states."""
+    """A reward that differs between states, with a method for log R of unfinished states."""
 
     def __call__(self, states):
         return 0.3 * np.asarray(states, dtype=float).reshape(len(states), -1).sum(axis=1)
@@ -44,7 +46,7 @@ def told(states):
 
 
 def run(env, reward, policy, objective=None, steps=2, **settings):
-    """Returns the outcome of a run of a few steps."""
+    """Trains for a few steps, and returns the outcome: losses, parameters and objects."""
     trainer = gfn.Trainer(
         env, reward, policy, objective, **{"batch": 8, "adam": gfn.Adam(lr=0.01), **settings}
     )
@@ -101,8 +103,8 @@ def of_policy(env, reward=zero, **settings):
 
 
 def anew(env, **settings):
-    """Returns a function that runs a policy with a new copy of its module, because a run trains the
-    module."""
+    """Returns a function that trains a policy with a new copy of its module. Each run needs a new copy,
+    because a run trains the module."""
     return lambda policy: of_policy(env, **settings)(
         dataclasses.replace(policy, module=copy.deepcopy(policy.module))
     )
@@ -149,7 +151,7 @@ class Torso(torch.nn.Module):
 
 
 class Rows(torch.nn.Module):
-    """A linear layer on the first `inputs` numbers of each row."""
+    """A module that applies a linear layer to the first `inputs` numbers of each row."""
 
     def __init__(self, inputs, width=8, shape=lambda x: x):
         super().__init__()
@@ -185,7 +187,7 @@ def loss_of(scores):
 
 
 class Spread(gfn.EnvRules):
-    """The rules of an environment that steps by one along an axis, from a given start."""
+    """The rules of a grid whose moves are steps by one along an axis, with a given initial state."""
 
     def __init__(self, start=0):
         self.start = start
@@ -242,7 +244,8 @@ RELATIVE = dict(policy=gfn.Mlp((8,)), exploration=gfn.Exploration(epsilon=0.0))
 DIFFUSION = gfn.Diffusion(1, steps=4)
 GAUSSIAN = gfn.GaussianTarget([0.5], 0.7)
 
-# The cases: a class, the function that runs it, its settings, and another value for each setting.
+# The cases of the test. Each case is a class, a function that runs an object of the class, the settings of
+# the first run, and for each setting another value that must change the outcome.
 CASES = [
     (gfn.Ring, of_env("graphs"), dict(n_nodes=3), dict(n_nodes=4, directed=False)),
     (gfn.Triangle, of_env("graphs"), dict(colors=2), dict(colors=3, directed=True)),
@@ -387,7 +390,7 @@ CASES = [
         dict(rules=Spread(), width=2, values=8, n_moves=2),
         dict(rules=Spread(2), width=3, values=6, n_moves=3, n_backward_moves=3, has_exit=False),
     ),
-    # Cases of policies.
+    # The following cases are policies.
     (
         gfn.GraphNet,
         of_policy(LABELLED),
@@ -571,7 +574,7 @@ CASES = [
             backward_range=0.5,
         ),
     ),
-    # Cases of objectives.
+    # The following cases are objectives.
     (
         gfn.TrajectoryBalance,
         of_objective(),
@@ -673,7 +676,7 @@ CASES = [
         dict(function=loss_of),
         dict(function=lambda scores: 2.0 * loss_of(scores), log_z=False, flow=True),
     ),
-    # Cases of sources and other parts of a trainer.
+    # The following cases are sources and other parts of a trainer.
     (
         gfn.Replay,
         beside_replay(),
@@ -805,7 +808,7 @@ CASES = [
             max_steps=1,
         ),
     ),
-    # Cases of rewards.
+    # The following cases are rewards.
     (gfn.RingReward, of_reward(gfn.Ring(3), "graphs"), dict(), dict(ring=10.0, floor=1e-3)),
     (gfn.TriangleReward, of_reward(gfn.Triangle(1), "graphs"), dict(), dict(triangle=10.0, floor=1e-2)),
     (gfn.ColoredGraphReward, of_reward(gfn.ColoredGraphs(4), "graphs"), dict(), dict(kind="even")),
@@ -890,7 +893,7 @@ CASES = [
     (gfn.FunnelTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=3, sd=1.0)),
     (gfn.CoxTarget, of_reward(gfn.Diffusion(4, 4), "diffusion"), dict(side=2), dict(side=3, seed=1)),
     (gfn.ManyWellTarget, of_reward(gfn.Diffusion(2, 4), "diffusion"), dict(dim=2), dict(dim=4)),
-    # Cases of conditions.
+    # The following cases are settings of conditions.
     (
         gfn.Conditions,
         lambda conditions: run(
@@ -957,7 +960,7 @@ CASES = [
             focus=gfn.Focus([1, 1]),
         ),
     ),
-    # Cases of schedules.
+    # The following cases are schedules.
     (gfn.Constant, of_temperature, dict(value=1.0), dict(value=3.0)),
     (gfn.Linear, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
     (gfn.Cosine, of_temperature, dict(from_=1.0, to=9.0, steps=4), dict(from_=5.0, to=30.0, steps=2)),
@@ -965,7 +968,7 @@ CASES = [
     (gfn.InverseRoot, of_updates("schedule"), dict(from_=1.0, steps=1), dict(from_=2.0, steps=3)),
 ]
 
-# The settings that change nothing that the outcome of a run shows, each with the reason.
+# The settings that can't change the outcome of a run, each with the reason.
 ALONE = {
     ("OwnObjective", "name"): "it names a run",
     ("CachedReward", "reward"): "test_rewards.py has it: a reward that is kept is the same",
@@ -980,8 +983,8 @@ ALONE = {
 }
 
 
-# The settings that are refused with the values used here, and the text of the refusal: any other error fails
-# the test.
+# The settings whose values in `CASES` must raise an error, and a text in the error's message. Any other error
+# fails the test.
 REFUSED = {
     ("Adam", "transitions"): "whole trajectories",
     ("Env", "width"): "`initial` gave an array of int64 and shape (2,)",
@@ -1036,7 +1039,7 @@ REFUSED = {
 
 
 def refused_as_expected(error, key):
-    """Raises the error again unless it is the expected refusal of this setting."""
+    """Raises the error again unless it is the error that `REFUSED` expects for this setting."""
     if REFUSED.get(key, "no refusal") not in str(error):
         raise error
 
@@ -1077,7 +1080,8 @@ def test_every_setting_changes_something_or_is_refused(case, files):
         }
     )
     expected = outcome(made(base))
-    # The comparison is meaningful only if equal settings give equal outcomes.
+    # Two runs with equal settings must have equal outcomes. Otherwise a comparison with other settings would
+    # show nothing.
     assert outcome(made(base)) == expected
     for name, value in others.items():
         try:
@@ -1088,7 +1092,7 @@ def test_every_setting_changes_something_or_is_refused(case, files):
         assert got != expected, f"{kind.__name__}.{name} = {value!r} changes nothing"
 
 
-# The classes that the library returns, and that users don't build.
+# The classes whose objects are built by the library, not by users.
 GIVEN = (gfn.Moves, gfn.Masks, gfn.Step, gfn.Transitions)
 
 
@@ -1121,7 +1125,7 @@ TRAINER = dict(
     device="cuda:99",
     double=True,
 )
-# The sources that a trainer can have without a buffer, each with the text of the refusal if it needs one.
+# The sources, each with a text in the error's message if the source can't be used without a replay buffer.
 SOURCES = {
     gfn.Data(POINTS): None,
     gfn.Source(lambda n, rng: np.ones((n, 2), int)): None,
@@ -1153,7 +1157,8 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
             continue
         assert ("Trainer", name) not in REFUSED, f"{name} = {value!r} is taken"
         assert got != expected, f"{name} = {value!r} changes nothing"
-    # Scoring a batch in chunks changes only the rounding: `chunk` saves memory, and is checked here.
+    # `chunk` only saves memory: if a batch is scored in chunks, results may differ by rounding only. The
+    # bound of `chunk` is checked here.
     chunked = run(GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(lr=0.01, chunk=3))
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):

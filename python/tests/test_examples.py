@@ -1,4 +1,4 @@
-"""The examples run to their last claims: scripts with few steps, notebooks unchanged."""
+"""Runs the examples to their end: scripts with few training steps, notebooks unchanged."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
-# The last output of each example, which shows that it reached its end.
+# A text in the last output of each example, which shows that the example reached its end.
 ENDS = {
     "continuous.py": "standard deviation",
     "executors.py": "total variation after 5 steps",
@@ -31,8 +31,8 @@ def test_each_script_is_run():
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_run(name, tmp_path):
-    # The example writes its pictures to a separate folder. It has one thread, because other tests run at the
-    # same time.
+    # The example runs in a separate folder, where it writes its pictures. The example uses one thread,
+    # because other tests run at the same time.
     done = subprocess.run(
         [sys.executable, EXAMPLES / name, "--steps", "5"],
         cwd=tmp_path,
@@ -68,7 +68,8 @@ NOTEBOOKS = sorted(path.stem for path in (EXAMPLES / "notebooks").glob("*.ipynb"
 
 
 def executed(name, folder, monkeypatch, **changes):
-    """Runs the code cells of a notebook in a folder, with some of its numbers changed."""
+    """Runs the code cells of a notebook in a folder. `changes` replaces values of variables in the
+    notebook."""
     notebook = nbformat.read(EXAMPLES / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -81,7 +82,7 @@ def executed(name, folder, monkeypatch, **changes):
             cell.source = re.sub(rf"^{number} = \S+", f"{number} = {value}", cell.source, flags=re.MULTILINE)
     for data in (EXAMPLES / "notebooks").glob("*.csv"):
         shutil.copy(data, folder)
-    # OMP_NUM_THREADS is 1 because other tests run at the same time.
+    # The notebook uses one thread, because other tests run at the same time.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
     return code
@@ -109,7 +110,8 @@ def test_there_are_six_notebooks_and_their_links_lead_somewhere():
         assert links and all((path.parent / link).exists() for link in links), f"{name}: {links}"
 
 
-# Only one notebook runs in every check, because all notebooks together take minutes.
+# Only one notebook runs by default. The other notebooks are marked as slow, because all notebooks together
+# take minutes.
 @pytest.mark.parametrize(
     "name",
     [name if name == "first_graphs" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS],

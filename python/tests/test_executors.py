@@ -1,4 +1,4 @@
-"""Rewards on executors: results, failures, and times."""
+"""Tests of rewards and samplers on executors: their results, failures and running times."""
 
 import multiprocessing
 import os
@@ -71,7 +71,7 @@ class Partial:
 
 
 def pool(n):
-    # Threads of libtorch don't survive a fork.
+    # New processes are spawned, because the threads of libtorch don't survive a fork.
     return ProcessPoolExecutor(n, mp_context=multiprocessing.get_context("spawn"))
 
 
@@ -200,7 +200,7 @@ def test_what_takes_too_long_is_interrupted(processes):
     assert time.monotonic() - began < 20
     with pytest.raises(RuntimeError, match="TimeoutError: the reward took longer than 0.2 s"):
         gfn.ParallelReward(hangs_at_three, processes, timeout=0.2)(POINTS)
-    # The workers still work after the interruption.
+    # After the interruption, the same workers must still compute rewards.
     assert gfn.ParallelReward(reward, processes, timeout=0.2)(POINTS).tolist() == reward(POINTS).tolist()
 
 
@@ -251,7 +251,7 @@ def test_control_c_ends_a_slow_batch(threads):
     with pytest.raises(KeyboardInterrupt):
         trainer.fit(100)
     assert time.monotonic() - began < 3
-    # Calls that hadn't begun are cancelled.
+    # Calls that hadn't begun must have been cancelled, so fewer than all 16 objects were computed.
     time.sleep(0.5)
     assert len(asked) < 16
 
@@ -332,7 +332,8 @@ def test_what_is_refused(threads, make, kind, words):
 def test_a_function_that_no_process_can_have_says_so(processes):
     with pytest.raises(RuntimeError, match=r"object \d+ of 16 failed with .*(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes)(POINTS)
-    # A log R for failures would silently turn this into a constant reward.
+    # All objects fail here, because the function can't be pickled. With a log R for failures, the reward
+    # would be constant, so an error is expected.
     with pytest.raises(RuntimeError, match="(pickle|local)"):
         gfn.ParallelReward(lambda points: reward(points), processes, on_failure=-1.0)(POINTS)
 
@@ -405,7 +406,8 @@ def test_actors_on_processes_train_to_the_distribution_of_one_process(processes)
     untrained = make(0).exact().tv
     assert alone.exact().tv < 0.02 and it.exact().tv < 0.02 < 0.1 < untrained
     assert it.steps_done == 1500
-    # No object is used more often than `max_reuse` allows, except for waiting ones.
+    # The trainer learned from 1,500 batches of 16 trajectories. Each used object may be the source of at most
+    # 8 of these trajectories on average, because the default of `max_reuse` is 8.
     assert actors.used * 8 >= 1500 * 16 and actors.received >= actors.used
     assert actors.lost == 0
 
@@ -425,7 +427,8 @@ def test_actors_draw_under_the_conditions_of_the_trainer(processes):
     for beta in (0.5, 2.0):
         exact = it.exact(condition=torch.tensor([beta]))
         other = it.exact(condition=torch.tensor([2.5 - beta]))
-        # The policy distinguishes the conditions.
+        # The policy must depend on the condition: it is close to the target of its own condition and far from
+        # the target of another condition.
         assert exact.tv < 0.05 < 0.5 * np.abs(exact.probs - other.target).sum()
     assert (
         learner(gfn.Actors(make_tempered, processes, tasks=2, batch=5), make_tempered).fit(10).steps_done
@@ -448,8 +451,8 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
     actors = gfn.Actors(sharp, threads, tasks=1, batch=64)
     it = learner(actors)
     with torch.no_grad():
-        # The biases of the five heads are set so that the exit is the only forward action with any
-        # probability left.
+        # The first three of the network's five outputs are the logits of P_F. Their biases are set so that
+        # the exit has almost all probability.
         for name, tensor in it.named_parameters():
             if tensor.numel() == 5:
                 tensor[:3] = torch.tensor([-50.0, -50.0, 50.0])
@@ -461,7 +464,7 @@ def test_actors_draw_with_the_parameters_of_the_trainer(threads):
 
 def test_what_is_too_old_is_dropped():
     class Late(Executor):
-        """An executor that returns each result only when the test releases it."""
+        """An executor that holds each result back until the test releases it."""
 
         def __init__(self):
             self.asked = []
@@ -484,17 +487,17 @@ def test_what_is_too_old_is_dropped():
     late.answer()
     assert len(ask().objects) == 4
     late.answer()
-    # Objects of this call were sampled with the parameters of step 2, and are used in step 3.
+    # The objects of this call were sampled with the parameters of step 2, and are used in step 3.
     assert len(ask().objects) == 4 and actors.stale == 0
     assert ask() is None and ask() is None
     late.answer()
-    # Objects of this call were sampled with the parameters of step 3, and are too old in step 6.
+    # The objects of this call were sampled with the parameters of step 3. In step 6 they are too old.
     assert ask() is None and actors.stale == 4
     assert (actors.received, actors.used, actors.lost) == (12, 8, 0)
 
 
 class Losing(ThreadPoolExecutor):
-    """An executor that loses some calls, as if it had lost a machine."""
+    """An executor that loses some calls, like an executor one of whose machines fails."""
 
     def __init__(self, which):
         super().__init__(2)
@@ -530,22 +533,23 @@ def test_an_actor_that_fails_can_be_mended(threads):
         it.fit(1)
     actors.make = make
     assert it.fit(3).steps_done == 3 and actors.lost == 0
-    # An object whose reward fails isn't silently dropped.
+    # The reward fails for one object. The step must raise an error: the object must not be dropped silently.
     failing = gfn.Actors(make_failing, threads, tasks=1, batch=64)
     with pytest.raises(RuntimeError, match="three is not in the table"):
         learner(failing).fit(20)
 
 
 def test_no_object_is_used_more_often_than_it_may_be_and_none_is_drawn_in_vain(threads):
-    # The workers are slower than the trainer.
+    # In this run, the workers are slower than the trainer.
     actors = gfn.Actors(make_slow, threads, tasks=2, max_reuse=2.0)
     it = make(0, sources=[gfn.FreshSource(actors), gfn.Replay(2000, share=0.9, after=2)]).fit(20)
     assert it.steps_done == 20 and actors.used >= 20 * 16 / 2
-    # The trainer is slower than the workers, and takes all finished objects.
+    # In this run, the trainer is slower than the workers, and each step receives all objects that have
+    # arrived.
     idle = gfn.Actors(make, threads, tasks=2)
     learner(idle).fit(60, callback=lambda *_: time.sleep(0.02), every=1)
     assert idle.stale == 0 and idle.received == idle.used
-    # Workers wait if there is no buffer, because a step takes only one batch.
+    # Without a buffer, a step receives only one batch, so the workers must wait.
     alone = gfn.Actors(make, threads, tasks=2)
     make(0, sources=[gfn.FreshSource(alone)]).fit(40, callback=lambda *_: time.sleep(0.02), every=1)
     assert alone.used == 640 and alone.stale == 0 and alone.received <= 640 + 16 + 4 * 16
@@ -622,7 +626,8 @@ def test_eight_workers_do_eight_times_the_work():
         parallel = gfn.ParallelReward(slow, executor)
         parallel(points)
         best = min(timed(parallel, points) for _ in range(3))
-    # The computation of 128 objects takes 10 ms each, which is 0.16 s on eight workers of an idle machine.
+    # The computation of each of 128 objects takes 10 ms. Together that is 1.28 s in one process, or 0.16 s on
+    # eight workers of an idle machine.
     assert best < 1.28 / 3
 
 
@@ -652,7 +657,7 @@ def test_actors_send_the_way_that_they_took():
     before = trainer.rewarded(drawn).log_rewards
     assert np.allclose(before, drawn.log_rewards)
     batch = trainer.batch()
-    # The trainer learns from the actions that arrived.
+    # The trainer must learn from the actions that the worker took.
     assert batch.n_fresh == len(batch) == 16 and batch.log_rewards is not None
 
 
@@ -664,7 +669,7 @@ def test_some_calls_explore_more_than_others():
             for name, values in trainer.named_parameters():
                 values.zero_()
                 if values.shape == (5,):
-                    # The policy exits immediately in almost all trajectories.
+                    # The exit's bias is set so that almost all trajectories exit immediately.
                     values[2] = 50.0
         ask = lambda: actors(
             gfn.BatchRequest(200, 200, False), np.random.default_rng(0)

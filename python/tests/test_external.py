@@ -1,4 +1,4 @@
-"""Programs that score molecules."""
+"""Tests of `ExternalReward`, whose program scores molecules."""
 
 import sys
 from pathlib import Path
@@ -27,8 +27,8 @@ def program(tmp_path, body):
 
 
 def test_a_program_is_the_same_reward_as_the_library_s():
-    """The program writes the share of atoms that aren't carbon with six or more digits: runs and targets are
-    equal up to rounding."""
+    """Compares a program with the library's own score, the share of atoms that aren't carbon. The program
+    writes at least six digits, so runs and targets must be equal up to rounding."""
     ours = trainer(gfn.MoleculeReward(beta=2.0), seed=3).fit(10)
     program = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=2.0), seed=3).fit(10)
     assert np.allclose(program.history["loss"], ours.history["loss"], rtol=1e-6)
@@ -36,7 +36,7 @@ def test_a_program_is_the_same_reward_as_the_library_s():
     assert np.allclose(program.log_rewards, ours.log_rewards, atol=1e-9) and program.tv == pytest.approx(
         ours.tv, abs=1e-6
     )
-    # The negative control: a reward with another power differs.
+    # As a negative control, a reward with another `beta` must differ.
     other = trainer(gfn.ExternalReward([sys.executable, str(SCORER)], beta=1.0)).exact()
     assert not np.allclose(other.log_rewards, ours.log_rewards, atol=0.01)
 

@@ -1,4 +1,4 @@
-"""Fresh objects from other sources, and buffers that draw by a custom rule."""
+"""Tests of `FreshSource`, and of replay buffers whose draws follow a custom function."""
 
 import math
 
@@ -34,7 +34,8 @@ def test_what_is_wanted_is_told():
 
     def given(wanted, rng):
         seen.append(wanted)
-        # Later requests need no objects, because the buffer is full enough.
+        # After the third request, the function returns no objects. The replay buffer has enough objects to
+        # fill the batches.
         return at_random(wanted, rng) if len(seen) < 4 else None
 
     it = learner(sources=[gfn.FreshSource(given), gfn.Replay(1000, share=0.25, after=2)]).fit(5)
@@ -64,7 +65,7 @@ def test_rewards_that_are_given_along_are_not_asked():
 
     it = learner(never, sources=[gfn.FreshSource(drawn)]).fit(400)
     assert it.reward_calls == 400 * 64
-    # The samples follow the fresh log-rewards: log R is twice the first coordinate.
+    # The policy must learn the log R that the source returned, which is twice the first coordinate.
     first = it.sample(4000)[:, 0]
     expected = np.exp(2.0 * np.arange(4)) / np.exp(2.0 * np.arange(4)).sum()
     assert np.bincount(first, minlength=4) / 4000 == pytest.approx(expected, abs=0.05)
@@ -76,7 +77,7 @@ def test_a_run_goes_on_bit_for_bit(tmp_path):
     make().fit(4).save(tmp_path / "half")
     rest = make().resume(tmp_path / "half").fit(4)
     assert rest.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
-    # Each step and each seed draws different numbers.
+    # The random generator must give different numbers in each step, and with each seed.
     drawn = []
     keep = gfn.FreshSource(lambda wanted, rng: drawn.append(rng.integers(1 << 60)) or at_random(wanted, rng))
     for seed in (0, 0, 1):
@@ -146,7 +147,8 @@ def test_a_copy_of_the_parameters_is_at_hand():
 
 
 def test_a_rule_of_one_s_own_draws_what_it_says():
-    """All weight is on the corner: nothing else is replayed, which the drawn objects show."""
+    """Sets a function for `Replay.draw` that gives all weight to the corner of the grid. Only the corner may
+    be replayed."""
     seen = []
 
     def corner(log_reward, loss):
@@ -164,7 +166,7 @@ def test_a_rule_of_one_s_own_draws_what_it_says():
         loss for loss in losses if loss is not None
     ) >= 0
     assert {log_reward for log_reward, _ in seen} == {0.0, 1.0}
-    # The negative control: uniform draws find other objects, too.
+    # As a negative control, uniform draws must replay other objects, too.
     others = []
     found = gfn.Search(lambda points, rng: others.append(points) or points, every=1, objects=50)
     learner(

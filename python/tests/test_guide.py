@@ -1,5 +1,5 @@
-"""Runs the Python blocks of the guide and of the package's README, except those marked as another
-library's."""
+"""Runs the Python code blocks of the guide and of the package's README, except blocks that are marked as code
+of another library."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,8 @@ BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(ours):
-    """Yields each Python block with its page and line: the blocks without a mark if `ours` is true, otherwise
-    the marked blocks."""
+    """Yields the page, the line and the code of each Python block. If `ours` is true, these are the blocks
+    without the mark of another library, otherwise the blocks with this mark."""
     for page in PAGES:
         text = page.read_text()
         for found in BLOCK.finditer(text):
@@ -26,7 +26,7 @@ def blocks(ours):
 @pytest.mark.parametrize("page, line, source", list(blocks(True)))
 def test_blocks_run(page, line, source, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # Empty lines before the block give it the line numbers of the page, so that a traceback points there.
+    # Empty lines are added before the block, so that the line numbers in a traceback are those of the page.
     exec(compile("\n" * (line - 1) + source, str(page), "exec"), {"__name__": "guide"})
 
 
@@ -43,11 +43,12 @@ def test_torchgfn_s_scripts_run():
         "gfn.gflownet",
         reason="torchgfn isn't installed: pip install torchgfn==2.4.1 for its side of the guide",
     )
-    # The blocks share names: the second block defines the imports and the loop that the later ones use.
+    # All blocks run in the same namespace, because later blocks use the imports and the loop of the second
+    # block.
     shared = {"__name__": "guide"}
     n_shortened = 0
     for path, line, source in (param.values for param in blocks(False)):
-        # The blocks run unchanged, except for the number of training steps.
+        # The only change of each block is a smaller number of training steps.
         source, changed = re.subn(r"(train\(env, gflownet, |in range\()\d{3,}", r"\g<1>2", source)
         exec(compile("\n" * (line - 1) + source, str(path), "exec"), shared)
         n_shortened += changed

@@ -1,4 +1,4 @@
-"""The package's requirements on torch, and the time of its import."""
+"""Tests of the package's requirements on the version of torch, and of the time of its import."""
 
 import statistics
 import subprocess
@@ -13,7 +13,7 @@ LINKED = f"{MAJOR}.{MINOR}"
 
 
 def imported_beside(version, folder):
-    """Returns the error output of importing the package beside a fake torch of this version."""
+    """Imports the package with a fake torch that has this version. Returns the error output."""
     (folder / "torch").mkdir()
     (folder / "torch" / "__init__.py").write_text(f"__version__ = {version!r}\n")
     code = f"import sys; sys.path.insert(0, {str(folder)!r}); import gfn_rs"
@@ -43,7 +43,7 @@ def test_what_comes_before_a_release_of_torch_is_refused(version, tmp_path):
 
 @pytest.mark.parametrize("version", [f"{LINKED}.0", f"{LINKED}.9+cu130", f"{LINKED}.1.post2"])
 def test_other_releases_of_the_same_minor_version_are_taken(version, tmp_path):
-    # The version is accepted: the import fails later, at parts that the fake torch lacks.
+    # The version must be accepted. The import fails later, because the fake torch lacks other parts.
     assert "was built with torch" not in imported_beside(version, tmp_path)
 
 
@@ -53,8 +53,8 @@ def test_the_extension_says_what_it_is_linked_to():
 
 
 def test_the_import_takes_less_than_a_third_of_a_second_beyond_torch_s():
-    # Processor time depends little on other programs; torch, numpy and the modules that torch imports are
-    # loaded before.
+    # Processor time is measured, because it depends little on other programs. torch, numpy and the modules
+    # that torch imports are loaded before the measurement.
     code = ("import time, torch, numpy; began = time.process_time(); import gfn_rs; "
             "print(time.process_time() "
         "- began)")

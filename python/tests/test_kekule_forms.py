@@ -1,5 +1,5 @@
-"""Molecules with several Kekule forms are several states: with any reward, each molecule gets its share
-once."""
+"""Tests of molecules with several Kekule forms, which have several states. With any reward, the target
+probability of a molecule must be in proportion to its reward, regardless of its number of states."""
 
 import collections
 import math
@@ -8,8 +8,8 @@ import gfn_rs as gfn
 import numpy as np
 import pytest
 
-# The molecules include rings of six atoms: two elements on a hexagon give 13 molecules, and 16 states with
-# alternating bonds.
+# The environment has rings of six atoms with alternating bonds. Two elements on such a ring give 13
+# molecules, which have 16 states.
 SIX = gfn.Molecules(6, elements=["N", "P"], charges=False, max_rings=1, max_bond_order=2, max_ring_size=6)
 TWO_FORMS, ONE_FORM = ["Cc1ccccc1C", "Cc1ccccc1O"], ["CCc1ccccc1", "CCO"]
 
@@ -36,7 +36,8 @@ def test_each_molecule_has_an_equal_share_of_a_function_s_reward(exact):
     assert sum(n - 1 for n in forms.values()) == 16 - 13
     assert max(shares.values()) == pytest.approx(min(shares.values()), rel=1e-9)
     assert exact.log_z == pytest.approx(math.log(len(shares)))
-    # The initial state has no atoms, so it counts as an object but is no molecule.
+    # The number of objects is larger by one than the number of molecules, because the initial state without
+    # atoms is an object.
     assert (
         exact.n_objects == len(shares) + 1
         and len(np.unique(exact.groups)) == exact.n_objects < exact.n_states
@@ -62,7 +63,8 @@ def test_distances_between_molecules_take_their_states_together(exact):
     ],
 )
 def test_functions_are_rewards_like_the_library_s(exact, reward):
-    # The target probability of a molecule would differ if its reward were divided twice, or not at all.
+    # The reward of a molecule must be divided among its states exactly once. Otherwise the targets would
+    # differ.
     other = of(SIX, reward).exact()
     assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(
         exact.target
@@ -80,7 +82,7 @@ def test_log_probabilities_are_of_the_molecule(exact):
     several = np.flatnonzero(np.bincount(exact.groups, minlength=exact.n_states) > 1)
     tested = of(SIX, zeros).evaluate_on(exact.states[several], paths=300)
     assert np.allclose(tested.log_probs, np.log(probs[several]), atol=0.25)
-    # The estimate for each Kekule form of a molecule is the estimate for the molecule.
+    # If an object is given in another Kekule form, the estimate must be the estimate of the same molecule.
     other = np.array([np.flatnonzero(exact.groups == first)[-1] for first in several])
     assert (other != several).all()
     assert np.allclose(

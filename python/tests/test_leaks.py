@@ -1,4 +1,4 @@
-"""Repeated work leaks no memory: it stays constant after a warm-up."""
+"""Tests that repeated calls leak no memory: after a warm-up, the use of memory must be constant."""
 
 import ctypes
 import gc
@@ -14,7 +14,7 @@ LIMIT = 20 * 2**20
 
 
 class Heap(ctypes.Structure):
-    """The structure `struct mallinfo2` of glibc."""
+    """The C structure `struct mallinfo2` of glibc."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -27,8 +27,8 @@ LIBC.mallinfo2.restype = Heap
 
 
 def grown(work, times, warm_up):
-    """Returns the bytes that `times` calls kept, after a warm-up: of the heap or of the whole process,
-    whichever grew more."""
+    """Returns the number of bytes by which memory grew during `times` calls, after a warm-up. Growth is the
+    larger of the growth of the heap and the growth of the process."""
     for _ in range(warm_up):
         work()
     before = held()
@@ -38,11 +38,11 @@ def grown(work, times, warm_up):
 
 
 def held():
-    """Returns the bytes in use on the heap, and the bytes of the process.
+    """Returns the number of bytes in use on the heap, and the number of bytes of the process.
 
-    The process alone isn't enough: a leak hides in the holes that earlier tests have left on the heap. The
-    heap alone isn't enough either: some memory isn't on it. Free memory of the heap is returned to the system
-    first.
+    The process alone isn't enough, because a leak may fill free parts of the heap that earlier tests left.
+    The heap alone isn't enough, because some memory isn't on the heap. Before the measurement, free memory of
+    the heap is returned to the system.
     """
     gc.collect()
     LIBC.malloc_trim(0)
@@ -86,7 +86,7 @@ def network():
     ids=["the library's reward", "a reward of Python", "replay", "graphs", "a module of torch", "box"],
 )
 def test_steps_leave_nothing_behind(trainer, steps):
-    # The history of `fit` keeps seven numbers per step, so the steps are made by the session instead.
+    # `fit` stores seven numbers per step in its history, so the session makes the steps instead.
     session = trainer()._session
     assert grown(lambda: session.advance(10), steps // 10, 30) < LIMIT
 
@@ -120,7 +120,7 @@ def broken(states):
 
 
 def beside_all(prior=None):
-    """Returns a trainer with all parts that can be written in Python."""
+    """Returns a trainer with all parts that can be Python functions."""
     parts = dict(
         sources=[
             gfn.Data([[1]], share=0.25),
@@ -167,7 +167,7 @@ def test_what_is_made_is_given_back(make, times):
 
 
 def own_step(it):
-    """Makes a step of a custom loop, and reads the results of its parts."""
+    """Makes a step of a custom training loop, and reads the batch, the scores and the loss."""
     batch = it.batch()
     scores = it.score(batch)
     it.loss(scores).backward()
@@ -183,7 +183,7 @@ def own_step(it):
 
 
 def walked(env):
-    """Takes steps in an environment by hand."""
+    """Takes steps in an environment without a trainer."""
     states = env.initial(4)
     moves = env.moves(states)
     step = env.step(states, moves.draw(np.random.default_rng(0)))
@@ -250,8 +250,10 @@ def test_what_is_asked_for_is_given_back(make, use, times):
 
 
 def test_a_leak_is_seen():
-    """The negative control: 3 kB per call are kept in holes of the heap, and detected."""
-    # Every second piece is kept, which also keeps the memory pages of the pieces between.
+    """Runs a negative control: each call keeps 3 kB in free parts of the heap. The growth must be
+    detected."""
+    # Every second piece is freed. The process keeps the memory of the freed pieces, because the pieces
+    # between them are on the same pages.
     holes = [bytearray(b"x" * 3_000) for _ in range(30_000)]
     del holes[::2]
     kept = []

@@ -1,4 +1,4 @@
-"""Tensors whose memory was taken away raise an exception, and don't end the process."""
+"""Tests that tensors whose memory was resized to 0 cause an exception, and don't end the process."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ USES = {
 def test_a_parameter_without_memory_is_named(use, tmp_path):
     it = graphs()
     it.save(tmp_path / "whole")
-    # The negative control: with its memory the parameter is used.
+    # As a negative control, the parameter must be usable before its memory is removed.
     USES[use](it, tmp_path)
     name, tensor = list(it.named_parameters())[-1]
     before = tensor.detach().clone()
@@ -57,7 +57,7 @@ def test_a_parameter_without_memory_is_named(use, tmp_path):
     refused(
         lambda: USES[use](it, tmp_path), ValueError, f"storage of `{name}`, of shape .* is shorter than"
     )
-    # The trainer works again after the memory is restored, because the missing memory was never read.
+    # After the memory is restored, the trainer must work again.
     take(tensor, before.nbytes)
     with torch.no_grad():
         tensor.copy_(before)
@@ -118,7 +118,7 @@ def test_tensors_that_are_given_are_looked_at():
 
 
 def test_the_process_lives():
-    """The test runs in a separate process, because a failure would end this one."""
+    """Runs the test in a separate process, because a failure would end this process."""
     code = (
         "import gfn_rs as gfn\n"
         "it = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)\n"

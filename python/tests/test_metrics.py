@@ -1,4 +1,4 @@
-"""Metrics that need no trainer, compared with values computed by hand."""
+"""Tests of metrics that need no trainer, by comparison with values that were computed by hand."""
 
 import itertools
 
@@ -42,8 +42,8 @@ def test_the_noise_floor_is_that_of_samples_of_the_target():
 def test_fronts_and_what_they_dominate():
     objectives = [[1, 3], [2, 2], [1, 2], [3, 0], [2, 2]]
     assert gfn.pareto_front(objectives).tolist() == [0, 1, 3]
-    # The hypervolume is 3 by 1 below the first point, plus 2 by 1 below the second; the last point lies on
-    # the edge.
+    # The first point dominates an area of 3 times 1. The second point adds an area of 2 times 1, and the last
+    # point adds nothing, because it is on the edge of the area.
     assert (
         gfn.hypervolume(objectives, [0, 0]) == 3.0 + 2.0
         and gfn.hypervolume(objectives, [0, -1]) == 3.0 + 2.0 + 3.0

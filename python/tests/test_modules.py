@@ -1,4 +1,4 @@
-"""Networks that are modules of torch."""
+"""Tests of policies around custom torch modules."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -7,7 +7,7 @@ import torch
 
 
 class Messages(torch.nn.Module):
-    """A network with two rounds of messages between nodes of two colours, without another library."""
+    """A graph module with two rounds of messages between nodes of two colours, written in plain torch."""
 
     def __init__(self, width=64, classes=2):
         super().__init__()
@@ -62,7 +62,7 @@ def test_a_module_s_checkpoint_goes_on(tmp_path):
 
 
 class Half(Messages):
-    """The network `Messages` with layers in half precision, and with outputs multiplied by `scale`."""
+    """The module `Messages` with layers in half precision, and with outputs multiplied by `scale`."""
 
     def __init__(self, kind, scale):
         super().__init__()
@@ -79,7 +79,8 @@ class Half(Messages):
     "kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)]
 )
 def test_layers_may_compute_in_half_precision(kind, scale):
-    """Each row is rounded in the same way in every batch, so a trainer's checks see no difference."""
+    """Trains a module with layers in half precision. Each row is rounded in the same way in every batch, so
+    the trainer's check that rows don't depend on the batch must pass."""
     torch.manual_seed(0)
     it = module_trainer(Half(kind, scale), env=gfn.ColoredGraphs(4))
     assert it.fit(2).steps_done == 2 and it.exact().n_states > 10
@@ -216,7 +217,8 @@ def test_a_module_sees_classes_and_attributes():
 
 
 class Failing(torch.autograd.Function):
-    """The identity, whose gradient raises an error while `raised` holds one."""
+    """An autograd function that returns its input. The backward pass raises the error in `raised`, if there
+    is one."""
 
     raised: list = []
 
@@ -290,7 +292,8 @@ def added(module):
     ],
 )
 def test_a_module_with_other_parameters_is_refused(change, message, tmp_path):
-    """A trainer would neither train nor save the other parameters."""
+    """Replaces parameters of a module after the trainer was built. The replacement must be an error, because
+    the new parameters would neither be trained nor saved."""
     module = Messages()
     it = module_trainer(module).fit(1)
     change(module)
@@ -373,7 +376,8 @@ def test_symmetry_that_is_unseen_is_unseen():
     assert made("auto") == made("seen")
     loss, n_parameters = made("unseen")
     assert loss != made("auto")[0] and n_parameters < made("auto")[1]
-    # The description in checkpoints is unchanged for the setting's old value.
+    # With the value "unseen", which was the only behaviour before the setting existed, the description in
+    # checkpoints must not contain the setting.
     assert (
         "symmetry" not in gfn.GraphNet(symmetry="unseen")._described()
         and "symmetry" in gfn.GraphNet()._described()

@@ -1,5 +1,5 @@
-"""Scores of molecules by their properties compared with RDKit, and the best molecules as tables, files and
-pictures."""
+"""Tests of scores of molecules, whose properties are compared with RDKit, and of rankings as tables, files
+and pictures."""
 
 import sys
 import warnings
@@ -34,7 +34,8 @@ def test_properties_are_those_of_rdkit():
     assert list(found) == list(theirs)
     for name, function in theirs.items():
         assert np.allclose(found[name], [function(row) for row in rows], atol=1e-3), name
-    # The sums of the properties are computed in the order of the atoms, so they agree only up to rounding.
+    # Properties are sums over atoms. The order of the atoms in RDKit's molecules differs from their order
+    # here, so the properties are equal only up to rounding.
     assert all(np.allclose(found[name], values, atol=1e-9) for name, values in score.properties(rows).items())
 
 
@@ -98,7 +99,7 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
     assert len(ranking) == 6 and ranking.log_scores.tolist() == sorted(ranking.log_scores, reverse=True)
     assert np.allclose(np.log(ranking.columns["qed"]), ranking.log_scores)
     assert ranking.best(2).smiles == ranking.smiles[:2] and len(ranking.diverse(9, 0.01)) < 6
-    # Aspirin and xylene share a scaffold, and ethanol has none.
+    # Aspirin and xylene have the same scaffold, and ethanol has no scaffold.
     assert len(ranking.of_scaffolds()) == 5
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,4 +1,4 @@
-"""Molecules in Python: lists of SMILES, refused and lossy input, and pictures."""
+"""Tests of molecules in Python: lists of SMILES, input that is refused or loses information, and pictures."""
 
 import warnings
 
@@ -99,7 +99,7 @@ def test_all_lines_of_a_library_that_are_wrong_are_named(tmp_path):
 def test_pictures_show_molecules():
     states = trainer(gfn.Molecules(1, elements=["N"], charges=False)).exact().states
     picture = states.svg()
-    # Ammonia is drawn by its formula; no node has a circle.
+    # Ammonia must be drawn as a formula. No node must be drawn as a circle, as in pictures of graphs.
     assert ">NH₃<" in picture and "<circle" not in picture
     assert "mine" in states.svg(captions=["start", "mine"])
     benzene = (
@@ -113,8 +113,8 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     marked = gfn.Molecules(8, scaffold="c1cc([*:1])ccc1[*:2]", **settings)
     numbered = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], **settings)
     apart = gfn.Molecules(8, scaffold="c1ccccc1", attachments=[0, 3], told_apart=True, **settings)
-    # The scaffold gets no atom, one atom, or two atoms at one place (by a single or a double bond, and never
-    # three) or at two places.
+    # Growth adds no atom, one atom, or two atoms to the scaffold. Two atoms are added at the same scaffold
+    # atom or at two scaffold atoms. Bonds may be single or double, but not triple.
     exact = [trainer(env).exact() for env in (marked, numbered, apart)]
     smiles = [sorted(it.states.smiles) for it in exact]
     assert smiles[0] == smiles[1] and len(smiles[2]) > len(smiles[0]) == len(set(smiles[0]))
@@ -130,7 +130,7 @@ def test_growth_from_a_scaffold_by_marks_or_by_numbers():
     )
 
 
-# Tests of stereoisomers.
+# The following tests are about stereoisomers.
 
 SMALL = dict(max_atoms=4, elements=["C", "O", "F"], charges=False, max_rings=0)
 
@@ -188,7 +188,7 @@ def test_smiles_keep_their_marks_where_states_have_some():
         ValueError,
         "row 4, .CC.N.O.: a molecule is .*, which is 2 stereoisomers, expected a single stereoisomer",
     )
-    # Molecules are unchanged after they are written as SMILES and read again.
+    # Molecules that are written as SMILES and read again must be unchanged.
     graphs = trainer(env, seed=3).sample(200)
     assert sum("@" in smiles for smiles in graphs.smiles) > 50
     assert env.keys(graphs.smiles) == env.keys(graphs) and [canonical(smiles) for smiles in graphs.smiles]
@@ -216,11 +216,12 @@ def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(
         == make(again).resume(tmp_path / "run").sample(20).smiles
     )
     refused(lambda: make(gfn.Molecules(**SMALL)).resume(tmp_path / "run"), ValueError, "description|run")
-    # Descriptions are equal to those before the setting existed.
+    # Without `stereo` and `scaffold`, the description must not contain these settings, so that older
+    # checkpoints can be resumed.
     assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
 
 
-# Tests of data sets of molecules.
+# The following tests are about data sets of molecules.
 
 
 def test_fragments_of_data_are_a_library(tmp_path):
@@ -232,7 +233,7 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.Fragments.from_data(smiles, 3, n=2) == gfn.Fragments(3, ["C 0", "c1ccccc1 0,1,2,3,4,5"]) != env
     (tmp_path / "library").write_text("\n".join(env.library))
     assert gfn.Fragments(3, tmp_path / "library") == env == pickle.loads(pickle.dumps(env))
-    # A checkpoint contains the text of the file unchanged.
+    # The settings in a checkpoint must contain the unchanged text of the file.
     (tmp_path / "ended").write_text("# pieces\nC 0\n")
     assert gfn.Fragments(3, tmp_path / "ended")._values()["library"] == "# pieces\nC 0\n"
     make = lambda: gfn.Trainer(env, gfn.MoleculeReward("constant"), gfn.GraphNet(embedding=8), batch=8)
@@ -264,11 +265,12 @@ def test_a_molecule_is_all_its_trees():
     env = gfn.Fragments(3, PIECES)
     smiles = ["CCCN", "Cc1ccccc1", "CCN"]
     graphs, molecule = env.trees(smiles)
-    # Propylamine is C, C, C and N, which are four fragments, or CC and C in either order.
+    # Propylamine isn't a tree of C, C, C and N here, because these are four fragments. Propylamine has two
+    # trees: N with CC and C, in either order.
     assert molecule.tolist() == [0, 0, 1, 2, 2] and len(set(env.keys(graphs))) == 5
     assert [canonical(text) for text in graphs.smiles] == [canonical(smiles[row]) for row in molecule]
     assert env.trees(smiles, most=1).molecule.tolist() == [0, 1, 2]
-    # The list is complete: it has all states that are these molecules.
+    # The list of trees must be complete: the environment must have no other state that is propylamine.
     states = trainer(env).exact().states
     assert sum(canonical(text) == canonical("CCCN") for text in states.smiles if text) == 2
     assert len(trainer(env).evaluate_on(graphs, paths=2)) == 5
@@ -285,7 +287,8 @@ def test_a_molecule_is_all_its_trees():
 
 
 def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
-    """Molecules count equally, for any number of trees; fine-tuning then gives prior times reward."""
+    """Trains a prior on a data set of molecules: all molecules must be equally probable, regardless of their
+    number of trees. Then fine-tunes the prior: the target must be the prior times the reward."""
     import copy
 
     env, smiles = gfn.Fragments(3, PIECES), [
@@ -312,7 +315,8 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
-    # The control: if the data set were trees instead of molecules, propylamine's two trees would count twice.
+    # As a control, the data set has trees instead of molecules. Here propylamine must count twice, because it
+    # has two trees.
     trees = gfn.Trainer(
         env,
         gfn.MoleculeReward(polar),
@@ -329,7 +333,7 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
 
 def shares(it, smiles):
-    """Returns the exact probabilities of distinct molecules, summed over the trees of each."""
+    """Returns the exact probability of each distinct molecule, summed over the trees of the molecule."""
     exact = it.exact()
     texts = np.array([canonical(text) if text else "" for text in exact.states.smiles])
     return [exact.probs[texts == canonical(text)].sum() for text in dict.fromkeys(smiles)]
@@ -372,7 +376,7 @@ def test_files_and_lists_of_molecules_are_read_with_a_report(tmp_path):
     assert gfn.read_molecules(np.array(["CCO ethanol", "[2H]O"])).smiles == ["CCO", "O"]
     ranking = gfn.Ranking(smiles, np.arange(3.0))
     (tmp_path / "data.sdf").write_text(ranking.sdf())
-    # Stereochemistry of SD files isn't read, and the report says so.
+    # The stereochemistry of SD files isn't read. The report must mention this.
     of_sd = gfn.read_molecules(tmp_path / "data.sdf")
     assert (
         sorted(of_sd.smiles) == ["CC(=O)O", "CC(N)O", "CCO"]

@@ -1,4 +1,4 @@
-"""Built policies, trajectories sampled from them, and custom loops."""
+"""Tests of built networks, of trajectories that are sampled from them, and of custom training loops."""
 
 import copy
 import pickle
@@ -52,8 +52,8 @@ def drawn(request):
 
 
 def test_what_a_network_says_is_the_exact_distribution(built):
-    """Probabilities that are propagated along moves, state by state in Python, equal those of the exact
-    evaluation."""
+    """Propagates the network's probabilities along moves in Python, state by state. The resulting
+    distribution must equal the distribution of the exact evaluation."""
     env, network = built
     states = listed(env)
     keys = env.keys(states)
@@ -256,7 +256,7 @@ def test_log_pf_of_trajectories_is_that_of_their_moves(env, settings):
     }
     rows = [place[(k, int(slot))] for k, slot in enumerate(drawn.actions)]
     assert torch.allclose(out.log_pf[rows].detach(), drawn.log_pf, atol=1e-5)
-    # A step from each state with the drawn move leads to the next state of the trajectory.
+    # A step from each state with its drawn move must lead to the next state of the trajectory.
     step = env.step(drawn.states, drawn.moves)
     assert env.keys(step.states) == env.keys(drawn.next_states) and np.array_equal(step.exit, drawn.is_exit)
     inner = np.flatnonzero(~drawn.is_exit)
@@ -306,7 +306,7 @@ def test_exploration_and_greed():
     env = gfn.HyperGrid(2, 5)
     network = gfn.Mlp((16,)).build(env, seed=0)
     greedy = gfn.Sampler(env, network).sample(4, greedy=True)
-    # The actions are the most probable moves of their states.
+    # With `greedy`, each action must be the most probable move of its state.
     for states, action in zip(greedy.states, greedy.actions):
         out = network(states[None])
         assert int(action) == out.moves.slot[int(out.log_pf.argmax())]
@@ -421,7 +421,8 @@ def own_loop(trainer, steps):
     ids=lambda settings: "-".join(settings) or "plain",
 )
 def test_an_own_loop_is_fit_step_by_step(settings):
-    """A custom loop with the same optimizer and all parts of a batch has the losses of `fit`."""
+    """Trains by a custom loop with the same optimizer and sources as `fit`. The losses must equal the losses
+    of `fit`."""
     policy = settings.pop("policy", gfn.Mlp((16,)))
     make = lambda: gfn.Trainer(
         gfn.HyperGrid(2, 4), gfn.HyperGridReward(), policy, double=True, batch=16, seed=5, **settings
@@ -493,7 +494,7 @@ def test_a_loss_of_ones_own():
         batch = trainer.batch()
         scores = trainer.score(batch)
         sums = torch.zeros(len(batch)).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
-        # The loss of this custom loop is the log-partition variance, by its definition.
+        # The loss of this custom loop is computed by the definition of the log-partition variance.
         loss = (sums - scores.log_reward.float()).var()
         optimizer.zero_grad()
         loss.backward()
@@ -799,7 +800,7 @@ def test_what_makes_no_sense_is_refused(call, kind, says):
         and "`with_" not in text
         and "internal error" not in text
     ), text
-    # Refusals change nothing: the sampler and the network still work.
+    # The calls above raised errors. The sampler and the network must still work.
     assert len(sampler.sample(2)) == 2 and len(network(env.initial(1)).log_pf) == 3
 
 
@@ -839,7 +840,8 @@ def test_scores_without_gradients_outlive_an_update():
 
 
 def test_losses_are_those_of_the_draw_that_was_advanced():
-    """Objects without a known loss keep the priority of new objects."""
+    """Draws two batches, and advances the trainer with one or both of them. Only the losses of the batch that
+    was drawn last may change replay priorities. All other objects must keep the priority of new objects."""
     losses = lambda order: _drawn_after(order)  # noqa: E731
     assert (
         losses(["first"])
@@ -917,7 +919,8 @@ def test_a_part_of_a_batch_has_no_first_update_to_compare_with():
     ["_end", "_find_spec", "set_threads", "load", "Trainer", "Network", "Moves", "Environment", "nothing"],
 )
 def test_a_checkpoint_can_not_have_anything_called(name):
-    """`_restore_settings` reads the classes that a file names; the file itself has a checksum."""
+    """Calls `_restore_settings` with malicious class names, which it must not use. The test calls the
+    function directly, because a checkpoint has a checksum."""
     with pytest.raises(ValueError, match="expected a class of this version"):
         loading._restore_settings({"class": name, "values": {}})
     assert (

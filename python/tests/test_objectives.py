@@ -1,4 +1,4 @@
-"""Objectives with further parts: a prior, a data set, intrinsic rewards, a target network."""
+"""Tests of objectives with additional parts: a prior, a data set, intrinsic rewards, a target network."""
 
 import math
 
@@ -12,7 +12,7 @@ GRID = gfn.HyperGrid(2, 4)
 
 
 def slope(points):
-    """Returns log R of points, which falls with the first coordinate and rises with the second."""
+    """Returns log R of points, which decreases with the first coordinate and increases with the second."""
     return 0.8 * points[:, 1] - 0.5 * points[:, 0]
 
 
@@ -48,7 +48,8 @@ def test_a_posterior_is_learned_from_a_prior_and_a_reward(prior, make, beta):
     assert exact.target == pytest.approx(expected / expected.sum(), abs=1e-12)
     assert exact.tv == pytest.approx(np.abs(exact.probs - expected / expected.sum()).sum() / 2, abs=1e-9)
     assert exact.tv < 0.05 < 4 * 0.05 < start.tv
-    # The negative control: the learned distribution is neither the prior nor the reward.
+    # As a negative control, the learned distribution must be neither the prior nor the distribution of the
+    # reward alone.
     alone = np.exp(beta * slope(exact.states))
     assert (
         np.abs(exact.probs - alone / alone.sum()).sum() / 2 > 0.1
@@ -68,7 +69,7 @@ def test_a_prior_is_the_policy_as_it_was():
     target = posterior.exact().target
     first.fit(50)
     assert (posterior.exact().target == target).all()
-    # An objective that is made now has the current policy as its prior, so the target differs.
+    # A new objective has the trainer's current policy as its prior, so its target must differ.
     assert (learner(slope, gfn.RelativeTrajectoryBalance(first), batch=8).exact().target != target).any()
 
 
@@ -99,13 +100,15 @@ def test_modules_of_priors_are_not_trained():
     )
     target = posterior.exact().target
     posterior.fit(5)
-    # The posterior trains the prior's module itself; the frozen prior is a copy.
+    # Training of the posterior must change the original module. The frozen prior has a copy of the module, so
+    # the target must not change.
     assert any((a != b).any() for a, b in zip(kept, first.parameters()))
     assert (posterior.exact().target == target).all()
 
 
 def test_priors_go_with_continuous_environments():
-    """A normal distribution of mean 1 and standard deviation 0.5, tilted by e^(2 x), is one of mean 1.5."""
+    """Learns a posterior with a normal prior of mean 1 and standard deviation 0.5, and the reward e^(2 x).
+    The posterior must be normal with mean 1.5."""
     settings = dict(batch=128, adam=gfn.Adam(lr=2e-3, schedule=gfn.Linear(1, 0, 400)))
     first = gfn.Trainer(gfn.Line(3), gfn.LineReward([(1.0, 0.5)]), gfn.LineNet(), **settings).fit(400)
     tilted = lambda states: 2.0 * states[:, 0]
@@ -115,7 +118,7 @@ def test_priors_go_with_continuous_environments():
     assert first.sample(4000)[:, 0].mean() == pytest.approx(1.0, abs=0.1)
     positions = posterior.sample(4000)[:, 0]
     assert positions.mean() == pytest.approx(1.5, abs=0.1) and positions.std() == pytest.approx(0.5, abs=0.1)
-    # Z is the mean of e^(2 x) under the learned prior.
+    # The estimate of log Z must be the log of the mean of e^(2 x) under the learned prior.
     mean = np.exp(tilted(first.sample(20_000))).mean()
     assert posterior.evaluate(4000).log_z == pytest.approx(np.log(mean), abs=0.1)
 
@@ -134,7 +137,7 @@ def test_a_checkpoint_goes_on_beside_the_prior_that_it_had(prior, tmp_path):
 
 
 def given(n=20_000):
-    """Returns points of the grid, which are more frequent further from the origin."""
+    """Returns `n` random points of the grid. Points further from the origin are more frequent."""
     weights = 1.0 + np.arange(16)
     rows = np.random.default_rng(0).choice(16, size=n, p=weights / weights.sum())
     return np.stack([rows // 4, rows % 4], axis=1)
@@ -152,7 +155,7 @@ def test_likelihood_learns_the_distribution_of_given_objects(path):
     np.add.at(shares, points @ [4, 1], 1 / len(points))
     learned = exact.probs[np.argsort(exact.states @ [4, 1])]
     assert np.abs(learned - shares).sum() / 2 < 0.06
-    # The reward, under which all points are equal, isn't learned.
+    # The reward is equal for all points. The policy must not learn this uniform distribution.
     assert exact.tv > 0.15
 
 
@@ -175,7 +178,8 @@ def test_intrinsic_rewards_fade(augmented, novelty):
 
 
 def test_intrinsic_rewards_change_the_target_while_they_are_there():
-    """The reward of objects alone is R(x) + r(x), and r is 10 at the corner."""
+    """Adds an intrinsic reward r(x) of finished objects, which is 10 at a corner. The target must be R(x) +
+    r(x) as long as the factor on r isn't 0."""
     corner = lambda points: 10.0 * (points == 3).all(axis=1)
     it = learner(zero, gfn.AugmentedTrajectoryBalance(0.0, 1.0, corner))
     exact = it.fit(500).exact()

@@ -1,4 +1,4 @@
-"""Objects, modules and data of users that could cause errors without an exception."""
+"""Tests of user-defined objects, modules and data that could cause wrong results without an exception."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -34,8 +34,8 @@ def test_places_beyond_signed_numbers_are_no_places():
 
 
 def test_a_prior_that_cannot_be_copied_is_refused():
-    """A copy of a function by `deepcopy` is the function itself, so the prior's parameters would be
-    trained."""
+    """Uses a function as the prior's module. `deepcopy` of a function returns the same function, so training
+    would change the prior's parameters. A trainer must raise an error for such a module."""
     inner = Messages()
 
     def called(batch):
@@ -44,7 +44,7 @@ def test_a_prior_that_cannot_be_copied_is_refused():
     called.named_parameters, called.named_buffers = inner.named_parameters, inner.named_buffers
     with pytest.raises(ValueError, match="copy.deepcopy doesn't copy"):
         module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(module_trainer(called)))
-    # The control: a module as prior is copied, so the original stays unchanged.
+    # As a control, a module as the prior's network is copied, so the original must not change.
     prior = module_trainer(inner)
     before = [tensor.detach().clone() for tensor in inner.parameters()]
     module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(prior)).fit(3)
@@ -53,7 +53,8 @@ def test_a_prior_that_cannot_be_copied_is_refused():
 
 @pytest.mark.parametrize("of", [pandas.DataFrame, lambda rows: rows, list, lambda rows: rows.tolist()])
 def test_other_data_are_other_runs(of, tmp_path):
-    """The text of a long table leaves out its middle, so a change there must be found in another way."""
+    """Resumes a run with data that differ in the middle of a long table. The difference must be noticed,
+    although the text of a long table leaves out its middle."""
     rows = np.zeros((2_000, 2), dtype=int)
     grid(sources=[gfn.Data(of(rows), share=0.5)]).fit(1).save(tmp_path / "run")
     assert grid(sources=[gfn.Data(of(rows.copy()), share=0.5)]).resume(tmp_path / "run").steps_done == 1

@@ -1,4 +1,5 @@
-"""Custom environments that step batches of arrays, and mistakes in them that are refused."""
+"""Tests of custom environments that step batches of arrays, and of mistakes in them that must raise an
+error."""
 
 import itertools
 import math
@@ -17,7 +18,7 @@ def flat(states):
 
 
 class Grid(gfn.EnvRules):
-    """The rules of a grid whose points are reached one step along an axis at a time."""
+    """The rules of a grid, whose moves are steps by one along an axis."""
 
     def __init__(self, ndim=2, height=4):
         self.ndim, self.height, self.asked = ndim, height, 0
@@ -42,8 +43,8 @@ class Grid(gfn.EnvRules):
 
 
 class Insertions(gfn.EnvRules):
-    """The rules of permutations of n items: move `item * n + place` inserts an item among the present ones;
-    backward move `place` removes it."""
+    """The rules of an environment of permutations of n items. Move `item * n + place` inserts an item before
+    position `place` of the present items. Backward move `place` removes the item at this position."""
 
     def __init__(self, n):
         self.n = n
@@ -96,7 +97,7 @@ def test_a_grid_by_hand_is_the_library_s():
 
     ours = gfn.Trainer(own, same, gfn.Mlp((64, 64)), **settings)
     theirs = gfn.Trainer(gfn.HyperGrid(2, 8), same, gfn.Mlp((64, 64)), **settings)
-    # The run is equal bit for bit to that of the library's environment.
+    # The training run must be equal bit for bit to the run in the library's environment.
     assert ours.fit(20).history["loss"].tolist() == theirs.fit(20).history["loss"].tolist()
     exact, expected = ours.exact(), theirs.exact()
     assert (exact.n_states, exact.log_z, exact.tv) == (64, expected.log_z, expected.tv)
@@ -113,7 +114,8 @@ def test_a_grid_by_hand_is_learned():
     )
     before, asked = trainer.exact().tv, rules.asked
     after = trainer.fit(1)
-    # The states of a batch are passed together: at most seven steps, and a check at the end.
+    # All states of a batch must be passed to `masks` in one call. A trajectory has at most seven steps, and
+    # the trainer checks some states at the end of `fit`, so there must be at most 20 calls.
     assert 1 <= rules.asked - asked <= 20
     after = trainer.fit(399).exact().tv
     assert after < 0.03 < before
@@ -147,7 +149,7 @@ def test_environments_of_one_s_own_can_be_compared_and_are_pickled():
 
 
 def changed(**methods):
-    """Returns the rules of the grid with some methods replaced."""
+    """Returns rules of the grid in which these methods are replaced."""
     return type("Changed", (Grid,), methods)()
 
 
@@ -164,7 +166,7 @@ def of_batch(answer):
 
 
 SHAPES = {"initial": "[2]", "masks": "3]", "step": "2]", "backward_masks": "2]", "backward_step": "2]"}
-# Results that aren't arrays of the dtype and shape that a method must return.
+# Results of methods of rules that have a wrong type, dtype or shape.
 UNLIKE = [
     None,
     3,
@@ -249,7 +251,7 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
         return np.asarray(answer, dtype=bool) if "masks" in method and raised is ValueError else answer
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
-    # Local search is included because it makes backward steps, too.
+    # Local search is a source of this trainer, because it makes backward steps, too.
     trainer = gfn.Trainer(
         gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, sources=[gfn.LocalSearch(2)]
     ).fit(1)
@@ -290,23 +292,24 @@ def round_back(self, states, moves):
 @pytest.mark.parametrize(
     "methods, message",
     [
-        # Mistake: a backward move is missing in some states.
+        # The mistake in these rules: a backward move is missing in some states.
         (dict(backward_masks=mask_without(1, 0)), "backward move"),
         (dict(backward_masks=mask_without(2, 3)), "backward move"),
-        # Mistake: there is an additional backward move, from the start, from an unreachable state, or for
-        # each state.
+        # The mistake in these rules: there are too many backward moves. The first rules allow a backward move
+        # from the initial state, the second rules allow all backward moves from all states.
         (dict(backward_masks=lambda self, states: (states > 0) | at(states, 0, 0)[:, None]), "backward"),
         (dict(backward_masks=lambda self, states: np.ones((len(states), 2), dtype=bool)), "gave -1"),
-        # Mistake: backward moves don't undo the steps.
+        # The mistake in the next three rules: a backward move doesn't undo its move. In the third rules,
+        # moves don't change the state.
         (
             dict(backward_step=lambda self, states, moves: Grid.backward_step(self, states, 1 - moves)),
             "gave -1|restores|undo",
         ),
         (dict(backward_step=lambda self, states, moves: np.zeros_like(states)), "restores"),
         (dict(step=lambda self, states, moves: states), "changes the state|round"),
-        # Mistake: a move leads to the same state as another move, or back.
+        # The mistake in these rules: all moves lead to the same state.
         (dict(step=lambda self, states, moves: Grid.step(self, states, 0 * moves)), "gave 4|backward|undo"),
-        # Mistake: states form a cycle.
+        # The mistake in these rules: the states form a cycle.
         (
             dict(
                 masks=lambda self, states: np.ones((len(states), 3), bool),
@@ -315,12 +318,12 @@ def round_back(self, states, moves):
             ),
             "trajectory returns to|that it has left",
         ),
-        # Mistake: moves depend on the other states of the batch.
+        # The mistake in these rules: the legal moves of a state depend on the other states of the batch.
         (
             dict(masks=lambda self, states: masks(self, states) & (np.arange(len(states)) % 2 == 0)[:, None]),
             "other states of its batch",
         ),
-        # Mistake: a state has no move and no exit.
+        # The mistake in these rules: a state has no legal move and no exit.
         (
             dict(masks=lambda self, states: np.column_stack([states < 3, states.sum(axis=1) < 6])),
             "without any move and without the exit",
@@ -346,7 +349,7 @@ def test_a_trainer_looks_again():
 
 
 class Duck:
-    """Rules that derive from no class of the library."""
+    """Rules that aren't a subclass of `gfn.EnvRules`."""
 
     initial, masks, step = Grid.initial, Grid.masks, Grid.step
     backward_masks, backward_step = Grid.backward_masks, Grid.backward_step

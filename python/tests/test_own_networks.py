@@ -1,4 +1,4 @@
-"""Custom networks for every kind of states, and their inputs."""
+"""Tests of custom modules in networks, for each type of states, and of the inputs that these modules get."""
 
 import copy
 
@@ -17,17 +17,18 @@ def sum_of(states):
 
 
 def of_words(words):
-    """Returns log R of words, in which the value of the last letter depends on the first."""
+    """Returns log R of words. The contribution of the last letter depends on the first letter."""
     return 1.5 * (words[:, 0] == words[:, 2]) + 0.3 * words[:, 1]
 
 
 def of_dags(matrices):
-    """Returns log R of graphs, which differs for each edge, so that a network must distinguish nodes."""
+    """Returns log R of graphs. Each edge has a different contribution, so a network must distinguish
+    nodes."""
     return (matrices * np.subtract.outer(0.5 * np.arange(3), 0.4 * np.arange(3))).sum(axis=(1, 2))
 
 
 class Dense(torch.nn.Module):
-    """Two layers, like those of `Mlp((WIDTH, WIDTH))`."""
+    """A module with two layers, like the hidden layers of `Mlp((WIDTH, WIDTH))`."""
 
     def __init__(self, inputs=12, width=WIDTH):
         super().__init__()
@@ -40,7 +41,7 @@ class Dense(torch.nn.Module):
 
 
 class Looked(torch.nn.Module):
-    """A network with an embedding table for each entry."""
+    """A module with an embedding table for each entry of a vector."""
 
     def __init__(self, entries=2, values=6, width=WIDTH):
         super().__init__()
@@ -54,7 +55,7 @@ class Looked(torch.nn.Module):
 
 
 class Reader(torch.nn.Module):
-    """A recurrent network that reads the written tokens."""
+    """A recurrent module, whose input is the tokens written so far."""
 
     def __init__(self, values=3, width=WIDTH):
         super().__init__()
@@ -69,7 +70,7 @@ class Reader(torch.nn.Module):
 
 
 class Matrix(torch.nn.Module):
-    """A perceptron on the adjacency matrix."""
+    """A module for acyclic graphs: a perceptron on the adjacency matrix."""
 
     def __init__(self, n=3, width=WIDTH):
         super().__init__()
@@ -87,7 +88,7 @@ class Matrix(torch.nn.Module):
 
 
 class Nodes(torch.nn.Module):
-    """A network with one round of messages."""
+    """A graph module with one round of messages."""
 
     def __init__(self, width=WIDTH):
         super().__init__()
@@ -102,7 +103,8 @@ class Nodes(torch.nn.Module):
 
 
 class Kind:
-    """A kind of network: the class of settings, a module, and the environment that tests it."""
+    """A case of the tests: the class of a policy's settings, a custom module for it, and an environment and a
+    reward."""
 
     def __init__(self, made, module, env, reward):
         self.made, self.module, self.env, self.reward = made, module, env, reward
@@ -144,7 +146,8 @@ NEW = pytest.mark.parametrize(
 
 
 class Deaf(torch.nn.Module):
-    """A wrapped module whose inputs are set to 0, except those that give lengths and numbers."""
+    """A module that calls another module with the first input set to 0. Other inputs, such as lengths, are
+    unchanged."""
 
     def __init__(self, inner):
         super().__init__()
@@ -194,8 +197,8 @@ def test_a_module_like_a_perceptron_learns_as_it_does():
 
 
 def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
-    """The module and the perceptron have the same parameters: the layers, then the heads, which are the
-    perceptron's last layer."""
+    """Compares a `VectorModule` with `Mlp`. Both have the same parameters: the hidden layers, then the heads,
+    which are the last layer of `Mlp`. So their results must be equal."""
     mlp = gfn.Trainer(GRID, sum_of, gfn.Mlp((WIDTH, WIDTH), initial_log_z=0.0), batch=64, double=True)
     own = KINDS["vectors"].trainer(Dense().double(), policy=dict(initial_log_z=0.0), double=True)
     theirs, ours = list(mlp.parameters()), list(own.parameters())
@@ -207,8 +210,8 @@ def test_a_module_with_the_weights_of_a_perceptron_says_what_it_says():
 
 @ALL
 def test_gradients_reach_the_module(kind):
-    """The derivative by a weight of the first and the last parameter equals a difference of losses; the batch
-    is drawn uniformly."""
+    """Checks the gradient in one weight of the module's first and last parameter: it must equal the
+    difference quotient of the loss. The batch is drawn by uniform actions."""
 
     def loss(which, at=0, change=0.0):
         torch.manual_seed(0)
@@ -255,7 +258,7 @@ def test_a_checkpoint_goes_on_bit_for_bit(kind, tmp_path):
 
 
 class Seen(torch.nn.Module):
-    """Records the arguments of a module's calls."""
+    """A module that calls another module and records the arguments of each call."""
 
     def __init__(self, inner):
         super().__init__()
@@ -284,8 +287,8 @@ def test_objects_are_drawn_without_gradients(kind):
 
 
 def test_vectors_are_one_hot_or_entries():
-    """The two inputs are of the same states, and each row of `one_hot` is the one-hot form of the row of
-    `entries`."""
+    """Checks both values of `inputs` on the same states: each row of `one_hot` must be the one-hot encoding
+    of the same row of `entries`."""
     shown = []
     for name in ("vectors", "entries"):
         module = Seen(KINDS[name].module())
@@ -315,7 +318,8 @@ def test_sequences_are_tokens_and_lengths():
 
 
 def test_a_dag_is_its_adjacency_matrix():
-    """The edge 0 -> 2 is required, and 2 -> 1 and 1 -> 2 are forbidden."""
+    """Sets up an environment in which the edge 0 -> 2 is required and the edges 2 -> 1 and 1 -> 2 are
+    forbidden, and checks the adjacency matrices that the module gets."""
     module = Seen(Matrix())
     env = gfn.BayesianStructure(3, required=[(0, 2)], forbidden=[(1, 2), (2, 1)])
     KINDS["dags"].trainer(module, env).exact()
@@ -405,7 +409,7 @@ def test_all_environments_of_vectors_take_them(env):
 
 @NEW
 def test_priors_and_teachers_have_modules_of_their_own(kind):
-    """A prior is a frozen copy; a teacher trains its own module."""
+    """Checks that a prior is a frozen copy of its module, and that a teacher trains a separate module."""
     prior = kind.trainer().fit(5)
     before = [parameter.detach().clone() for parameter in prior.parameters()]
     relative = kind.trainer(
@@ -414,7 +418,7 @@ def test_priors_and_teachers_have_modules_of_their_own(kind):
         adam=gfn.Adam(lr=3e-3, schedule=gfn.Linear(1, 0, 300)),
     ).fit(300)
     assert all(torch.equal(*both) for both in zip(before, prior.parameters()))
-    # A policy relative to a prior, with a reward of 1, learns the prior.
+    # With a reward of 1 for all objects, a policy relative to a prior learns the prior's distribution.
     assert 0.5 * np.abs(np.asarray(relative.exact().probs) - np.asarray(prior.exact().probs)).sum() < 0.05
     teacher = kind.module()
     start = [parameter.detach().clone() for parameter in teacher.parameters()]
@@ -436,7 +440,7 @@ def test_a_module_that_learns_nothing_is_told_of(kind):
 
     with pytest.warns(gfn.TrainingWarning, match="only the heads are trained"):
         kind.trainer(Detached()).fit(1)
-    # The parameter is frozen on purpose.
+    # Here all parameters of the module are frozen on purpose, so no warning is expected.
     kind.trainer(kind.module().requires_grad_(False)).fit(1)
 
 
@@ -467,11 +471,11 @@ def test_not_a_number_is_said_to_be_none(kind):
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
 
 
-# Modules that are refused.
+# Tests of modules for which a trainer raises an error.
 
 
 class Changed(torch.nn.Module):
-    """A wrapped module whose result is changed by a function."""
+    """A module that calls another module and changes its result by a function."""
 
     def __init__(self, inner, change):
         super().__init__()
@@ -692,12 +696,12 @@ def test_a_module_shared_with_a_teacher_is_refused():
         VECTOR.trainer(module, sources=[gfn.Teacher(gfn.VectorModule(module, WIDTH)), gfn.Replay(32)])
 
 
-# Graphs without nodes, alone and beside other graphs.
+# Tests of graphs without nodes, in batches of empty graphs and beside other graphs.
 
 
 class Gps(torch.nn.Module):
-    """A network from PyTorch Geometric's documentation, without batch normalisation, which a trainer
-    refuses."""
+    """A network from PyTorch Geometric's documentation. The batch normalisation is left out, because a
+    trainer raises an error for batch normalisation."""
 
     def __init__(self, width=WIDTH):
         from torch_geometric import nn
@@ -731,7 +735,8 @@ def test_attention_between_all_nodes_learns_on_graphs_that_start_empty():
 
 
 class Pools(Nodes):
-    """Embeds a graph depending on its number of nodes, also 0; it must be called with at least one node."""
+    """A module whose embedding of a graph depends on the graph's number of nodes, which may be 0. The module
+    checks that the batch has at least one node."""
 
     def forward(self, batch):
         assert (
@@ -747,8 +752,8 @@ class Pools(Nodes):
 
 
 class Kept(torch.nn.Module):
-    """A wrapped module that records the embeddings of graphs without nodes: in batches where the library's
-    additional node is the only node, and in other batches."""
+    """A module that calls another module and records the embeddings of graphs without nodes. Batches in which
+    the library's additional node is the only node are recorded separately from other batches."""
 
     def __init__(self, inner):
         super().__init__()
@@ -764,7 +769,8 @@ class Kept(torch.nn.Module):
 
 @pytest.mark.parametrize("module", [Pools, Gps])
 def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
-    """Trajectories begin in batches of empty graphs only; `exact` passes all graphs at once."""
+    """Checks that an empty graph has the same embedding in a batch of empty graphs as beside other graphs.
+    Trajectories begin in batches of empty graphs only, and `exact` passes all graphs in one batch."""
     torch.manual_seed(3)
     module = Kept(module().double())
     reward = lambda graphs: 2.0 * np.bincount(graphs.batch, graphs.node_classes, len(graphs))  # noqa: E731
@@ -779,8 +785,8 @@ def test_an_empty_graph_gets_alone_what_it_gets_in_company(module):
     assert all(
         torch.allclose(each, module.together[0], atol=1e-12) for each in (*module.alone, *module.together)
     )
-    # The policy's probabilities agree, too: the exact shares of empty graphs and of the second class equal
-    # those of samples.
+    # The policy's probabilities must not depend on the batch either: the exact shares of graphs, grouped by
+    # their number of nodes and their number of nodes of class 1, must equal their shares in samples.
     kinds = lambda graphs: 3 * graphs.n_nodes + np.bincount(
         graphs.batch, graphs.node_classes, len(graphs)
     ).astype(
@@ -807,7 +813,7 @@ def test_conditions_of_empty_graphs_are_theirs():
     )
 
 
-# Environments whose classes and attributes `encoding` explains.
+# The environments whose classes and attributes have names in `encoding`.
 
 ENVS = [
     gfn.Molecules(6),
@@ -819,7 +825,7 @@ ENVS = [
 
 
 def walked(env, n=300):
-    """Returns the objects in which uniform random trajectories of an environment end."""
+    """Returns the objects in which `n` uniform random trajectories of an environment end."""
     return gfn.Trainer(
         env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=2
     ).sample(n)
@@ -851,7 +857,7 @@ def test_the_encoding_of_molecules_is_what_rdkit_reads(env):
         )
         assert bonds == sorted(bond.GetBondTypeAsDouble() for bond in molecule.GetBonds()), text
         kinds |= set(atoms) | set(bonds)
-    # All names in the lists of the encoding occur among the objects.
+    # Each name in the lists of `encoding` must occur in at least one object.
     assert {name for name, _ in (kind for kind in kinds if isinstance(kind, tuple))} == set(
         encoding.node_classes
     )
@@ -882,8 +888,8 @@ def test_the_encoding_of_fragments_is_what_is_joined(tmp_path):
 
 @pytest.mark.parametrize("env", [*ENVS, gfn.Molecules(6, stereo=True), gfn.Fragments(2), gfn.Fragments(1)])
 def test_a_network_is_as_large_as_the_encoding_says(env):
-    """Classes and values are indices into the encoding's lists, and there are as many attributes as lists of
-    attributes."""
+    """Checks that classes and values of attributes are valid indices into the lists of `encoding`, and that
+    the number of attributes equals the number of lists of their values."""
     encoding, graphs = env.encoding, walked(env)
     assert graphs.node_classes.max() < len(encoding.node_classes) and graphs.edge_classes.max(
         initial=0

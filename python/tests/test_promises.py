@@ -1,4 +1,4 @@
-"""Contracts of policies, rewards and rules, and the warnings of a trainer."""
+"""Tests of the checks that policies, rewards and rules keep their contracts, and of a trainer's warnings."""
 
 import warnings
 
@@ -13,8 +13,8 @@ WAVES = lambda points: 3 * np.sin(points * 0.8).sum(axis=1)  # noqa: E731
 
 
 class Mates(torch.nn.Module):
-    """A module that subtracts a share of the batch's mean from its hidden layer, or multiplies it by the size
-    of the batch."""
+    """A module whose output depends on the other states of the batch: it subtracts a share of the batch's
+    mean from its hidden layer, or multiplies the layer by the size of the batch."""
 
     def __init__(self, mean, size, seed=0):
         super().__init__()
@@ -65,7 +65,7 @@ def test_a_reward_that_sees_labels_is_refused_at_every_seed(seed):
 
 
 class TwoEdges(gfn.GraphRules):
-    """Rules that forbid all moves after the edge 0-1, and objects without two edges."""
+    """Rules that forbid all moves after the edge 0-1, and finished objects without two edges."""
 
     def restrict(self, graphs, moves):
         stuck = np.array(
@@ -139,7 +139,7 @@ def test_trainer_warnings_holds_all_that_was_warned_of():
     for words in ("only the heads are trained", "no step is counted", "no parameter is trained"):
         assert any(words in text for text in emitted), words
     assert set(emitted) == set(trainer.warnings)
-    # The other trainer has its own warnings.
+    # A second trainer must have its own list of warnings.
     assert (
         gfn.Trainer(gfn.HyperGrid(2, 6), WAVES, gfn.VectorModule(Mates(0.0, 0.0), 16), batch=8)
         .fit(1)

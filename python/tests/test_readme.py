@@ -1,4 +1,4 @@
-"""The Python examples of the READMEs run unchanged."""
+"""Tests that the Python examples of the READMEs run unchanged."""
 
 import re
 import warnings

@@ -1,4 +1,5 @@
-"""Results can be pickled and copied; a trainer can't, and its error names the remedy."""
+"""Tests that results can be pickled and copied, and that the error for pickling a trainer names what to do
+instead."""
 
 import copy
 import dataclasses
@@ -19,8 +20,8 @@ def trainers():
 
 
 def equal(one, other):
-    """Asserts that two results are equal: by their fields, arrays entry by entry, and by the types of
-    numbers."""
+    """Asserts that two results have equal fields. Arrays are compared entry by entry, and numbers must have
+    the same type."""
     assert one == other and repr(one) == repr(other) and type(one) is type(other)
     for field in dataclasses.fields(one):
         kinds = [getattr(getattr(result, field.name), "dtype", None) for result in (one, other)]
@@ -28,7 +29,7 @@ def equal(one, other):
 
 
 def another(value):
-    """Returns a value of the same type that isn't equal to it."""
+    """Returns a value that has the same type as `value` but isn't equal to it."""
     if isinstance(value, np.ndarray):
         other = value.copy()
         other.flat[-1] = not value.flat[-1]
@@ -39,7 +40,7 @@ def another(value):
 
 
 def misaligned(data):
-    """Returns the same objects in buffers that begin at odd addresses."""
+    """Returns copies of buffers, with their data at odd memory addresses."""
     buffers = []
     text = pickle.dumps(data, protocol=5, buffer_callback=buffers.append)
     assert buffers, "nothing went out of band"
@@ -69,7 +70,7 @@ def test_results_are_pickled(trainers):
             for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
                 equal(result, again)
         equal(exact, misaligned(exact))
-        # The copy's methods give equal results, too.
+        # The methods of the unpickled copy must return equal results, too.
         again = pickle.loads(pickle.dumps(sampled))
         equal(sampled.top_k(5), again.top_k(5))
         every = lambda states: np.ones(len(states), dtype=bool)
@@ -96,7 +97,8 @@ def test_results_are_equal_where_all_of_them_is(trainers):
                 assert dataclasses.replace(result, **{name: another(value)}) != result, name
                 with pytest.raises(dataclasses.FrozenInstanceError):
                     setattr(result, name, value)
-    # An evaluation isn't equal to its distances between objects, even if the numbers are equal.
+    # An `Exact` and its `of_objects` have different types. The two results must not be equal, even if their
+    # numbers are equal.
     exact = trainers[0].exact()
     assert exact != exact.of_objects and exact.of_objects == gfn.Distances(
         **{name: getattr(exact, name) for name in vars(exact.of_objects)}

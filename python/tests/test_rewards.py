@@ -1,4 +1,4 @@
-"""Rewards in Python: their arguments, their results, and mistakes in them."""
+"""Tests of rewards in Python: their arguments, their results, and mistakes in them."""
 
 import threading
 import time
@@ -76,7 +76,7 @@ def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, mess
 
 
 class Own(Exception):
-    """An exception type that only this test raises."""
+    """An exception type that only these tests raise."""
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_exceptions_come_back_as_they_were(error):
     with pytest.raises(type(error)) as caught:
         it.fit(1)
     assert caught.value is error
-    # The traceback contains the line of the reward that raised the exception.
+    # The traceback must contain the frame of the reward that raised the exception.
     assert any(frame.name == "reward" for frame in traceback.extract_tb(caught.value.__traceback__))
     state["broken"] = False
     assert it.fit(1).steps_done == 2
@@ -141,7 +141,7 @@ def test_a_trainer_is_used_from_one_thread_at_a_time():
         it.sample(1)
     go.set()
     thread.join(10)
-    # Another thread may use the trainer afterwards.
+    # Afterwards this thread must be able to use the trainer.
     assert it.fit(1).steps_done == 2
 
 
@@ -170,7 +170,8 @@ def test_control_c_ends_a_run_within_a_step():
     import _thread
     import signal
 
-    # A process that was started in the background ignores Ctrl-C, and so do its children.
+    # A process that was started in the background ignores Ctrl-C, and its children inherit this. So the
+    # handler is set here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     it = gfn.Trainer(gfn.Ring(5), gfn.RingReward(), gfn.GraphNet(), batch=64).fit(1)
     timer = threading.Timer(0.5, _thread.interrupt_main)
@@ -196,7 +197,7 @@ def test_a_posterior_is_a_ratio_of_mixtures():
     )
     assert log_density(gfn.PosteriorTarget(), points) == pytest.approx(nine - prior)
     assert np.abs(nine - prior).max() > 1
-    # A policy can use the target's gradient.
+    # With `langevin_clip`, a policy uses the gradient of the target's density. Training must work.
     led = gfn.Trainer(
         gfn.Diffusion(2, 4, sigma=5.0), gfn.PosteriorTarget(), gfn.DiffusionNet(langevin_clip=100.0), batch=4
     )
@@ -210,7 +211,8 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
     mean = np.log(126) - 1.91 / 2
 
     def without_counts(points):
-        """Returns log N(x; mean, covariance) minus the expected number of points of each cell."""
+        """Returns the part of the log-density of each row x of `points` that doesn't depend on the observed
+        counts: log N(x; mean, covariance) minus the expected number of observed events."""
         away = points - mean
         prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
         return (
@@ -230,8 +232,7 @@ def test_a_cox_process_is_the_posterior_of_log_intensities():
             and counts[seed].min() > -1e-6
             and counts[seed].sum() > 1
         )
-    # The number of points agrees with the process's mean within five standard deviations; another seed gives
-    # other points.
+    # Another seed must give other observed points.
     assert (counts[0] != counts[1]).any()
     led = gfn.Trainer(gfn.Diffusion(16, 4), gfn.CoxTarget(4), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
     assert led.fit(2).sample(3).shape == (3, 16)
@@ -248,7 +249,7 @@ def test_targets_that_cannot_be():
     ):
         with pytest.raises(ValueError, match=message):
             call()
-    # The largest seed is accepted.
+    # The largest possible seed must be accepted.
     assert np.isfinite(log_density(gfn.CoxTarget(2, 2**64 - 1), np.zeros((1, 4)), 4)).all()
 
 
@@ -272,12 +273,14 @@ def test_states_may_be_kept_and_changed():
         return np.zeros(len(states))
 
     it = trainer(reward).fit(5)
-    # Changes of the array in Python don't affect the trainer, which has a copy.
+    # The reward changes the array that it gets. The change must not affect the trainer, which has a copy of
+    # the array.
     assert it.sample(20).max() <= 2 and all((states == 99).all() for states in kept)
 
 
 class Counted:
-    """A reward that counts the objects with which it is called; it adds `drift` at each call."""
+    """A reward that counts the objects that it is called with. At each call its results increase by
+    `drift`."""
 
     def __init__(self, drift=0.0):
         self.asked, self.calls, self.drift, self.seen = 0, 0, drift, set()
@@ -295,7 +298,7 @@ class Counted:
 def test_a_cached_reward_is_asked_about_an_object_once_and_trains_the_same():
     plain, counted = trainer(Counted(), seed=3).fit(30), Counted()
     cached = trainer(gfn.CachedReward(counted), seed=3).fit(30)
-    # The calls are the check of 16 answers, and no more.
+    # The reward may get each of the 9 objects once. It may get 16 objects again, to check their cached log R.
     assert len(counted.seen) <= 9 and counted.asked <= len(counted.seen) + 16
     assert np.array_equal(plain.history["loss"], cached.history["loss"])
     before = counted.calls
@@ -314,8 +317,8 @@ def test_graphs_up_to_isomorphism_are_asked_about_once():
 
     env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4)
     gfn.Trainer(env, gfn.CachedReward(edges), gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
-    # The reward is called at most once per graph of up to four nodes, plus for the answers that are checked
-    # again.
+    # Up to isomorphism, there are 1, 1, 2, 4 and 11 graphs of 0 to 4 nodes. The reward may get each of these
+    # graphs once. It may get 16 graphs again, to check their cached log R.
     assert len(seen) <= 1 + 1 + 2 + 4 + 11 + 16
     seen.clear()
     gfn.Trainer(env, edges, gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)

@@ -1,4 +1,4 @@
-"""Networks that read sequences: results of earlier parameters aren't reused."""
+"""Tests that networks of sequences don't reuse stored results after their parameters have changed."""
 
 import gfn_rs as gfn
 import numpy as np
@@ -41,7 +41,7 @@ def as_a_vector(parameters, values):
 @pytest.mark.parametrize("change", [fused, by_numpy, by_data, other_data, as_a_vector])
 def test_a_change_of_parameters_is_seen_however_it_was_made(change):
     it, other = trainer().fit(2), trainer().fit(2)
-    # The networks of the two trainers have read all sequences.
+    # These evaluations compute the results of all sequences with the current parameters of both networks.
     before = it.exact()
     assert len(it.sample(500)) == len(other.sample(500))
     parameters, generator = list(it.parameters()), torch.Generator().manual_seed(0)

@@ -1,4 +1,5 @@
-"""The settings of a trainer can be read; assigning them is refused, because it would have no effect."""
+"""Tests that a trainer's settings can be read, and that assigning a setting is an error, because it would
+have no effect."""
 
 import copy
 import pickle
@@ -33,7 +34,7 @@ def test_settings_can_be_read():
     for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
         assert told in repr(it)
     assert trainer().exploration.epsilon == gfn.EPSILON
-    # The attribute `exploration` shows that the library doesn't explore for an on-policy objective.
+    # With an on-policy objective, the library doesn't explore. The attribute `exploration` must show this.
     on_policy = trainer(objective=gfn.PolicyGradient())
     assert on_policy.exploration.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
 
@@ -85,7 +86,8 @@ def test_copies_of_the_default_exploration_are_the_default():
         pickle.loads(pickle.dumps(gfn.Exploration(exit_bias=1.0))),
     ):
         assert copied == gfn.Exploration(exit_bias=1.0) and copied.epsilon is gfn.EPSILON
-        # An explicit share of uniform actions is refused for an on-policy objective, and the default isn't.
+        # With an on-policy objective, an explicit `epsilon` above 0 is an error, but the default must be
+        # accepted, also in a copy of the settings.
         gfn.Trainer(
             gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=8), gfn.PolicyGradient(), exploration=copied
         )

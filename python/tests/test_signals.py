@@ -1,5 +1,5 @@
-"""Ctrl-C ends any long call, tested in a separate process: the trainer can continue, and other exceptions
-aren't affected."""
+"""Tests in separate processes that Ctrl-C ends any long call, that the trainer can continue afterwards, and
+that other exceptions aren't affected."""
 
 import signal
 import subprocess
@@ -30,8 +30,8 @@ else:
 
 
 def interrupted(what, ignored=False):
-    """Returns the output of a process that gets SIGINT half a second after its start, and the time until it
-    ended."""
+    """Starts a process that gets SIGINT after half a second. Returns the process's output, and the time until
+    its end."""
     code = (
         SET_UP + ("signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "") + ENDED.format(what=what)
     )
@@ -68,6 +68,7 @@ def test_a_signal_ends_it(what):
 
 
 def test_a_signal_that_is_ignored_changes_nothing():
-    """The negative control: the interrupted calls would not have ended by themselves."""
+    """Runs a negative control, in which the process ignores SIGINT. The calls must take much longer, so that
+    they couldn't have ended by themselves in the other tests."""
     assert interrupted("grid.sample(2**16)", ignored=True)[0] == "finished"
     assert interrupted("grid.prefill(2**17)", ignored=True)[0] == "finished"

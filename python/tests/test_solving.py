@@ -1,4 +1,4 @@
-"""The best solution of one graph."""
+"""Tests of the search for the best solution of a problem on one graph."""
 
 import gfn_rs as gfn
 import networkx as nx
@@ -8,7 +8,7 @@ import torch
 
 
 def size(problem, graph, nodes):
-    """Returns the size of a solution by networkx, independently of the library."""
+    """Returns the size of a solution, computed by networkx. Fails if the solution isn't valid."""
     inside = graph.subgraph(nodes)
     assert len(set(nodes)) == len(nodes) == len(inside)
     if problem is gfn.IndependentSet:
@@ -22,7 +22,7 @@ def size(problem, graph, nodes):
     return len(nodes)
 
 
-# The problems, each with the size of its best solutions on Petersen's graph.
+# The problems, and the size of the best solutions of each problem on Petersen's graph.
 PROBLEMS = {gfn.IndependentSet: 4, gfn.Clique: 2, gfn.DominatingSet: 3, gfn.Cut: 12}
 
 
@@ -33,8 +33,8 @@ def assert_is_possible(problem, found):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_petersens_graph_gets_a_valid_solution(problem):
-    """The optima of Petersen's graph, with names for nodes, are known. Finding them depends on the machine's
-    speed."""
+    """Solves problems on Petersen's graph, whose best solutions are known. Only validity is checked, because
+    it depends on the machine's speed if a best solution is found. Nodes have names."""
     graph = nx.relabel_nodes(nx.petersen_graph(), {k: f"node {k}" for k in range(10)})
     alone = gfn.solve(None, problem, graph, seconds=0.2)
     assert alone.size == size(problem, graph, alone.nodes)
@@ -61,7 +61,7 @@ def test_a_policy_holds_for_other_graphs():
         assert found.size == size(gfn.IndependentSet, graph, found.nodes) and found.samples > 0
     with pytest.raises(ValueError, match="expected a policy for Cut"):
         gfn.solve(trainer, gfn.Cut, graph)
-    # Isolated nodes count as nodes.
+    # With `n_nodes`, nodes without edges are part of the graph.
     found = gfn.solve(None, gfn.IndependentSet, [[0], [1]], n_nodes=4, seconds=0.05)
     graph = nx.empty_graph(4)
     graph.add_edge(0, 1)
@@ -88,14 +88,15 @@ def test_what_cant_be_solved_is_refused():
 
 
 def test_cuts_of_weighted_graphs_are_refused():
-    """A cut counts edges: with these weights, the largest cut weighs -2, and cutting nothing 0."""
+    """Solves `Cut` on a graph with weights, which must be an error, because the size of a cut is its number
+    of edges. With these weights, the largest cut would have the weight -2, and an empty cut the weight 0."""
     square = nx.Graph()
     square.add_weighted_edges_from([(0, 1, 1), (1, 2, -1), (2, 3, -1), (3, 0, -1)])
     with pytest.raises(ValueError, match="the edge from . to . has the weight -1"):
         gfn.solve(None, gfn.Cut, square)
     with pytest.raises(ValueError, match="3 edges between 2 pairs of nodes"):
         gfn.solve(None, gfn.Cut, nx.MultiGraph([(0, 1), (0, 1), (1, 2)]))
-    # Weights of edges don't matter to sets of nodes, and weights of 1 don't matter to cuts.
+    # Problems whose solutions are sets of nodes accept edge weights. `Cut` accepts edge weights of 1.
     found = gfn.solve(None, gfn.IndependentSet, square, seconds=0.05)
     assert found.size == size(gfn.IndependentSet, square, found.nodes)
     for weight in (1.0, None):

@@ -1,5 +1,5 @@
-"""Sources of trajectories besides the policy: buffers, searches, a teacher, heads, an average of
-parameters."""
+"""Tests of the sources of trajectories besides the policy: replay buffers, searches, a teacher, several
+heads, an average of parameters."""
 
 import math
 
@@ -57,7 +57,8 @@ def test_each_source_learns_the_same_distribution(changes):
     exact = it.fit(500).exact()
     assert exact.tv < 0.06 < before, (before, exact.tv)
     if list(changes) != ["policy"]:
-        # The source has an effect: losses differ from those of a trainer without it.
+        # The source must have an effect: the losses must differ from the losses of a trainer without the
+        # source.
         assert it.history["loss"].tolist() != plain.fit(500).history["loss"].tolist()
 
 
@@ -67,7 +68,8 @@ def test_a_search_around_fresh_objects_asks_the_reward():
 
 
 def test_a_teacher_draws_its_share_where_the_student_is_wrong():
-    """A sampler that stays at the origin never reaches the other corner; its teacher does."""
+    """Sets the policy so that its samples stay at the origin and never reach the opposite corner. The teacher
+    must reach this corner."""
     far = lambda points: np.where((points >= 6).all(axis=1), 4.0, -4.0)
     settings = dict(
         env=gfn.HyperGrid(2, 8),
@@ -153,7 +155,7 @@ def test_runs_with_companions_go_on_bit_for_bit(changes, tmp_path):
     assert (
         make().resume(tmp_path / "half").fit(4).history["loss"].tolist() == whole.history["loss"].tolist()[4:]
     )
-    # A run without the source, or with another source, is a different run.
+    # A checkpoint can't be resumed without the source or with another source.
     searches = any(isinstance(source, gfn.LocalSearch) for source in changes.get("sources", ()))
     if not searches and "policy" not in changes:
         with pytest.raises((ValueError, RuntimeError)):
@@ -201,7 +203,8 @@ def test_langevin_steps_fill_the_buffer():
     plain = gfn.Trainer(
         env, target, gfn.DiffusionNet(), sources=[gfn.Replay(10_000, objects_alone=True)], **settings
     )
-    # The 50 chains of 200 steps keep every tenth point after step 100, and run after steps 5 and 10.
+    # The 50 chains of 200 steps run after training steps 5 and 10. Each chain keeps every tenth point after
+    # its step 100, which are ten points. More than half of these points must be added to the buffer.
     assert it.fit(11).replay_len > plain.fit(11).replay_len + 2 * 50 * 5
 
 
@@ -225,8 +228,8 @@ def test_hindsight_teaches_of_other_conditions():
     )
     blind, seeing = make().fit(500), make(gfn.Hindsight(other, share=0.8)).fit(500)
     assert set(asked) == {(2, (1,), -1.0)}
-    # All fresh trajectories are drawn under the condition -1. Only the source `Hindsight`, which pairs stored
-    # objects with other conditions, lets the policy learn about +1.
+    # All new trajectories are drawn under the condition -1. Only with the source `Hindsight`, which gives
+    # stored objects other conditions, can the policy learn about the condition +1.
     assert seeing.exact(condition=[1.0]).tv < 0.15 < blind.exact(condition=[1.0]).tv
     assert seeing.exact(condition=[-1.0]).tv < 0.1
 
@@ -241,8 +244,8 @@ def test_the_conditional_grid_is_learned():
     )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
-    # The family runs from R0 + R1 + R2 = 2.6 everywhere to the original; near the original the reward outside
-    # of modes changes fast.
+    # At c = 0 the reward is R0 + R1 + R2 = 2.6 for all objects, and at c = 1 it is the original reward. Near
+    # c = 1 the reward outside of modes changes fast, so no larger c is tested.
     for c in (0.0, 0.5, 0.9):
         exact = it.exact(condition=[c])
         assert exact.log_z == pytest.approx(math.log((1 - c) * 2.6 * 16 + c * math.exp(original.log_z)))
@@ -333,7 +336,7 @@ def test_what_was_made_of_a_file_of_fragments_keeps_it(tmp_path):
         "N" in smiles for smiles in states.smiles
     )
     path.unlink()
-    # The pickle contains the file's content, and doesn't need the file.
+    # The pickle must contain the text of the file, so that it can be loaded without the file.
     again, read = pickle.loads(kept)
     assert again == env and read.smiles == states.smiles and any("c1" in smiles for smiles in read.smiles)
     assert (

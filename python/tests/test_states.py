@@ -1,4 +1,4 @@
-"""Batches of graphs, and their conversion to and from other libraries."""
+"""Tests of batches of graphs, and of their conversion to and from the graphs of other libraries."""
 
 import copy
 import pickle
@@ -23,7 +23,8 @@ def test_arrays_agree_with_each_other():
     assert graphs.edges.dtype == graphs.edge_index.dtype == np.int64
     first = np.repeat(graphs.node_ptr[:-1], graphs.n_edges)
     assert (graphs.edges.T + first == graphs.edge_index).all()
-    # The graphs have enough edges, classes and attributes for the comparison to be meaningful.
+    # The graphs must have enough edges, classes and attributes, so that the comparison below tests these,
+    # too.
     assert graphs.n_edges.sum() > 20 and graphs.node_classes.max() == 2 and graphs.edge_classes.max() == 1
 
 
@@ -53,7 +54,7 @@ def attributed(directed=False):
         5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,)
     )
     graphs = samples(env)
-    # The graphs have attributes that a conversion could lose.
+    # The graphs must have attributes, so that a conversion that loses attributes is noticed.
     assert graphs.node_attributes.any() and graphs.edge_attributes.any() and not graphs.node_attributes.all()
     return graphs
 
@@ -80,7 +81,7 @@ def test_parts_are_chosen_by_numbers_and_masks():
     assert 0 < mask.sum() < len(graphs)
     same(graphs[mask], graphs[np.flatnonzero(mask)])
     same(graphs[mask.tolist()], graphs[mask])
-    # The last index would be -1 if it were signed.
+    # All these indices must be errors. As a signed number, 2**64 - 1 would be the valid index -1.
     for places in ([0, 40], [-41], np.array([2**40]), mask[:-1], np.array([2**64 - 1], dtype=np.uint64)):
         with pytest.raises(IndexError):
             graphs[places]
@@ -227,7 +228,8 @@ def test_graphs_are_equal_if_each_is():
     one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of(
         [3], [[1, 2]], [0, 1], directed=False
     )
-    # Isomorphic graphs aren't equal, nor are graphs of another class, attribute or kind.
+    # Two isomorphic graphs with different numbering of nodes must not be equal. The same holds for graphs
+    # with a different class, attribute or direction of edges.
     assert one != other and one == gfn.Graphs.of([3], [[1, 0]], [0, 1], directed=False)
     for more in (
         {"directed": True},
@@ -305,7 +307,8 @@ def test_degrees_and_numbers_by_graph():
         assert graphs.degree.tolist() == [d for graph in graphs.networkx() for _, d in graph.degree]
         assert graphs.degree.dtype == graphs.batch.dtype == np.int64
         assert graphs.batch.tolist() == [k for k, n in enumerate(graphs.n_nodes) for _ in range(n)]
-        # The guide and the README sum per graph in this way, because `np.add.reduceat` is wrong.
+        # The guide and the README sum per graph in this way, because `np.add.reduceat` is wrong for empty
+        # graphs.
         twos = np.bincount(graphs.batch, graphs.degree == 2, len(graphs))
         assert twos.tolist() == [sum(d == 2 for _, d in graph.degree) for graph in graphs.networkx()]
 
@@ -346,7 +349,8 @@ def test_whole_numbers_of_any_kind_make_graphs():
 
 
 def test_what_nodes_and_edges_of_molecules_are():
-    """Nodes and edges follow the docstrings of `Molecules` and `Fragments`."""
+    """Checks that the classes and attributes of nodes and edges are as the docstrings of `Molecules` and
+    `Fragments` describe."""
     from rdkit import Chem
 
     symbols = ["O", "C", "N"]
@@ -371,7 +375,8 @@ def test_what_nodes_and_edges_of_molecules_are():
             bond(atoms[a], atoms[b], 1 + order)
             for (a, b), order in zip(graph.edges, graph.edge_attributes[:, 0])
         )
-        # Kekule forms differ in the places of double bonds.
+        # Both conversions must give the same bonds. Only in aromatic molecules may bonds differ, because
+        # Kekule forms differ in the positions of double bonds.
         assert theirs == ours or any(
             each.GetIsAromatic() for each in Chem.MolFromSmiles(smiles).GetBonds()
         ), smiles

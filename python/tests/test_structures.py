@@ -1,5 +1,5 @@
-"""Structures: scores compared with formulas in Python, independent of units and names of levels; refused
-data."""
+"""Tests of `BayesianStructure`: comparison of scores with formulas in Python, independence of units and of
+the names of levels, and data that must be refused."""
 
 import math
 import os
@@ -15,14 +15,16 @@ import pytest
 
 
 def exact(data, score="bge", **settings):
-    """Returns the exact evaluation of a trainer on data, whose target is the posterior."""
+    """Returns the exact evaluation of a trainer for these data. The target of the evaluation is the posterior
+    of structures."""
     n = np.shape(data)[1]
     reward = gfn.StructureReward(data, score, **settings)
     return gfn.Trainer(gfn.BayesianStructure(n), reward, gfn.Uniform(), batch=2).exact()
 
 
 def posterior(states, local):
-    """Returns the posterior of acyclic graphs `[n, from, to]` by a local score of a node and its parents."""
+    """Returns the posterior of acyclic graphs `[n, from, to]`. `local` is a function that scores a node and
+    its parents."""
     scores = np.array(
         [
             sum(local(j, np.flatnonzero(state[:, j]).tolist()) for j in range(state.shape[1]))
@@ -34,7 +36,8 @@ def posterior(states, local):
 
 
 def bge(data, alpha_mu=1.0, alpha_w=None, nu=0.0):
-    """Returns BGe (Kuipers, Moffa and Heckerman 2014), from its formula."""
+    """Returns a function that computes the local BGe score by its formula (Kuipers, Moffa and Heckerman
+    2014)."""
     rows, n = data.shape
     alpha_w = n + 2 if alpha_w is None else alpha_w
     t = alpha_mu * (alpha_w - n - 1) / (alpha_mu + 1)
@@ -64,7 +67,8 @@ def bge(data, alpha_mu=1.0, alpha_w=None, nu=0.0):
 
 
 def bdeu(columns):
-    """Returns BDeu with an equivalent sample size of one, from its formula."""
+    """Returns a function that computes the local BDeu score with an equivalent sample size of 1, by its
+    formula."""
     sizes = [len(set(column)) for column in columns]
 
     def local(j, parents):
@@ -84,7 +88,7 @@ def bdeu(columns):
 
 
 def joined(found):
-    """Returns the probability of an edge between each pair of variables."""
+    """Returns the target probability of an edge, in either direction, between each pair of variables."""
     edges = np.tensordot(found.target, found.states.astype(float), axes=1)
     return (edges + edges.T)[np.triu_indices(len(edges), 1)]
 
@@ -118,7 +122,8 @@ def test_independent_columns_in_units_have_no_certain_edge():
     means, deviations = [2000, 300, 1013, 7], [10, 3, 10, 0.2]
     data = np.random.default_rng(0).normal(means, deviations, size=(200, 4))
     assert (joined(exact(data)) < 0.5).all()
-    # Raw data are far from the prior's mean of 0, which makes edges between all of them.
+    # Without standardisation, the data are far from the prior's mean of 0. This gives edges between variables
+    # a high probability.
     assert joined(exact(data, standardise=False)).max() > 0.9
 
 
@@ -457,5 +462,6 @@ def test_the_example_learns_the_posterior_of_five_variables(tmp_path):
     done = subprocess.run(
         command, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=True
     )
-    # The total variation is 0.046; with two layers of 128, a lower rate and 1,000 steps it is 0.41.
+    # The total variation is about 0.046. With two layers of 128 units, a lower learning rate and 1,000 steps
+    # it would be 0.41.
     assert float(re.search(r"total variation over 29281 graphs: ([\d.]+)", done.stdout)[1]) <= 0.1

@@ -1,4 +1,4 @@
-"""The stubs of the extension agree with the extension."""
+"""Tests that the stubs of the extension are equal to its functions and classes."""
 
 import subprocess
 import sys

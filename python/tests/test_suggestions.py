@@ -1,4 +1,4 @@
-"""A misspelt setting is refused, and the message suggests the intended one."""
+"""Tests that a misspelt setting is an error whose message suggests the intended setting."""
 
 import inspect
 

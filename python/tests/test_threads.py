@@ -1,4 +1,4 @@
-"""Numbers of threads, which are set once per process."""
+"""Tests of the number of threads, which is set once per process."""
 
 import subprocess
 import sys
@@ -61,8 +61,8 @@ def test_any_other_thread_works_to_its_end():
 
 @pytest.mark.parametrize("before", ["gfn.set_threads(2)", ""])
 def test_a_fork_of_a_process_that_has_trained_trains(before):
-    """A forked process has none of the pool's threads. Rewards of graphs use the pool even if it has one
-    thread."""
+    """Trains in a forked process, in which the threads of the parent's pool don't exist. The reward is a
+    reward of graphs, because such rewards use the pool even if the pool has only one thread."""
     done = run(
         f"""
 import os, time

@@ -1,4 +1,4 @@
-"""Training, compared with exact distributions and with equal runs in Rust."""
+"""Tests of training: comparisons with exact distributions, and with equal runs in Rust."""
 
 import math
 import warnings
@@ -9,12 +9,12 @@ import pytest
 
 
 def count_edges(graphs):
-    """Returns log R of graphs, the number of edges: R(x) is e to this number."""
+    """Returns log R of graphs, which is the number of edges."""
     return graphs.n_edges.astype(float)
 
 
 def ring_trainer(**changes):
-    """Returns a trainer with the network and the buffer of `reproduce ring --nodes 4`."""
+    """Returns a trainer with the same settings as the Rust program `reproduce ring --nodes 4`."""
     net = gfn.GraphNet(
         layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
     )
@@ -41,7 +41,8 @@ def test_an_own_reward_is_learned_exactly():
     )
     before = trainer.exact().tv
     exact = trainer.fit(400).exact()
-    # The objects are the four graphs of three nodes up to isomorphism, with R = e to the number of edges.
+    # The objects are the four graphs of three nodes up to isomorphism. log R of each graph is its number of
+    # edges.
     ends = np.isfinite(exact.log_rewards)
     assert ends.sum() == 4 and exact.n_states > 4
     assert exact.log_z == pytest.approx(math.log(sum(math.exp(k) for k in range(4))), abs=1e-12)
@@ -59,7 +60,7 @@ def test_a_reward_in_python_trains_as_its_twin_in_rust():
 
     native, own = ring_trainer().fit(20), ring_trainer(reward=reward).fit(20)
     assert native.history["loss"].tolist() == own.history["loss"].tolist()
-    # The negative control: a run with another seed has other losses.
+    # As a negative control, a run with another seed must have other losses.
     assert native.history["loss"].tolist() != ring_trainer(seed=1).fit(20).history["loss"].tolist()
 
 
@@ -215,7 +216,7 @@ def test_partial_rewards_of_python_are_asked():
     ids=lambda value: type(value).__name__,
 )
 def test_each_environment_is_sampled_trained_and_evaluated(env, reward, policy):
-    # A uniform policy has nothing to train, and the objective for it has no log Z.
+    # A uniform policy has no parameters, and this objective learns no log Z, so nothing is trained.
     objective = gfn.LogPartitionVariance() if isinstance(policy, gfn.Uniform) else None
     trainer = gfn.Trainer(env, reward, policy, objective, batch=16)
     assert len(trainer.fit(3).sample(5)) == 5
@@ -249,7 +250,8 @@ def test_continuous_environments_are_sampled_and_trained(env, reward, policy, wi
 
 
 def test_a_line_is_learned():
-    """Checks the mean of a single mode, which untrained samples miss."""
+    """Trains on a reward with a single mode, and checks the mean of the samples. An untrained policy has
+    another mean."""
     trainer = gfn.Trainer(
         gfn.Line(3),
         gfn.LineReward([(1.5, 0.5)]),
@@ -278,7 +280,8 @@ def test_structures_are_learned_from_data():
     )
     exact = trainer.fit(600).exact()
     assert exact.n_states == 25 and exact.tv < 0.05
-    # The data make variables 0 and 1 dependent, in either direction.
+    # In these data, variables 0 and 1 are dependent, so almost all of the probability must be on graphs with
+    # an edge between them, in either direction.
     joined = exact.states[:, 0, 1] | exact.states[:, 1, 0]
     assert exact.target[joined].sum() > 0.99 and exact.probs[joined].sum() > 0.95
 
@@ -311,7 +314,7 @@ def test_callbacks_use_the_trainer():
 
     def look(trainer, record):
         seen.append((record["step"], trainer.exact().tv, len(trainer.sample(2))))
-        # A numpy bool is accepted as a truth value.
+        # The callback returns a numpy bool, which must be accepted as a bool.
         return np.bool_(len(seen) == 3)
 
     trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=8)
@@ -388,13 +391,13 @@ def test_what_the_signature_says_is_what_is_taken():
     assert default != losses(exploration=gfn.Exploration(epsilon=0.0)) and default != losses(
         adam=gfn.Adam(schedule=1.0), exploration=gfn.Exploration(epsilon=gfn.Linear(0.2, 0.01, 2000))
     )
-    # The value None turns exploration off, as None does for settings of torch.
+    # With `epsilon=None`, exploration is turned off, so the losses must equal those with `epsilon=0.0`.
     assert (
         losses(exploration=gfn.Exploration(epsilon=None)) == losses(exploration=gfn.Exploration(epsilon=0.0))
         and losses(adam=gfn.Adam(schedule=None)) == losses(adam=gfn.Adam(schedule=1.0)) != default
     )
-    # The default explores nothing if the objective learns from on-policy trajectories only, and other values
-    # are refused.
+    # If the objective is on-policy, exploration must be off by default, and any other `epsilon` must be an
+    # error.
     own = lambda **changes: gfn.Trainer(
         gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes
     )  # noqa: E731

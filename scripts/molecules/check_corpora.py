@@ -1,11 +1,11 @@
-"""Checks that the SMILES and SD files in RDKit's package can be read: each line or record is a molecule, or
-skipped for a reason.
+"""Checks that `gfn_rs.read_molecules` can read the SMILES and SD files in RDKit's package. Each line or
+record must be read as a molecule, or skipped for a reason.
 
     python3 scripts/molecules/check_corpora.py [FILE...]
 
-Needs RDKit and gfn_rs (`pip install ./python`). Compares the report of `gfn_rs.read_molecules` on each file
-with RDKit: the number of lines must be equal, and texts that count as "no SMILES" or damaged must be
-unreadable for RDKit, too, except for one in two hundred. Files may be compressed (`.gz`).
+It needs RDKit and gfn_rs (`pip install ./python`). The report of `gfn_rs.read_molecules` on each file is
+compared with RDKit. The number of lines must be equal. A text that is reported as "no SMILES" or as damaged
+must be unreadable for RDKit, too, with at most one exception in two hundred. Files may be compressed (`.gz`).
 """
 
 import gzip
@@ -27,10 +27,11 @@ def files() -> list[pathlib.Path]:
 
 
 def count_with_rdkit(path: pathlib.Path, text: str) -> tuple[int, int]:
-    """Counts lines or records, and those that RDKit can't read as SMILES or molfile."""
+    """Returns the number of lines or records in a file, and the number of lines or records that RDKit can't
+    read as SMILES or as a molfile."""
     if ".sd" in path.name:
         records = [record for record in text.split("$$$$")[:-1] if record.strip()]
-        # The line break after `$$$$` belongs to the previous record.
+        # After splitting, a record begins with the line break after `$$$$`, which is removed.
         blocks = [
             record.removeprefix("\r").removeprefix("\n") if k else record for k, record in enumerate(records)
         ]

@@ -1,25 +1,25 @@
-"""Compares descriptors and substructures with RDKit's.
+"""Compares the library's descriptors and substructures with those of RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1 ./python
     venv/bin/python scripts/molecules/check_descriptors.py corpus corpus [MORE.smi.gz ...]
     venv/bin/python scripts/molecules/check_descriptors.py score corpus
     venv/bin/python scripts/molecules/check_descriptors.py compare corpus/molecules.csv
 
-`corpus` writes `corpus.smi`, with the molecules of all SMILES files in the package `rdkit`, of
-`tests/golden/molecules.json` and of the given files, and `score.toml`, with every property, alerts that cover
-the whole SMARTS language, and the PAINS of `rdkit`.
+`corpus` writes two files. `corpus.smi` has the molecules of all SMILES files in the package `rdkit`, of
+`tests/golden/molecules.json` and of the given files. `score.toml` has all properties, alerts that cover the
+whole SMARTS language, and the PAINS of `rdkit`.
 
-`score` computes these properties with the library's Python package, for molecules that it can read, and
-writes `molecules.csv`.
+`score` computes these properties with the library's Python package, for all molecules that it can read, and
+writes them to `molecules.csv`.
 
-`compare` lists the molecules with a property that differs from RDKit's by more than 1e-3, and fails if these
-are more than one in a thousand for any property. RDKit reads the SMILES in the table, which have no
-stereochemistry.
+`compare` lists the molecules with a property that differs from RDKit's by more than 1e-3. It fails if more
+than one molecule in a thousand differs in the same property. RDKit reads the SMILES in the table, which have
+no stereochemistry.
 
 `golden` writes which golden molecules match each alert, according to RDKit:
 
-    venv/bin/python scripts/molecules/check_descriptors.py golden >
-    gym/molecules/tests/golden/substructures.json
+    venv/bin/python scripts/molecules/check_descriptors.py golden > \
+        gym/molecules/tests/golden/substructures.json
 """
 
 import csv
@@ -36,7 +36,7 @@ GOLDEN = Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molec
 DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
 PAINS = DATA / "Pains" / "wehi_pains.csv"
 
-# A pattern for each part of the SMARTS language.
+# The SMARTS patterns of the alerts. Together they use each part of the SMARTS language.
 ALERTS = """[CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)] [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2]
 [R3] [r3] [!r;!R]~[R] [D3;+1] [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
 *1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3] [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
@@ -48,8 +48,8 @@ SIMPLE = {
     "polar_surface": rdMolDescriptors.CalcTPSA,
     "weight": Descriptors.MolWt,
     "heavy_atoms": lambda m: m.GetNumHeavyAtoms(),
-    # The number of independent rings: since 2026.09 CalcNumRings counts all relevant rings, which are more in
-    # cages.
+    # This is the number of independent rings. CalcNumRings isn't used, because since 2026.09 it counts all
+    # relevant rings, which are more than the independent rings in cages.
     "rings": lambda m: len(Chem.GetSSSR(m)),
     "donors": Lipinski.NumHDonors,
     "acceptors": Lipinski.NumHAcceptors,
@@ -79,7 +79,7 @@ def corpus(folder, more):
         opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
         with opened as file:
             words = [line.replace(",", " ").split() for line in file]
-        # The name comes first in some files.
+        # In some files, the name of a molecule is before its SMILES.
         texts += [
             next((word for word in line if Chem.MolFromSmiles(word)), line[0]) for line in words if line
         ]
@@ -94,7 +94,7 @@ def corpus(folder, more):
     )
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
-    # The shape makes the logarithm of any property finite.
+    # With this shape every property has a finite logarithm, so that every molecule has a score.
     shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
     (folder / "score.toml").write_text(
         "".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors)
@@ -112,8 +112,8 @@ def score(folder):
 
 
 def match_counter(smarts):
-    """Returns a function that counts matching patterns. Like the library, it uses explicit hydrogens only for
-    patterns that list #1 with others."""
+    """Returns a function that counts the patterns that a molecule matches. As in the library, a pattern gets
+    the molecule with explicit hydrogens only if the pattern lists #1 together with other elements."""
     queries = [Chem.MolFromSmarts(text, mergeHs=True) for text in smarts]
     explicit = ["#1," in text or ",#1" in text for text in smarts]
 

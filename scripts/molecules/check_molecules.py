@@ -1,35 +1,40 @@
-"""Checks SMILES of sampled molecules with RDKit: it must read them all, and distinguish all distinct ones.
+"""Checks the SMILES and molfiles of sampled molecules with RDKit, which must read all of them and distinguish
+all distinct ones.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     cargo run --release --example reproduce -- molecule --max-atoms 20 --all-elements --lr 0 --steps 1 \
         --random --samples 100000 --out samples
     venv/bin/python scripts/molecules/check_molecules.py samples/samples.csv
-
     venv/bin/python scripts/molecules/check_molecules.py samples/molecules.sdf
 
-    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json >
-    golden.smi venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s,
-    [0.0] * len(s)).write("golden")' venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
+The golden molecules can be checked, too:
 
-or stereoisomers:
+    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
+    venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s, [0.0] * len(s)).write("golden")'
+    venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
+
+The same goes for stereoisomers:
 
     cargo run --release --example reproduce -- molecule --max-atoms 10 --stereo --lr 0 --steps 1 \
         --random --samples 100000 --out samples
     venv/bin/python scripts/molecules/check_molecules.py samples/samples.csv
 
-or molecules built from fragments:
+and for molecules built from fragments:
 
     cargo run --release --example reproduce -- fragments --all-fragments --max-fragments 6 --lr 0 --steps 1 \
         --random --samples 100000 --out samples
 
-Reads the column `smiles` of a CSV file, which holds our canonical SMILES. Lists the molecules and fails if
-RDKit refuses one or finds radicals in it, or if different texts are one molecule according to both of RDKit's
-perceptions of stereochemistry. The script can't check that a text is the molecule that was sampled.
+For a CSV file, the script reads the column `smiles`, which holds the library's canonical SMILES. It fails and
+lists the molecules if RDKit can't read a SMILES, or finds radicals in it. It also fails if two different
+SMILES are one molecule according to both of RDKit's perceptions of stereochemistry. It can't check that a
+SMILES is that of the molecule that was sampled.
 
-For an SD file it reads every record, and fails if RDKit's reading of the molfile differs from that of the
-data item `smiles`, stereochemistry included. It counts drawings with atoms nearer than 0.4 bond lengths,
-bonds shorter than 0.6 or longer than 1.5, crossings, and bonds that aren't 1 long. For the golden file it
-prints the SMILES of the valid molecules.
+For an SD file, the script reads every record. It fails if RDKit reads another molecule from the molfile than
+from the data item `smiles`, stereochemistry included. It also counts four faults of drawings: two atoms that
+are nearer than 0.4 bond lengths, a bond that is shorter than 0.6 or longer than 1.5, bonds that cross, and a
+bond whose length isn't 1.
+
+For the golden file (JSON), the script prints the SMILES of the valid molecules.
 """
 
 import csv
@@ -43,12 +48,12 @@ from rdkit import Chem, RDLogger
 
 
 BOND = 1.5
-"""The length of a bond in a drawing, in the units of our molfiles."""
+"""The length of a bond in a drawing, in the units of the library's molfiles."""
 
 
 def drawing_faults(molecule):
-    """Returns four truth values: atoms nearer than 0.4, bonds outside of 0.6 to 1.5, crossings, bonds not 1
-    long."""
+    """Returns whether a drawing has each of four faults: two atoms nearer than 0.4 bond lengths, a bond
+    shorter than 0.6 or longer than 1.5, bonds that cross, and a bond whose length isn't 1."""
     places = molecule.GetConformer().GetPositions()[:, :2] / BOND
     bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     lengths = [math.dist(places[a], places[b]) for a, b in bonds]
@@ -71,7 +76,7 @@ def drawing_faults(molecule):
 
 
 def check_sdf(path):
-    """Checks that RDKit reads each molfile as the molecule of the record's SMILES."""
+    """Checks that RDKit reads the same molecule from the molfile and from the SMILES of each record."""
     wrong, n, faults = [], 0, [0, 0, 0, 0]
     for n, molecule in enumerate(Chem.SDMolSupplier(path), start=1):
         if molecule is None:

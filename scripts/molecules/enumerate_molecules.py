@@ -1,11 +1,11 @@
-"""Lists every molecule of up to four heavy atoms of C, N and O, by brute force with RDKit.
+"""Lists all molecules of up to four heavy atoms of C, N and O, by brute force with RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/enumerate_molecules.py > gym/molecules/tests/golden/molecules_cno_4.smi
 
-Tries each labelled graph of one to four atoms with single, double and triple bonds. A connected graph that
-RDKit sanitises without charges or radicals is kept as canonical SMILES. The script shares nothing with the
-environment that it tests.
+The script tries all labelled graphs of one to four atoms with single, double and triple bonds. A graph is
+kept, as canonical SMILES, if it is connected, and if RDKit sanitises it without charges or radicals. The
+script shares no code with the environment that is tested with its output.
 """
 
 import itertools
@@ -42,7 +42,7 @@ def smiles(elements, pairs, orders):
         Chem.SanitizeMol(molecule)
     except (Chem.AtomValenceException, Chem.KekulizeException):
         return None
-    # RDKit turns pentavalent nitrogen into a charged pair.
+    # RDKit turns a nitrogen atom with five bonds into a pair of charged atoms, which is rejected here.
     if any(atom.GetFormalCharge() or atom.GetNumRadicalElectrons() for atom in molecule.GetAtoms()):
         return None
     return Chem.MolToSmiles(molecule)
@@ -59,7 +59,8 @@ def main():
             if is_connected(n, pairs, orders)
         ]
         for elements in itertools.combinations_with_replacement(ELEMENTS, n):
-            # Combinations are enough, because all sets of bonds are tried on each.
+            # The order of the elements doesn't matter, because all sets of bonds are tried for each
+            # combination.
             found.update(smiles(elements, pairs, orders) for orders in bonds)
     found.discard(None)
     for line in sorted(found):

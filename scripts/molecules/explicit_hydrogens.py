@@ -1,5 +1,5 @@
-"""Writes gym/molecules/tests/golden/explicit_hydrogens.json: RDKit's SMILES with all hydrogens as atoms, in
-random order."""
+"""Writes gym/molecules/tests/golden/explicit_hydrogens.json, with SMILES by RDKit that have all hydrogens as
+atoms, in random order."""
 
 import json
 import pathlib
@@ -7,8 +7,8 @@ import random
 
 from rdkit import Chem, RDLogger, rdBase
 
-# The cases: centres with a hydrogen in chains and rings, double bonds with hydrogens on either end, aromatic
-# NH, charges, sulphur and phosphorus.
+# The molecules have stereocentres with a hydrogen in chains and rings, double bonds with hydrogens at either
+# end, aromatic NH, charges, sulphur and phosphorus.
 CASES = r"""
 C O N [NH4+] C#C C=C F[C@H](Cl)Br F[C@@H](Cl)Br C[C@H](N)C(=O)O C[C@@H](N)C(=O)O C[C@H](O)[C@@H](C)O C[C@H](O)[C@H](C)O
 C[C@@H]1CO1 O[C@H]1CCCC[C@@H]1F C[C@H]1CC[C@@H](C)CC1 C[C@H]1CC[C@H](C)CC1 N[C@@H](CS)C(=O)O C[C@@H](C#N)O
@@ -30,7 +30,7 @@ def main() -> None:
     for smiles in CASES:
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
         texts = sorted({Chem.MolToSmiles(molecule, doRandom=True) for _ in range(TEXTS)})
-        # RDKit must read each text as the molecule.
+        # RDKit must read each text with explicit hydrogens as the original molecule.
         assert all(Chem.CanonSmiles(text) == Chem.CanonSmiles(smiles) for text in texts), smiles
         cases.append({"smiles": smiles, "texts": texts})
     path = pathlib.Path(__file__).parents[2] / "gym/molecules/tests/golden/explicit_hydrogens.json"

@@ -1,13 +1,13 @@
-"""Writes the golden file of fused aromatic systems whose SMILES don't mark the single bonds between aromatic
+"""Writes the golden file of fused aromatic systems. Their SMILES don't mark the single bonds between aromatic
 rings.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
 
-Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two atoms each, which
-forms rings of four, five or, as in perylene, six atoms. `smiles` is RDKit's text without the marks `-`,
-`canonical` is the text with them, and `kekulized` has double bonds. Only texts that RDKit itself reads as the
-same molecule are used.
+Pieces such as benzene, pyridine, thiophene, pyrrole and naphthalene are joined by two bonds. This forms rings
+of four or five atoms or, as in perylene, of six. In the file, `smiles` is RDKit's text without the marks `-`
+of single bonds, `canonical` is the text with these marks, and `kekulized` has double bonds instead of
+aromatic atoms. A case is used only if RDKit itself reads `smiles` as the same molecule as `canonical`.
 """
 
 import json
@@ -36,7 +36,8 @@ def is_free(molecule, a):
 
 
 def near_pairs(molecule):
-    """Returns pairs of free atoms that are neighbours or have one atom between them (peri)."""
+    """Returns the pairs of atoms to which two bonds can be added. The atoms are neighbours, or have one atom
+    between them (peri)."""
     distance = Chem.GetDistanceMatrix(molecule)
     n = molecule.GetNumAtoms()
     return [
@@ -48,8 +49,8 @@ def near_pairs(molecule):
 
 
 def join(one, other, rng):
-    """Joins two molecules by two bonds, one of them sometimes through another atom; None if that is
-    impossible."""
+    """Joins two molecules by two bonds, one of which may run through an additional atom. Returns None if the
+    result isn't a valid molecule."""
     pairs = near_pairs(one), near_pairs(other)
     if not all(pairs):
         return None

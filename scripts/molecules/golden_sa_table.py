@@ -1,10 +1,11 @@
-"""Writes the part of RDKit's table of synthetic accessibility that `tests/golden/molecules.json` needs.
+"""Writes the part of RDKit's table of synthetic accessibility that is needed for
+`tests/golden/molecules.json`.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/golden_sa_table.py gym/molecules/tests/golden/sa_table.txt
 
-Each line holds a contribution and the numbers of the fragments with it, from
-`Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit` (Ertl and Schuffenhauer 2009; BSD licence).
+Each line has a contribution to the score, and the numbers of the fragments with this contribution. The table
+is `Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit` (Ertl and Schuffenhauer 2009; BSD licence).
 """
 
 import gzip

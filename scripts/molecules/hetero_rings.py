@@ -1,5 +1,5 @@
-"""Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused,
-with their aromatic atoms.
+"""Writes the golden file of random conjugated rings with hetero atoms. The rings have 5 to 14 atoms, and are
+single or fused. The file lists their aromatic atoms according to RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
@@ -16,7 +16,8 @@ FUSED = ["C"] * 6 + ["N", "O", "S"]
 
 
 def draw_rings(rng):
-    """Draws one to three rings of single bonds; each further ring is fused to a bond of an earlier one."""
+    """Returns a molecule of one to three random rings with single bonds. The second and the third ring are
+    fused to a bond of an earlier ring."""
     molecule, n = Chem.RWMol(), rng.choice([5, 6, 7, 8, 9, 9, 10, 10, 11, 12, 13, 14])
     for _ in range(n):
         molecule.AddAtom(Chem.Atom(rng.choice(RING)))
@@ -37,7 +38,7 @@ def draw_rings(rng):
 
 
 def add_double_bonds(molecule, rng):
-    """Turns most bonds that can be double into double bonds."""
+    """Replaces most of the single bonds that can be double by double bonds, at random."""
     used, bonds = set(), [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
     rng.shuffle(bonds)
     for a, b in bonds:

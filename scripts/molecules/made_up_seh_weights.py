@@ -1,5 +1,5 @@
-"""Writes random weights in the shapes of the sEH proxy, for tests; the published weights aren't part of the
-project.
+"""Writes random weights with the shapes of the sEH proxy's weights, for tests. The published weights aren't
+part of the project.
 
     python3 scripts/molecules/made_up_seh_weights.py weights.npz
 """

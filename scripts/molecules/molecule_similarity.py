@@ -1,12 +1,14 @@
-"""Writes circular environments and scaffolds of the golden molecules, computed by RDKit.
+"""Writes circular environments and scaffolds of the golden molecules, as RDKit computes them.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/molecules/molecule_similarity.py >
-    gym/molecules/tests/golden/molecule_similarity.json
+    venv/bin/python scripts/molecules/molecule_similarity.py > \
+        gym/molecules/tests/golden/molecule_similarity.json
 
-For each pair of molecules: the numbers of shared environments and of all environments, of up to two bonds, in
-the unfolded Morgan fingerprint with redundant environments (which don't depend on the order of atoms). For
-each molecule: its Bemis-Murcko scaffold, empty if it has no ring.
+For pairs of molecules, the file has the number of environments that both share, and the number of
+environments that at least one of them has. Environments have a radius of up to two bonds, as in the unfolded
+Morgan fingerprint. Redundant environments are included, because the result then doesn't depend on the order
+of atoms. For each molecule, the file has its Bemis-Murcko scaffold, which is empty for a molecule without
+rings.
 """
 
 import json
@@ -17,10 +19,10 @@ from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
-# The distances in the file between the molecules of a pair.
+# Pairs consist of a molecule and the molecule that is this number of places later in the file.
 STEPS = (1, 7, 31)
-# Further cases: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused
-# rings.
+# Further molecules with substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro
+# rings and fused rings.
 MORE = [
     "Cn1cccc1",
     "C[n+]1ccccc1",

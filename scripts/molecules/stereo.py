@@ -1,21 +1,24 @@
-"""Compares stereochemistry with RDKit: identity, keys, and numbers of stereoisomers.
+"""Compares the library's stereochemistry with RDKit's: the identity of molecules, keys, and numbers of
+stereoisomers.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/stereo.py FILES...
     venv/bin/python scripts/molecules/stereo.py --golden > gym/molecules/tests/golden/stereoisomers.json
 
-FILES are text files (or `.gz`) with a SMILES at the start of each line, or our golden `.json`; RDKit's own
-files of molecules are added. For molecules that both programs read:
+FILES are text files (or `.gz`) with a SMILES at the start of each line, or the golden file (`.json`). The
+files of molecules in RDKit's package are read, too. The script makes three comparisons, for all molecules
+that both programs can read:
 
-* identity: RDKit reads our canonical SMILES as the same molecule;
-* keys: RDKit's random texts of a molecule have one key (else it is split), and molecules that RDKit
-  distinguishes have different keys (else they are merged);
-* isomers: for 1,000 molecules without marks, the number of isomers is RDKit's, and each isomer has its own
-  key.
+* Identity: RDKit must read the library's canonical SMILES as the same molecule.
+* Keys: all random SMILES that RDKit writes for a molecule must have one key. Molecules that RDKit
+  distinguishes must have different keys.
+* Isomers: for 1,000 molecules without marks of stereochemistry, the library's number of stereoisomers must
+  be RDKit's, and each isomer must have a different key.
 
-RDKit has an older perception of stereochemistry (its default) and a newer one. If they disagree, both results
-are shown: for 1,4-diethylidenecyclohexane, which has two stereoisomers, the older one finds none and the
-newer one three. The script fails if a molecule is wrong according to both, or a number isn't between theirs.
+RDKit has an older perception of stereochemistry, which is its default, and a newer one. If these disagree,
+both results are printed. An example is 1,4-diethylidenecyclohexane, which has two stereoisomers: the older
+perception finds none, and the newer one finds three. The script fails if a molecule is wrong according to
+both, and if a number of isomers isn't between the two numbers of RDKit.
 """
 
 import gzip
@@ -35,7 +38,7 @@ from rdkit.Chem.EnumerateStereoisomers import EnumerateStereoisomers, StereoEnum
 ROOT = pathlib.Path(__file__).parents[2]
 ISOMERS = 1_000
 MAX_SETTINGS = 64
-"""The most stereo settings of a molecule whose isomers are enumerated."""
+"""The largest number of combinations of stereo marks for which the isomers of a molecule are enumerated."""
 
 
 def texts_of(path):
@@ -45,13 +48,13 @@ def texts_of(path):
     with (gzip.open if str(path).endswith(".gz") else open)(path, "rt") as file:
         for line in file:
             words = line.replace(",", " ").split()[:2]
-            # The name comes first in some files.
+            # In some files, the name of a molecule is before its SMILES.
             yield from [word for word in words if Chem.MolFromSmiles(word)][:1] or words[:1]
 
 
 def our_results(texts):
-    """Returns for each text: canonical SMILES, SMILES without stereochemistry, key, number of isomers; None
-    if it can't be read."""
+    """Returns the library's results for each text: the canonical SMILES, the SMILES without stereochemistry,
+    the key, and the number of stereoisomers. Returns None for a text that the library can't read."""
     if not texts:
         return []
     with tempfile.TemporaryDirectory() as folder:
@@ -75,7 +78,8 @@ def our_results(texts):
 
 
 def rdkit_smiles(text, legacy):
-    """Returns RDKit's canonical isomeric SMILES, after reading its own text once."""
+    """Returns RDKit's canonical isomeric SMILES of a text. RDKit writes a SMILES, reads it again, and writes
+    the returned one, which removes marks of stereochemistry that RDKit doesn't keep."""
     Chem.SetUseLegacyStereoPerception(legacy)
     molecule = Chem.MolFromSmiles(text)
     molecule = molecule and Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
@@ -92,7 +96,8 @@ def isomers_of(text, legacy):
 
 
 def random_texts(text, n):
-    """Returns random texts of a molecule that RDKit reads back correctly; symmetric rings sometimes fail."""
+    """Returns random SMILES of a molecule. SMILES that RDKit itself reads as another molecule, which happens
+    for symmetric rings, are left out."""
     Chem.SetUseLegacyStereoPerception(True)
     molecule, name = Chem.MolFromSmiles(text), rdkit_smiles(text, True)
     texts = [Chem.MolToSmiles(molecule, doRandom=True) for _ in range(n)]
@@ -100,8 +105,8 @@ def random_texts(text, n):
 
 
 def compare_keys(rows):
-    """Finds molecules with several keys, and keys of several molecules, according to both of RDKit's
-    perceptions."""
+    """Returns the molecules with several keys, and the molecules that share a key, according to both of
+    RDKit's perceptions."""
     wrong = []
     for name, by_molecule in [("split", True), ("merged", False)]:
         found = []
@@ -125,7 +130,7 @@ GOLDEN = """CC(N)C(=O)O OC(=O)C(O)C(O)C(=O)O CC(O)C(O)C(C)O CC=CC CC=CC(C)O CC=C
 CS(=O)CC CP(=O)(O)CC C[N+](CC)(CO)C=C CN1CC1C C[Si](F)(Cl)Br CC(F)C(O)(O)C(F)C OC1CCCCC1O FC=CF CN=CC NN=C(C)CO CC(=NO)CC C1CCCCCC=C1
 CC1OC(C)O1 CC(Cl)C=CC(Cl)C CC=CC(O)C=CC CP(=O)(O)OP(C)(=O)O CC1CCC2CCCCC2C1 CC12CCC3C(CCC4CC(O)CCC34C)C1CCC2 OCC1OC(O)C(O)C(O)C1O CSCC(C)S(C)=O CC(C)=CC=CC CPCC
 CC(C)(O)C(F)Cl C[S+](CC)CO C[S+]1CCC(O)C1 CS1(=NCCC1)=O O=S1CCOC1 CP1CCCC1C C1CC2CC(F)N1C2 C[B-](F)(Cl)Br CC(=CC=CC)CO c1ccccc1C(O)C(N)C OC(F)CC(CC(O)F)(CC(O)F)C(O)F FC(Cl)C(Br)C(F)Cl CC=C(C)C(C)=CC ClC=CC(=CC)C=CBr""".split()
-"""Molecules for which RDKit's older perception enumerates exactly the stereoisomers."""
+"""Molecules whose stereoisomers are enumerated correctly by RDKit's older perception."""
 
 
 def golden():
@@ -183,7 +188,7 @@ def main():
 
 
 def check_isomers(flat, failed):
-    """Compares numbers of stereoisomers and their keys with RDKit."""
+    """Compares numbers and keys of stereoisomers with RDKit. Adds the molecules that differ to `failed`."""
     molecules = [
         text
         for text in random.sample(flat, len(flat))

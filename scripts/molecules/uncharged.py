@@ -1,4 +1,5 @@
-"""Writes gym/molecules/tests/golden/uncharged.json: charged molecules after RDKit's Uncharger."""
+"""Writes gym/molecules/tests/golden/uncharged.json, with charged molecules and the results of RDKit's
+Uncharger for them."""
 
 import json
 import pathlib
@@ -6,8 +7,8 @@ import pathlib
 from rdkit import Chem, RDLogger, rdBase
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
-# The cases: acids, amines, zwitterions, quaternary cations with and without anions, nitro groups, N-oxides,
-# carbanions, dications, nitrate and chlorate, nitronates, acids of sulphur.
+# The molecules are acids, amines, zwitterions, quaternary cations with and without anions, nitro groups,
+# N-oxides, carbanions, dications, nitrate and chlorate, nitronates, and acids of sulphur.
 CASES = """
 CC(=O)[O-] C[NH3+] [NH3+]CC(=O)[O-] C[N+](C)(C)C C[N+](C)(C)CC(=O)[O-] C[N+](=O)[O-] c1cc[n+]([O-])cc1 c1cc[nH+]cc1
 C[n+]1ccccc1 [O-]c1ccccc1 [O-]c1ccccc1C(=O)[O-] C[N+](C)(C)CC(C(=O)[O-])[O-] C[N+](C)(C)CC(C(=O)[O-])C(=O)[O-] CS(=O)(=O)[O-]

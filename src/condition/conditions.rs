@@ -4,7 +4,7 @@ use crate::tensor::select_rows;
 use crate::{Error, Result};
 
 /// The condition vectors of a batch, one per element, `[n, C]`. The policy, log Z and the reward depend on
-/// them.
+/// these vectors.
 #[derive(Debug)]
 pub struct Conditions(pub Tensor);
 
@@ -32,7 +32,7 @@ impl Conditions {
         }
     }
 
-    /// Returns the condition vectors of these elements.
+    /// Returns the condition vectors of the elements with the indices `rows`.
     pub(crate) fn pick(&self, rows: &[usize]) -> Self {
         Self(select_rows(&self.0, rows))
     }
@@ -42,8 +42,9 @@ impl Conditions {
         Ok(Self(self.0.f_to_device(device)?))
     }
 
-    /// Joins the condition vectors of two batches on the device of the first batch. Each batch is given by
-    /// its vectors and its number of elements.
+    /// Joins the condition vectors of two batches, on the device of the first batch. Each argument is a pair:
+    /// a batch's condition vectors, and its number of elements. Returns `None` if neither batch has condition
+    /// vectors.
     pub(crate) fn join(mine: (Option<&Self>, usize), theirs: (Option<&Self>, usize)) -> Result<Option<Self>> {
         match (mine, theirs) {
             ((None, _), (None, _)) => Ok(None),

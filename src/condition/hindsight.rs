@@ -2,14 +2,14 @@ use tch::Tensor;
 
 use crate::{Result, Rng};
 
-/// Relabelling in hindsight: replayed objects get other conditions than those under which they were sampled.
-/// In this way the policy also learns the rewards of objects under other conditions.
+/// Relabelling in hindsight: replayed objects get conditions other than the conditions under which they were
+/// sampled. In this way the policy also learns the rewards of objects under these conditions.
 ///
-/// Closures `Fn(&States, &Tensor, &mut Rng) -> Result<Tensor>` implement this trait. So does a
-/// [`ConditionSource`](crate::condition::ConditionSource), which draws new conditions.
+/// Closures `Fn(&States, &Tensor, &mut Rng) -> Result<Tensor>` implement this trait. A
+/// [`ConditionSource`](crate::condition::ConditionSource) implements it, too, by drawing new conditions.
 /// [`Trainer::with_hindsight`](crate::train::Trainer::with_hindsight) relabels replayed trajectories.
 pub trait Hindsight<S>: Send {
-    /// Returns new condition vectors for these objects, `[n, C]`. They replace `conditions`.
+    /// Returns new condition vectors for these objects, `[n, C]`. The new vectors replace `conditions`.
     ///
     /// # Errors
     /// Any error of the implementation.

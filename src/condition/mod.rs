@@ -9,8 +9,8 @@
 //!
 //! The condition vector is an input of the policy, of log Z and of the reward. Buffers and files store the
 //! vectors. The logits of a policy can also be scaled by a function of the condition (`logit_scale` of the
-//! configurations). The package `gfn-extras` has conditions that are temperatures, preferences among several
-//! rewards, and a focus on some objectives.
+//! configurations). The package `gfn-extras` has conditions for temperatures, for preferences among several
+//! rewards, and for a preferred direction in the space of several rewards.
 //!
 //! ```
 //! use gfn::condition::ConditionSource;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{Result, Rng};
 
 /// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>`
-/// implement it.
+/// implement this trait.
 pub trait ConditionSource: Send {
     /// Draws `n` condition vectors, `[n, C]`. The trainer refuses any other shape.
     ///
@@ -13,8 +13,8 @@ pub trait ConditionSource: Send {
     /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
 
-    /// Checks that the source could have drawn these condition vectors, which come from elsewhere. They are
-    /// `[n, C]` and finite. The default accepts all vectors.
+    /// Checks that the source could have drawn these condition vectors, which came with trajectories from
+    /// another source. The vectors are `[n, C]` and finite. The default accepts all vectors.
     ///
     /// # Errors
     /// Any error that describes an invalid vector.
@@ -29,7 +29,7 @@ impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F
     }
 }
 
-/// A source that a program shares with the trainer.
+/// A source that the program and the trainer share.
 impl<C: ConditionSource + Sync + ?Sized> ConditionSource for Arc<C> {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
         self.as_ref().draw(n, rng)

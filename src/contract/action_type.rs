@@ -4,13 +4,14 @@ use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key, reverse_move};
 use crate::{Error, Result};
 
-/// Checks the laws of an action type on graphs of your choice. Choose graphs like those of the environments
-/// that will use it.
+/// Checks the laws of an action type on the given graphs. The graphs should be similar to the graphs of the
+/// environments that will use the action type.
 ///
-/// The laws hold for every graph and every move that the type's mask allows. Slots and moves translate into
-/// each other. The move changes the graph. Its reverse is among the backward moves of the child and restores
-/// the graph. The reverse of the reverse is the move itself; up to isomorphism it leads to an isomorphic
-/// child. `removed_nodes` lists the removed nodes in the order in which the reverse adds them.
+/// The laws hold for every graph and every move that the type's mask allows. The move of a slot is encoded as
+/// the same slot. The move changes the graph. The reverse of the move is among the backward moves of the
+/// child, and restores the graph. The reverse of the reverse is the move itself; up to isomorphism it only
+/// needs to lead to an isomorphic child. `removed_nodes` lists the removed nodes in the order in which the
+/// reverse adds them.
 ///
 /// ```
 /// use gfn::graph::{AddEdge, GraphKind, GraphState, Semantics};
@@ -73,7 +74,7 @@ impl MoveCheck<'_> {
         }
     }
 
-    /// Applies a move, and returns the graph after it and the move that undoes it.
+    /// Applies a move. Returns the graph after the move, and the reverse move, which undoes it.
     fn apply(&self, direction: Direction, graph: &GraphState, action: Move) -> Result<(GraphState, Move)> {
         let undo = reverse_move(self.action_type, direction, graph, action);
         let mut after = graph.clone();
@@ -93,8 +94,9 @@ impl MoveCheck<'_> {
         mask.get(head.encode(graph, action)) == Some(&true)
     }
 
-    /// Checks the nodes that `action` removes from the graph `before`, and those that `undo` removes from the
-    /// graph `after`. The graph `back` is the result of both moves.
+    /// Checks that `removed_nodes` lists the nodes that `action` removes from the graph `before`, in the
+    /// order in which `undo` adds them. `after` is the graph after `action`, and `back` the graph after both
+    /// moves.
     fn check_removed(
         &self,
         direction: Direction,

@@ -12,23 +12,22 @@ use crate::{Error, Result, Rng};
 
 /// The largest number of states that are checked in one batch.
 pub(super) const BATCH: usize = 256;
-/// The largest number of mask entries in all states that the moves of one batch lead to.
+/// The largest number of mask entries, summed over all states that the moves of one batch lead to.
 const BATCH_ENTRIES: usize = 1 << 22;
-/// The number of states of each batch whose masks are also computed for the state alone.
+/// The number of states of each batch whose masks are computed twice: in the batch, and for the state alone.
 const N_ALONE: usize = 8;
-/// The smallest number of steps of a walk, even if the masks are so large that the budget is used up.
+/// The number of steps that random walks make even if the masks are so large that they exceed the budget.
 const MIN_STEPS: usize = 2;
-/// The smallest number of states that are examined, even if the masks are so large that the budget is used
-/// up.
+/// The number of states that are examined even if their masks are so large that they exceed the budget.
 const MIN_STATES: usize = 8;
 
 /// Checks the laws of an environment on the states that random walks visit. [`contract`](crate::contract)
 /// lists the laws.
 ///
-/// The walks take the exit only if no other move is legal. Backward moves are followed from the visited
-/// states, and from all states that they lead to. If these are more than [`Budget::followed`] states,
-/// backward walks are sampled instead; [`Coverage`] reports which was done. Only the random walks advance the
-/// random stream.
+/// The random walks take the exit only if no other move is legal. The check also follows backward moves, from
+/// the visited states and from all states that the backward moves lead to. If these are more than
+/// [`Budget::followed`] states, random backward walks are sampled instead; [`Coverage`] reports which of the
+/// two was done. Only the forward walks advance the random stream `rng`.
 ///
 /// ```
 /// use gfn::{contract::{Budget, WaysBack, check_env}, examples::Chain, Rng};
@@ -48,7 +47,7 @@ pub fn check_env<E: EnumerableEnv>(env: &E, budget: Budget<'_>, rng: &mut Rng) -
 /// Returns the distinct states that random walks visit, in the order in which they were first visited.
 ///
 /// # Errors
-/// [`Error::Contract`] for masks of a wrong shape, and for a walk that visits a state twice.
+/// [`Error::Contract`] for masks of a wrong shape, and for a random walk that visits a state twice.
 pub(super) fn visited_states<E: EnumerableEnv>(
     env: &E,
     budget: &Budget<'_>,
@@ -56,7 +55,7 @@ pub(super) fn visited_states<E: EnumerableEnv>(
 ) -> Result<E::States> {
     let mut visited = env.initial(&[]);
     let mut places: HashMap<E::Key, usize> = HashMap::new();
-    // The pairs of a walk and a state that the walk visited.
+    // All pairs of the index of a walk and the index of a state that this walk has visited.
     let mut passed: HashSet<(usize, usize)> = HashSet::new();
     let mut states = env.initial(&instances_in_turn(env, budget.walks.max(1)));
     let mut walks: Vec<usize> = (0..states.len()).collect();
@@ -107,7 +106,7 @@ pub(super) fn select_examined<E: EnumerableEnv>(
     visited.select(&spread)
 }
 
-/// Checks the laws on these states, and on the states that backward moves from them lead to.
+/// Checks the laws in these states, and the backward moves of the states to which backward moves lead.
 pub(super) fn check_states<E: EnumerableEnv>(
     env: &E,
     states: &E::States,
@@ -129,13 +128,14 @@ pub(super) fn check_states<E: EnumerableEnv>(
         }
         search.add(&backward);
     }
-    // Backward walks use a separate stream, so that the caller's stream doesn't depend on their number.
+    // Backward walks use a separate random stream, so that the caller's stream doesn't depend on the number
+    // of these walks.
     let ways_back = search.finish(env, budget, &mut rng.clone().split())?;
     Ok(Coverage { n_visited: states.len(), ways_back })
 }
 
-/// Returns the indices of the states in order, divided into batches. The moves of a batch lead to states with
-/// a limited number of mask entries.
+/// Divides the indices of the states, in order, into batches. The batches are so small that the states to
+/// which a batch's moves lead have at most `BATCH_ENTRIES` mask entries in total.
 pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, max_moves: usize) -> Vec<Vec<usize>> {
     let mut out = Vec::new();
     for start in (0..states.len()).step_by(BATCH) {
@@ -204,8 +204,9 @@ fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansio
     Ok(())
 }
 
-/// Checks `forms`: the number of a state's forms equals its multiplicity, no form is listed twice, the state
-/// is among its forms, and all forms have the same multiplicity.
+/// Checks `forms`, which lists all states that are the same object as a state: their number equals the
+/// state's multiplicity, no state is listed twice, the state itself is listed, and all listed states have the
+/// same multiplicity.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
     let fail = |row, what| {
         let law = "`log_multiplicity` is the log of the number of `forms`: different states that include the \
@@ -245,8 +246,8 @@ mod tests {
     use super::*;
     use crate::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 
-    /// Batches of a fixed number of states took 16 GB for 40 nodes, because each of 780 moves leads to a
-    /// state with 780 slots.
+    /// Checks that batches shrink for states with many moves. Batches of a fixed number of states took 16 GB
+    /// for graphs of 40 nodes, because each of 780 moves leads to a state with 780 slots.
     #[test]
     fn batches_hold_no_more_than_their_moves_leave_room_for() {
         let batches_of = |n: usize| {
@@ -256,13 +257,14 @@ mod tests {
             let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), usize::MAX)
         };
-        // Batches of states with few moves are limited only by the number of states.
+        // States with few moves fill batches up to the limit of 256 states.
         assert_eq!(batches_of(4).iter().map(Vec::len).collect::<Vec<_>>(), [256, 44]);
-        // Each graph of 40 nodes has 780 moves and 781 slots.
+        // Each graph of 40 nodes has 780 moves, each of which leads to a state with 781 slots, so a batch
+        // holds at most 6 graphs.
         let few = batches_of(40);
         assert!(few.iter().all(|rows| (1..=6).contains(&rows.len())));
         assert_eq!(few.concat(), (0..300).collect::<Vec<_>>());
-        // A batch has a single state if even one state exceeds the limit.
+        // If a single state exceeds the limit, it still gets a batch.
         assert_eq!(batches_of(70)[..2], [[0], [1]]);
     }
 }

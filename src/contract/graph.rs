@@ -9,11 +9,11 @@ use crate::env::{Direction, DiscreteEnv, Env, Moves, Rows, Slots, describe_move}
 use crate::graph::{BackwardRule, GraphEnv, GraphState, GraphStates, check_reduced, contains, labelled_key};
 use crate::{Error, Result, Rng};
 
-/// The largest number of random labellings that each graph is compared with.
+/// The largest number of random labellings of a graph with which the graph is compared.
 const MAX_LABELLINGS: usize = 8;
 
-/// Checks the laws of a graph environment: those of [`check_env`](super::check_env), and those that apply
-/// only to graphs. [`contract`](crate::contract) lists them.
+/// Checks the laws of a graph environment: the laws that [`check_env`](super::check_env) checks, and the laws
+/// that apply only to graphs. [`contract`](crate::contract) lists all laws.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_graph_env}, examples::Triangles, Rng};
@@ -34,7 +34,7 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
         let states = visited.select(rows);
         states.graphs().iter().try_for_each(|graph| env.schema().check_graph(graph))?;
         check_initial_kept(env, &states)?;
-        // If few states are examined, each is compared with more labellings.
+        // The fewer states are examined, the more labellings of each state are compared.
         let n_labellings = (budget.states.saturating_mul(2) / states.len()).clamp(1, MAX_LABELLINGS);
         for _ in 0..n_labellings {
             budget.call_watch()?;
@@ -52,7 +52,7 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
     }
 }
 
-/// Checks that the backward masks of action types are equal to those found by undoing each move.
+/// Checks that the backward masks of action types equal the masks that are derived by undoing each move.
 fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     if env.backward_rule() != BackwardRule::ByType {
         return Ok(());
@@ -121,8 +121,9 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
     Ok(())
 }
 
-/// Checks that no move restores a part of the initial graph that earlier moves removed. No backward
-/// trajectory would lead from such a graph to the initial state.
+/// Checks that no move restores a part of the initial graph that earlier moves removed. Backward moves from a
+/// graph that contains the initial graph lead only to graphs that contain it, too, so the reverse of such a
+/// move wouldn't be legal.
 fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
@@ -145,8 +146,8 @@ fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     ))
 }
 
-/// Checks that no two instances lead to the same graph. The flows and backward trajectories of instances
-/// differ, but a network's input is only the graph.
+/// Checks that no two instances lead to the same graph. A network's input is only the graph, so it couldn't
+/// give the graph the different flows and backward trajectories of the two instances.
 fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
     let mut seen = HashMap::new();
     for graph in graphs.iter().chain(env.initial_graphs()) {
@@ -158,9 +159,10 @@ fn check_instances_apart(env: &GraphEnv, graphs: &[GraphState]) -> Result<()> {
     Ok(())
 }
 
-/// Checks, for the first 128 instances, that no instance leads to the initial graph of another. Short random
-/// walks rarely find such a case in large graphs. If a graph contains an instance's initial graph, and
-/// backward moves lead from the graph to that initial graph, the graph is a state of the instance.
+/// Checks, for the first 128 instances, that no instance leads to the initial graph of another instance. In
+/// large graphs short random walks rarely find such a case. If the initial graph of one instance contains the
+/// initial graph of another instance, the check therefore samples backward walks from the larger graph to the
+/// smaller graph.
 fn check_starts_apart(env: &GraphEnv, budget: &Budget<'_>) -> Result<()> {
     const INSTANCES: usize = 128;
     const WALKS_BACK: usize = 8;

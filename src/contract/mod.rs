@@ -2,10 +2,10 @@
 //!
 //! A broken law makes training learn a wrong distribution, mostly without any other error. A trainer checks
 //! the laws on samples ([`Budget::quick`]) before its first step, and checks policies and rewards again after
-//! ten and a hundred steps. It checks the laws of graph environments and of environments over vectors; any
-//! other environment may override [`TrainEnv::check_laws`](crate::train::TrainEnv::check_laws). Authors of
-//! environments should check all states and moves that random walks visit ([`Budget::thorough`]) in their
-//! tests.
+//! ten and a hundred steps. For graph environments and environments over vectors a trainer always checks the
+//! laws; any other environment may override [`TrainEnv::check_laws`](crate::train::TrainEnv::check_laws).
+//! Authors of environments should check all states and moves that random walks visit ([`Budget::thorough`])
+//! in their tests.
 //!
 //! | law | what it guards against | checked by |
 //! |---|---|---|
@@ -17,18 +17,18 @@
 //! | a move changes the state; its reverse is legal, restores the state, and is reversed by the move | a P_B of transitions that don't exist | [`check_env`] |
 //! | backward moves are legal, and redone by their reverses | reward mass on moves that are never made | [`check_env`] |
 //! | backward moves lead to the initial state | reward mass that P_B leaks | [`check_env`] |
-//! | moves lead in no cycle | flows that aren't defined | [`check_env`] |
-//! | N_forward \|Aut(child)\| = N_backward \|Aut(parent)\| | wrong corrections for symmetry | [`check_env`] |
+//! | moves form no cycle | flows that aren't defined | [`check_env`] |
+//! | numbers of moves satisfy N_forward \|Aut(child)\| = N_backward \|Aut(parent)\| | wrong corrections for symmetry | [`check_env`] |
 //! | `child_keys` are the keys of children (thorough) | wrong exact distributions | [`check_env`] |
-//! | `forms` are as many as `log_multiplicity` counts (thorough) | objects counted several times | [`check_env`] |
+//! | the number of `forms` agrees with `log_multiplicity` (thorough) | objects counted several times | [`check_env`] |
 //! | graphs keep to the schema | slots or attributes that networks can't encode | [`check_graph_env`] |
 //! | no two instances lead to the same graph | flows of two instances in one state | [`check_graph_env`] |
-//! | a removed part of the initial graph doesn't come back | graphs without a way back | [`check_graph_env`] |
+//! | a removed part of the initial graph doesn't come back | graphs without a backward trajectory to the initial graph | [`check_graph_env`] |
 //! | moves are at nodes that `GraphRules::reduced` keeps | logits of nodes that are left out | [`check_graph_env`] |
-//! | backward masks by type are those that derivation finds | reward mass on moves that are never made | [`check_graph_env`] |
+//! | backward masks by type equal the derived masks | reward mass on moves that are never made | [`check_graph_env`] |
 //! | up to isomorphism legality doesn't depend on labels | isomorphic graphs with different moves | [`check_graph_env`] |
 //! | `GraphRules::is_reachable` holds for graphs that are built | missing backward moves | [`check_graph_env`] |
-//! | slots encode moves; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
+//! | the move of a slot is encoded as this slot; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
 //! | a policy evaluates each state by itself | batch normalisation, dropout | [`check_policy`] |
 //! | up to isomorphism a policy is equivariant | networks that see labels | [`check_policy`] |
 //! | roll-outs on the host use the trained policy | sampling from another policy | [`check_policy`] |
@@ -65,36 +65,38 @@ use crate::Result;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// The number of random walks: 32 in a quick check, 100 in a thorough one.
+    /// The number of random walks: 32 in a quick check, 100 in a thorough check.
     pub walks: usize,
-    /// The largest number of steps of a walk: 32 in a quick check, unlimited in a thorough one.
+    /// The largest number of steps of a random walk: 32 in a quick check, unlimited in a thorough check.
     pub steps: usize,
-    /// The largest number of states that are examined: 48 in a quick check, unlimited in a thorough one.
-    /// Rewards may be slow, so they are evaluated again for only a third as many objects.
+    /// The largest number of states that are examined: 48 in a quick check, unlimited in a thorough check.
+    /// Rewards may be slow, so [`check_reward`] evaluates only a third of this number of objects.
     pub states: usize,
-    /// The largest number of moves per state and direction that are made and undone: 3 in a quick check,
-    /// unlimited in a thorough one. Only `usize::MAX` also checks `child_keys` and `forms`, and follows
-    /// backward moves.
+    /// The number of moves per state and direction that are made and undone: 3 in a quick check, unlimited in
+    /// a thorough check. If some states have fewer moves, more moves are made in other states. Only if
+    /// `moves` is `usize::MAX`, a check also examines `child_keys` and `forms`, and follows all backward
+    /// moves.
     pub moves: usize,
-    /// The largest number of mask entries: 2^19 in a quick check, unlimited in a thorough one. If masks are
-    /// larger, walks end early (after at least two steps), and fewer states (at least eight) are examined.
+    /// The largest number of mask entries, summed over all visited states: 2^19 in a quick check, unlimited
+    /// in a thorough check. If masks have more entries, random walks end earlier (after at least two steps),
+    /// and fewer states (at least eight) are examined.
     pub entries: usize,
     /// The largest number of states from which all backward moves are followed: 0 in a quick check, 5,000 in
-    /// a thorough one. If there are more states, backward walks are sampled instead.
+    /// a thorough check. If there are more states, random backward walks are sampled instead.
     pub followed: usize,
     /// A function that is called after every few hundred states of the checks of environments and policies.
-    /// It may end the check by returning an error, for instance if a user interrupts the program.
+    /// The function may end the check by returning an error, for example if a user interrupts the program.
     pub watch: Option<&'a dyn Fn() -> Result<()>>,
 }
 
 impl<'a> Budget<'a> {
-    /// Returns the budget of a trainer's check before its first step.
+    /// Returns the small budget that a trainer uses for its checks.
     #[must_use]
     pub fn quick() -> Self {
         Self { walks: 32, steps: 32, states: 48, moves: 3, entries: 1 << 19, followed: 0, watch: None }
     }
 
-    /// Returns the budget for tests: all states that 100 random walks visit, and all their moves.
+    /// Returns the budget for tests: all states that 100 random walks visit, and all moves of these states.
     #[must_use]
     pub fn thorough() -> Self {
         let all = usize::MAX;
@@ -107,8 +109,8 @@ impl<'a> Budget<'a> {
         Self { walks, ..self }
     }
 
-    /// Sets a function that is called after every few hundred states. It may end the check by returning an
-    /// error.
+    /// Sets a function that is called after every few hundred states. The function may end the check by
+    /// returning an error.
     #[must_use]
     pub fn with_watch(self, watch: &'a dyn Fn() -> Result<()>) -> Self {
         Self { watch: Some(watch), ..self }
@@ -121,12 +123,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Returns `true` if every move of the examined states is made.
+    /// Returns `true` if a check makes every move of the examined states.
     fn is_complete(&self) -> bool {
         self.moves == usize::MAX
     }
 
-    /// Returns the largest number of moves over all states.
+    /// Returns the number of moves that a check may make in all states together.
     fn total_moves(&self) -> usize {
         self.moves.saturating_mul(self.states)
     }

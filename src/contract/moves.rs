@@ -10,33 +10,33 @@ use crate::env::{
 };
 use crate::{Error, Result};
 
-/// Legal moves of some states in one direction, and the results of making them.
+/// The moves that a check makes from some states in one direction, and their results.
 pub(super) struct Expansion<'a, E: EnumerableEnv> {
     pub(super) env: &'a E,
     pub(super) states: &'a E::States,
     pub(super) keys: Vec<E::Key>,
     pub(super) masks: Masks,
-    /// The entry of a state is `true` if all its legal moves were made.
+    /// A flag per state: `true` if all legal moves of the state were made.
     pub(super) is_whole: Vec<bool>,
-    /// The index of the state of each move.
+    /// The index, for each move, of the state in which the move was made.
     pub(super) rows: Vec<usize>,
     pub(super) slots: Slots,
-    /// The entry of a move is `true` if the masks have it as the exit.
+    /// A flag per move: `true` if the move is the exit according to the masks.
     pub(super) exit: Vec<bool>,
     /// The states that the moves lead to, one per move.
     pub(super) after: E::States,
     pub(super) keys_after: Vec<E::Key>,
     step: Step<Slots>,
-    /// The masks of the opposite direction in the states that the moves lead to, in which reverses must be
-    /// legal.
+    /// The masks of the opposite direction in the states that the moves lead to. The reverses of the moves
+    /// must be legal in these masks.
     masks_after: Masks,
-    /// The advice that error messages end with.
+    /// The advice at the end of error messages; empty if every move is examined.
     remedy: &'static str,
 }
 
 impl<'a, E: EnumerableEnv> Expansion<'a, E> {
-    /// Makes all moves of the first states, and a part of the moves of each other state, as the budget
-    /// allows.
+    /// Makes moves in each state. While the budget allows it, all moves of a state are made; otherwise at
+    /// most [`Budget::moves`] of them.
     pub(super) fn new(
         env: &'a E,
         states: &'a E::States,
@@ -52,7 +52,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
             let n_legal = masks.n_legal(row);
             is_whole.push(n_legal <= budget.moves || rows.len() + n_legal <= budget.total_moves());
             let apart = if is_whole[row] { 1 } else { n_legal.div_ceil(budget.moves.max(1)) };
-            // The selection is shifted from state to state, so that moves with different slots are made.
+            // The selection starts at another move in each state, so that moves with different slots are
+            // made.
             for slot in masks.legal_slots(row).skip(row % apart).step_by(apart) {
                 rows.push(row);
                 slots.0.push(slot);
@@ -100,7 +101,7 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         })
     }
 
-    /// Returns an error that names the law and move `k` unless `holds` is `true`.
+    /// Returns an error that names the broken law and move `k`, unless `holds` is `true`.
     pub(super) fn require(&self, holds: bool, k: usize, law: &'static str) -> Result<()> {
         if holds {
             return Ok(());
@@ -110,8 +111,9 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Err(Error::contract(law, format!("{step}, which leads to {to}{}", self.remedy)))
     }
 
-    /// Checks that forward moves change the state, that a step is done exactly at the exit and in states
-    /// without forward moves, and that reverses undo moves, and redo them.
+    /// Checks that forward moves change the state; that `step` reports a trajectory as done exactly at the
+    /// exit and in states without forward moves; and that the reverse of a move undoes the move, and is
+    /// itself undone by the move.
     pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
         let masks = self.env.masks(Direction::Forward, &self.after);
         for (k, &row) in self.rows.iter().enumerate() {
@@ -148,8 +150,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Ok(())
     }
 
-    /// Checks that the reverses of backward moves redo them, and that backward steps are done exactly at the
-    /// initial state.
+    /// Checks that the reverse of a backward move undoes it, and that `step` reports a backward trajectory as
+    /// done exactly at the initial state.
     pub(super) fn check_backward(&self) -> Result<()> {
         self.check_reverses()?;
         for (k, is_initial) in self.env.is_initial(&self.after).into_iter().enumerate() {
@@ -159,8 +161,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
         Ok(())
     }
 
-    /// Checks that the reverses of all moves but the exit are legal and undo the moves. Returns the indices
-    /// of these moves.
+    /// Checks that the reverses of all moves except the exit are legal and undo the moves. Returns the
+    /// indices of these moves.
     fn check_reverses(&self) -> Result<Vec<usize>> {
         let (env, direction) = (self.env, self.masks.direction);
         let [is_legal, restores] = match direction {
@@ -235,16 +237,16 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
 }
 
 /// Checks for each state and each of its children that the number of forward moves times |Aut(child)| equals
-/// the number of backward moves times |Aut(state)|. Only states of which all moves were made are checked.
+/// the number of backward moves times |Aut(state)|. States of which not all moves were made are skipped.
 ///
 /// # Errors
-/// [`Error::Contract`] with the names of two states whose numbers of moves are wrong; errors of steps and of
+/// [`Error::Contract`] with the names of two states for which the equation is wrong; errors of steps and of
 /// the symmetry.
 pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget: &Budget<'_>) -> Result<()> {
     let (env, states) = (forward.env, forward.states);
     let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
-    // The value for each parent and class of children is the number of moves between them, and a move to one
-    // child of the class.
+    // A map from a parent and a class of its children (its key) to two numbers: the number of forward moves
+    // from the parent to the class, and the index of one of these moves.
     let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
     for (k, (&row, key)) in forward.rows.iter().zip(&forward.keys_after).enumerate() {
         if forward.is_whole[row] && !forward.exit[k] {
@@ -254,7 +256,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     let apart = transitions.len().div_ceil(budget.states.max(1)).max(1);
     let pairs: Vec<(usize, usize, usize)> =
         transitions.into_iter().step_by(apart).map(|((row, _), (n, k))| (row, n, k)).collect();
-    // The pairs are checked in batches, so that the number of states in memory is limited.
+    // The pairs of parent and child are checked in batches, so that the number of states in memory is
+    // limited.
     for pairs in pairs.chunks(BATCH) {
         let children = forward.after.select(&pairs.iter().map(|&(_, _, k)| k).collect::<Vec<_>>());
         let Some(of_child) = log_symmetry(env, &children)? else { return Ok(()) };
@@ -287,8 +290,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
     Ok(())
 }
 
-/// Returns log |Aut| of each state, minus log |Aut| of the initial state. Returns `None` if isomorphic states
-/// aren't corrected for symmetry.
+/// Returns log |Aut| of each state, minus log |Aut| of the initial state; zeros if isomorphic states are
+/// different states. Returns `None` if isomorphic states are one state without a correction for symmetry.
 fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<Vec<f64>>> {
     let known = env.symmetry().log_symmetry(states)?;
     if known.is_none() && !env.merges_isomorphic() {
@@ -297,7 +300,8 @@ fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<
     Ok(known)
 }
 
-/// Returns the advice for the error if the number of backward moves must be multiplied by `short`.
+/// Returns the advice for the error message. The number of backward moves is too small by the factor `short`,
+/// or too large if `short` is below 1.
 fn remedy(short: f64) -> String {
     let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
     if !times.is_finite() || (times - times.round()).abs() > 1e-6 {

@@ -12,7 +12,7 @@ use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// States of random walks, and one action of each state.
+/// States of random walks, and one action in each state.
 struct StateActions<E: Env> {
     states: E::States,
     actions: E::Actions,
@@ -27,7 +27,7 @@ impl<E: ReplayEnv> StateActions<E> {
         Self { states: self.states.select(rows), actions: self.actions.select(rows) }
     }
 
-    /// Returns at most `n` of the states with their actions. No two of the states are equal.
+    /// Returns at most `n` of the states, all different, with their actions.
     fn distinct_sample(&self, n: usize) -> Self {
         let distinct = self.states.group().first;
         let apart = distinct.len().div_ceil(n.max(1)).max(1);
@@ -44,10 +44,9 @@ struct PartCheck<'a, E> {
     env: &'a E,
     policy: &'a dyn Policy<E>,
     conditions: Option<&'a Tensor>,
-    /// The distribution that is checked: P_F, P_B or the prior, which is the P_F that the objective is
-    /// relative to.
+    /// The distribution that is checked: P_F, P_B or the prior (the P_F that the objective is relative to).
     part: Quantity,
-    /// The size of the policy's logits ([`logit_size`]), which determines the rounding that is allowed.
+    /// The size of the policy's logits ([`logit_size`]), which determines how large a rounding error may be.
     size: f64,
 }
 
@@ -60,8 +59,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         if self.part == Quantity::LogPrior { "of the prior".to_owned() } else { self.direction().to_string() }
     }
 
-    /// Returns the log-probability of each action. All states are evaluated in one batch, with the conditions
-    /// from row `first` on.
+    /// Returns the log-probability of each action. All states are evaluated in one batch. State `i` gets row
+    /// `first + i` of the conditions.
     fn log_probs(&self, sample: &StateActions<E>, first: usize) -> Result<Vec<f64>> {
         let narrow = |c: &Tensor| c.f_narrow(0, first as i64, sample.len() as i64);
         let conditions = self.conditions.map(narrow).transpose()?;
@@ -86,8 +85,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         check_alone(&offsets, together, self.size, alone, words)
     }
 
-    /// Checks that the policy gives the same probabilities for a state under other labels, if states that
-    /// differ only in labels are one object.
+    /// Checks that a state's probabilities don't change under other labels, if states that differ only in
+    /// labels are one object.
     fn check_equivariance(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
         let symmetry = self.env.symmetry();
         let Some((both, classes)) = symmetry.relabelled(&sample.states, &mut Rng::seeded(0)) else {
@@ -107,7 +106,7 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
 
     /// Checks that `Policy::on_host`, which roll-outs use, returns the same log-probabilities as `evaluate`.
     fn check_host(&self, sample: &StateActions<E>, values: &[f64]) -> Result<()> {
-        // Roll-outs with conditions aren't made on the host, nor are roll-outs by a prior.
+        // `on_host` is used neither with conditions nor for a prior, so nothing is checked in these cases.
         if self.conditions.is_some() || self.part == Quantity::LogPrior {
             return Ok(());
         }
@@ -120,8 +119,8 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
         self.compare(law, values, &log_probs(Some(dist), sample)?, words)
     }
 
-    /// Returns an error for log-probabilities that differ by more than rounding. `words` describes where both
-    /// values come from.
+    /// Returns an error if two log-probabilities differ by more than rounding. `words` returns, for the
+    /// message, a description of the source of each of the two log-probabilities.
     fn compare(
         &self,
         law: &'static str,
@@ -139,11 +138,11 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     }
 }
 
-/// The smallest limit on the number of steps of the random walks that visit the checked states.
+/// The number of steps that random walks to the checked states may make even if the budget allows fewer.
 const MIN_STEPS: usize = 64;
 
-/// Returns states of random walks with the forward actions taken there, and states with the backward actions
-/// that undo the last step.
+/// Returns two samples of states from random walks: states with the forward actions taken in them, and states
+/// with the backward actions that undo the steps that led to them.
 fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<[StateActions<E>; 2]> {
     let uniform = env.uniform();
     let none = || StateActions::<E> { states: env.initial(&[]), actions: env.no_actions() };
@@ -183,7 +182,8 @@ fn random_states<E: ReplayEnv>(env: &E, budget: &Budget<'_>, rng: &mut Rng) -> R
     ))
 }
 
-/// Returns the log-probability of each action, or 0 for each if the policy has no such distribution.
+/// Returns the log-probability of each action; 0 for each action if the policy doesn't have this
+/// distribution.
 ///
 /// # Errors
 /// [`Error::NonFinite`] for a value that is NaN, because NaN can't be compared.
@@ -197,9 +197,10 @@ fn log_probs<E: ReplayEnv>(dist: Option<E::Dist>, sample: &StateActions<E>) -> R
     Err(Error::non_finite("log-probability that the policy returns", row, values[row], remedy))
 }
 
-/// Checks the laws of a policy and its prior on states of random walks: its probabilities for a state don't
-/// depend on other states, it is equivariant if states that differ only in labels are one object, and it
-/// samples from the distribution that is trained. Conditions are drawn from `conditions`.
+/// Checks the laws of a policy, and of its prior if it has one, in states of random walks. The probabilities
+/// for a state must not depend on other states of the batch. If states that differ only in labels are one
+/// object, the policy must be equivariant. Roll-outs on the host must sample from the distribution that is
+/// trained. Conditions are drawn from `conditions`.
 ///
 /// Returns `false` without a check if there is no source of conditions and the policy can't be evaluated
 /// without a condition ([`Error::Missing`] or [`Error::Shape`]). A trainer then checks the policy in its

@@ -1,4 +1,4 @@
-//! The law of rewards: the reward of an object is the same under any labels.
+//! The law of rewards: if labels have no meaning, the reward of an object doesn't depend on its labels.
 
 use std::collections::HashSet;
 
@@ -8,18 +8,21 @@ use crate::rollout::{ReplayEnv, Trajectories};
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng};
 
-/// The smallest number of relabelled objects that are tried. Some relabellings don't change the object.
+/// The smallest number of relabellings that are tried. Many relabellings are needed, because a relabelling
+/// may leave the object unchanged, which tests nothing.
 const MIN_LABELLINGS: usize = 128;
-/// The largest difference of two log-rewards that counts as rounding, relative to their size if it is above
-/// 1. A network in single precision may sum in another order.
+/// The largest difference of two log-rewards that counts as rounding. The difference is relative to the
+/// log-reward's absolute value if this value is above 1. Under other labels a network in single precision may
+/// sum in another order.
 const TOLERANCE: f64 = 1e-4;
 
 /// Checks that a reward doesn't depend on labels, if states that differ only in labels are one object in the
 /// environment.
 ///
-/// The check evaluates the reward of some objects of the batch's first `n` trajectories again, under other
-/// labels. A batch without recorded log-rewards passes. A reward that changes from call to call for the same
-/// labels also passes, because its difference isn't due to labels.
+/// The check takes some objects of the batch's first `n` trajectories, evaluates their rewards under other
+/// labels, and compares these with the recorded log-rewards. A batch without recorded log-rewards passes. A
+/// reward that changes from call to call for the same labels also passes, because the difference isn't due to
+/// labels.
 ///
 /// ```
 /// use gfn::contract::{Budget, check_reward};
@@ -47,8 +50,8 @@ pub fn check_reward<E: ReplayEnv>(
     let Some(known) = batch.recorded_log_rewards() else { return Ok(()) };
     let objects = batch.terminal_states();
     let n_objects = (budget.states / 3).max(1);
-    // Relabelling doesn't change some objects, so more objects are tried than are compared. Each object
-    // is tried once before any is tried again.
+    // Some relabellings don't change the object, so more relabellings are tried than are compared. The list
+    // repeats the objects, so that each object is tried once before any is tried again.
     let distinct = objects.group().first.into_iter().filter(|&row| row < n);
     let distinct: Vec<usize> = distinct.take(2 * n_objects).collect();
     let n_tried = MIN_LABELLINGS.max(4 * distinct.len());
@@ -69,8 +72,8 @@ pub fn check_reward<E: ReplayEnv>(
         let values = reward.log_reward(states, conditions.as_ref())?;
         let differs = |(k, value): &(usize, f64)| {
             let expected = known[rows[*k]];
-            // The difference of two equal infinities is NaN, which passes the comparison. The difference of
-            // an infinity and a number doesn't pass.
+            // The difference of two equal infinities is NaN, which doesn't count as a difference. The
+            // difference of an infinity and a number does.
             let size = if expected.is_finite() { expected.abs().max(1.0) } else { 1.0 };
             (expected - value).abs() > TOLERANCE * size
         };

@@ -1,5 +1,5 @@
-//! The law that every backward move leads on to the initial state. Probability that P_B gives to any other
-//! move is lost.
+//! The law that backward moves always lead to the initial state in the end. If P_B gives probability to a
+//! backward move that never leads there, this probability is lost.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::env::{
 };
 use crate::{Error, Result, Rng};
 
-/// The number of backward walks that are sampled from each examined state by a thorough check. A check with a
-/// limited budget samples 1.
+/// The number of backward walks that a thorough check samples from each examined state. A check with a
+/// limited budget samples one walk per state.
 const WALKS_BACK: usize = 4;
 /// The largest number of steps of a backward walk in a thorough check.
 const MAX_STEPS: usize = 100_000;
@@ -23,25 +23,25 @@ const MAX_QUICK_STEPS: usize = 10_000;
 const WATCH_INTERVAL: usize = 256;
 const NO_MOVE: &str = "which isn't the initial state and has no legal backward move";
 
-/// The extent of a check: the states and backward moves that it examined.
+/// The extent of a check: the numbers of states and backward moves that the check examined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
     /// The number of distinct states visited by random walks that were checked.
     pub n_visited: usize,
-    /// The extent to which backward moves from these states were followed.
+    /// The extent to which backward moves from the checked states were followed.
     pub ways_back: WaysBack,
 }
 
-/// The backward trajectories to the initial state that a check examined.
+/// The extent to which a check followed backward moves: all backward moves, or random backward walks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaysBack {
-    /// A check of every backward move of the visited states, and of all states that backward moves lead to.
+    /// A check of every backward move of the visited states and of all states that backward moves lead to.
     All {
         /// The number of states whose backward moves were followed.
         states: usize,
     },
-    /// A check of random backward walks, made because there are too many states. It can miss a move that
-    /// doesn't lead to the initial state.
+    /// A check of random backward walks, because there are too many states for a full check. Such a check can
+    /// miss a move that doesn't lead to the initial state.
     Sample {
         /// The number of backward walks.
         walks: usize,
@@ -54,9 +54,10 @@ pub(super) struct Search<E: EnumerableEnv> {
     /// The examined states, followed by the states that the search found.
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The indices of the state and its parent, and the slot, of each backward move.
+    /// Each backward move as a triple: the index of the state, the index of the parent that the move leads
+    /// to, and the slot.
     moves: Vec<(u32, u32, u32)>,
-    /// The number of states whose backward moves were added.
+    /// The number of states at the front of `states` whose backward moves were added.
     done: usize,
 }
 
@@ -66,7 +67,7 @@ impl<E: EnumerableEnv> Search<E> {
         Self { n_examined: examined.len(), states: examined, index, moves: Vec::new(), done: 0 }
     }
 
-    /// Adds the backward moves of the next states that have none yet.
+    /// Adds the backward moves of the next states in the list, and appends the new parents to the list.
     pub(super) fn add(&mut self, backward: &Expansion<'_, E>) {
         let mut new = Vec::new();
         for (k, key) in backward.keys_after.iter().enumerate() {
@@ -82,7 +83,8 @@ impl<E: EnumerableEnv> Search<E> {
         self.done += backward.states.len();
     }
 
-    /// Follows backward moves until no state is new, or samples backward walks if there are too many states.
+    /// Follows backward moves until they lead to no new state. If there are too many states, samples backward
+    /// walks instead.
     pub(super) fn finish(mut self, env: &E, budget: &Budget<'_>, rng: &mut Rng) -> Result<WaysBack> {
         while budget.is_complete() && self.states.len() <= budget.followed {
             if self.done == self.states.len() {
@@ -108,7 +110,8 @@ impl<E: EnumerableEnv> Search<E> {
         Ok(WaysBack::Sample { walks: rows.len() })
     }
 
-    /// Checks that only the initial state has no backward move, and that backward moves form no cycle.
+    /// Checks that only the initial state has no backward move, that backward moves lead from every state to
+    /// the initial state, and that they form no cycle.
     fn check_ends(&self, env: &E) -> Result<()> {
         let n = self.states.len();
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -117,7 +120,7 @@ impl<E: EnumerableEnv> Search<E> {
             children[parent as usize].push(child);
             has_parent[child as usize] = true;
         }
-        // The entry of a state is `true` if some backward trajectory leads from it to the initial state.
+        // One entry per state: `true` if some backward trajectory leads from the state to the initial state.
         let mut leads_back = env.is_initial(&self.states);
         let stuck = (0..n).find(|&state| !has_parent[state] && !leads_back[state]);
         let mut open: Vec<usize> = (0..n).filter(|&state| leads_back[state]).collect();
@@ -147,8 +150,8 @@ impl<E: EnumerableEnv> Search<E> {
 /// Makes random backward steps from each of these states, until all walks have reached the initial state.
 ///
 /// # Errors
-/// [`Error::Contract`] for a walk that gets stuck in another state; [`Error::StepLimit`] if a walk is too
-/// long.
+/// [`Error::Contract`] for a walk that reaches a state that isn't initial and has no legal backward move;
+/// [`Error::StepLimit`] if a walk is too long.
 pub(super) fn walk_back<E: EnumerableEnv>(
     env: &E,
     mut states: E::States,
@@ -157,7 +160,8 @@ pub(super) fn walk_back<E: EnumerableEnv>(
 ) -> Result<()> {
     let n = states.len();
     let limit = if budget.is_complete() { MAX_STEPS } else { MAX_QUICK_STEPS };
-    // The states before the last step, and the backward moves made from them.
+    // The states before the last step of the walks, and the backward moves that this step made in them;
+    // `None` before the first step.
     let mut last: Option<(E::States, Slots)> = None;
     for step in 0..limit {
         if step % WATCH_INTERVAL == 0 {
@@ -187,7 +191,8 @@ pub(super) fn walk_back<E: EnumerableEnv>(
 }
 
 /// Returns the error for a state from which no backward trajectory leads to the initial state. `from` is the
-/// backward move (states, row, slot) that leads to the state, if there is one.
+/// backward move (states, row, slot) that leads to the state; `None` for a state from which the search
+/// started.
 fn no_way_back<E: EnumerableEnv>(
     env: &E,
     from: Option<(&E::States, usize, u32)>,

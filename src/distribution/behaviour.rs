@@ -1,12 +1,12 @@
-//! The probabilities of actions under exploration, and sampling from them, on the host.
+//! The probabilities of actions under exploration, and the sampling of actions, both computed on the host.
 
 use super::Exploration;
 use crate::rows::Masks;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// The logits, masks and settings from which actions are sampled. It holds no tensors, so threads can share
-/// it.
+/// The logits, masks and settings from which actions are sampled. The struct holds no tensors, so threads can
+/// share it.
 pub(super) struct Behaviour<'a> {
     pub(super) masks: &'a Masks,
     pub(super) legal_ptr: &'a [usize],
@@ -41,7 +41,8 @@ impl Behaviour<'_> {
     }
 }
 
-/// Divides logits by a temperature. If the quotients would overflow, the largest logit is subtracted first.
+/// Divides logits by a temperature. If a quotient would overflow, the largest logit is subtracted from all
+/// logits first.
 fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
     let shift = if (size / temperature).is_finite() {
@@ -52,8 +53,8 @@ fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// The largest magnitude of values for which [`log_softmax`] doesn't subtract the largest value first. If it
-/// didn't do so for larger values, adding the logarithm of the sum to them would lose its digits.
+/// The largest absolute value of the maximum for which [`log_softmax`] doesn't subtract the maximum first.
+/// For larger values, subtracting the log of the sum alone would be lost in rounding.
 const LARGE_LOGIT: f64 = 1e6;
 
 /// Subtracts the log of the sum of exponentials of all values from each value.
@@ -68,8 +69,8 @@ pub(super) fn log_softmax(values: &mut [f64]) {
     }
 }
 
-/// Returns the first index at which the cumulative sum exceeds `u` times the total. An index of probability
-/// zero is never returned.
+/// Returns the first index at which the cumulative sum of `probs` exceeds `u` times the sum of all `probs`.
+/// An index of probability zero is never returned.
 pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
     let mut rest = u * probs.iter().sum::<f64>();
     let mut last = 0;

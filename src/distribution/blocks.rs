@@ -1,4 +1,4 @@
-//! Blocks of logits: checks of their shapes, and the positions of slots in them.
+//! Blocks of logits: checks of the blocks' shapes, and the positions of slots in the blocks.
 
 use tch::Tensor;
 
@@ -39,7 +39,7 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
     ))
 }
 
-/// Returns logits on the host state by state, `[slots]`, from logits that are given block by block.
+/// Reorders logits on the host from block by block to state by state, `[slots]`.
 ///
 /// # Errors
 /// [`Error::Shape`] if a block is missing or has another length than the masks require.

@@ -14,7 +14,7 @@ use crate::rows::{Masks, Rows, Slots};
 use crate::tensor::{from_host, segment_ids, segment_logsumexp, segment_max, segment_sum, select_rows};
 use crate::{Error, Result, Rng, parallel};
 
-/// The minimum number of states per thread.
+/// The minimum number of states per thread when actions are sampled.
 const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
@@ -42,10 +42,10 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 #[derive(Debug)]
 pub struct GraphActionCategorical {
     masks: Masks,
-    /// The index of each state's first legal slot among the legal slots of all states, followed by their
-    /// number, `[states + 1]`.
+    /// The index of each state's first entry in `legal_slot`, followed by the number of entries, `[states +
+    /// 1]`.
     legal_ptr: Vec<usize>,
-    /// The legal slots of all states, state by state. Each is numbered within its state.
+    /// The legal slots of all states, state by state. The slots of each state are counted from 0.
     legal_slot: Vec<u32>,
     logits: Logits,
     /// Log-probabilities of the legal slots of all states on the host, without exploration, computed on
@@ -53,8 +53,8 @@ pub struct GraphActionCategorical {
     host_log_probs: OnceCell<Vec<f64>>,
     /// The log of the sum of exponentials of each state's legal logits, `[states]`, computed on demand.
     log_sum: OnceCell<Tensor>,
-    /// Log-probabilities of all slots, legal or not, computed on demand; `None` unless there is one block
-    /// with a row per state.
+    /// Log-probabilities of all slots, legal or not, computed on demand. The result is `None` unless there is
+    /// a single block with one row per state.
     dense: OnceCell<Option<Tensor>>,
 }
 
@@ -71,11 +71,11 @@ impl GraphActionCategorical {
     }
 
     /// Creates the distribution with logits on the host: one number for each slot of each state, legal or
-    /// not. Use it to sample actions for a few states, because tensor operations would then cost more than
-    /// the sampling itself.
+    /// not. Use this method to sample actions for a few states, because tensor operations would then cost
+    /// more than the sampling itself.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one logit per slot.
+    /// [`Error::Shape`] if the number of logits isn't the number of slots.
     pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
         let remedy = "give one number for each slot of each state, legal or not";
         check_len("the logits", masks.legal.len(), logits.len(), remedy)?;
@@ -98,7 +98,7 @@ impl GraphActionCategorical {
     /// A uniform distribution stays uniform.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one factor per state.
+    /// [`Error::Shape`] if the number of factors isn't the number of states.
     pub fn scaled(self, scale: &Tensor) -> Result<Self> {
         check_scale(&self.masks, scale)?;
         Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
@@ -258,8 +258,8 @@ impl GraphActionCategorical {
                 "compare two distributions over the same states and masks",
             ));
         }
-        // The logits of a uniform distribution are on no particular device, so both are moved to the device
-        // of the other distribution.
+        // The logits of a uniform distribution are on no particular device. The log-probabilities of both
+        // distributions are therefore moved to the device of the distribution that isn't uniform.
         let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
         let log_p = self.log_probs().to_device(device);
         let log_q = other.log_probs().to_device(device);
@@ -267,7 +267,7 @@ impl GraphActionCategorical {
         Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
     }
 
-    /// Returns the range of a state's entries among all legal entries.
+    /// Returns the range of the legal slots of state `row` among the legal slots of all states.
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         if row < self.len() {
             Ok(self.legal_ptr[row]..self.legal_ptr[row + 1])
@@ -276,7 +276,8 @@ impl GraphActionCategorical {
         }
     }
 
-    /// Returns the range of a state's entries among all legal entries, or an error if the range is empty.
+    /// Returns the range of the legal slots of state `row` among the legal slots of all states. Returns an
+    /// error if the state has no legal slot.
     fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         let range = self.range(row)?;
         if range.is_empty() {
@@ -285,13 +286,14 @@ impl GraphActionCategorical {
         Ok(range)
     }
 
-    /// Returns the position of the action of each of these rows among all legal entries.
+    /// Returns the index of each action among the legal slots of all states. Action `i` belongs to state
+    /// `rows[i]`.
     fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
         check_len("actions", rows.len(), actions.len(), "give one action for each row")?;
         rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
     }
 
-    /// Returns the position of a slot of state `row` among all legal entries.
+    /// Returns the index of a slot of state `row` among the legal slots of all states.
     fn entry(&self, row: usize, slot: u32) -> Result<usize> {
         let range = self.range(row)?;
         match self.legal_slot[range.clone()].binary_search(&slot) {

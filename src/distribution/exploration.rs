@@ -6,14 +6,15 @@ use crate::error::{check_positive, check_setting};
 /// Changes to the policy for sampling actions. The objective still uses the probabilities of the unchanged
 /// policy.
 ///
-/// Actions are sampled from the distribution `(1 - epsilon) softmax((logits + exit_bias on the exit slot) /
-/// temperature) + epsilon uniform(legal)`. It changes which trajectories the objective trains on, but not the
-/// optimum of the objective, because the balance objectives are off-policy.
+/// Actions are sampled from the distribution
+/// `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon uniform(legal)`.
+/// Exploration changes which trajectories the objective trains on, but not the optimum of the objective,
+/// because the balance objectives are off-policy.
 ///
-/// Gaussian steps of continuous environments use `noise`: its square is added to their variance. A
-/// distribution that doesn't support a setting returns an error when actions are sampled: discrete
+/// Gaussian steps of continuous environments use `noise`: the square of `noise` is added to the variance of a
+/// step. A distribution that doesn't support a setting returns an error when actions are sampled: discrete
 /// distributions and Beta distributions on a box refuse noise, and Gaussian steps of a diffusion refuse
-/// epsilon. If there is no uniform distribution, as on a line, a share `epsilon` of the actions is sampled
+/// epsilon. On the real line there is no uniform distribution, so a share `epsilon` of the actions is sampled
 /// from a wide distribution instead.
 ///
 /// ```
@@ -39,8 +40,8 @@ impl Default for Exploration {
 }
 
 impl Exploration {
-    /// Returns the settings without exploration, with which actions are sampled from the policy itself. This
-    /// is the default.
+    /// Returns the settings without exploration, with which actions are sampled from the policy itself. These
+    /// settings are the default.
     #[must_use]
     pub const fn on_policy() -> Self {
         Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }

@@ -1,5 +1,5 @@
-//! The logits of a categorical distribution. They are stored as tensors or on the host, and returned for all
-//! slots or for legal slots only.
+//! The logits of a categorical distribution. The logits are stored as tensors or on the host, and returned
+//! for all slots or for legal slots only.
 
 use std::cell::OnceCell;
 
@@ -15,8 +15,8 @@ pub(super) struct Logits {
     source: LogitSource,
     /// A factor for the logits of each state, `[states]`; `None` for factors of 1.
     scale: Option<Tensor>,
-    /// The logits of the legal slots, state by state, `[legal]`. They are computed on demand, because
-    /// sampling actions doesn't need this tensor.
+    /// The logits of the legal slots, state by state, `[legal]`. This tensor is computed on demand, because
+    /// sampling actions doesn't need it.
     legal: OnceCell<Tensor>,
     /// The logits of the legal slots on the host, computed on demand.
     host: OnceCell<Vec<f64>>,
@@ -93,9 +93,10 @@ impl Logits {
         })
     }
 
-    /// Returns the log-probability of every slot, `[slots]`; `None` unless there is one block with one row
-    /// per state. For such a block `log_softmax` needs a third of the operations that sums over segments
-    /// need. Illegal slots get minus infinity. For a state without a legal slot the values have no meaning.
+    /// Returns the log-probability of every slot, `[slots]`, if there is a single block with one row per
+    /// state; otherwise `None`. For such a block `log_softmax` needs a third of the operations that sums over
+    /// segments need. Illegal slots get minus infinity. For a state without a legal slot the
+    /// log-probabilities have no meaning.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
         let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else {
             return None;
@@ -109,8 +110,8 @@ impl Logits {
         let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
         for row in illegal.chunks_exact_mut(block.width) {
             if row.iter().all(|illegal| *illegal) {
-                // The values of a row without a legal slot are never used. If all its slots were masked, its
-                // gradient would be NaN and reach the network's weights.
+                // The log-probabilities of a state without a legal slot are never used. If all slots of the
+                // state were masked, the gradient of its logits would be NaN and reach the network's weights.
                 row.fill(false);
             }
         }

@@ -19,13 +19,14 @@ use crate::{Result, Rng};
 /// A distribution over actions for each state of a batch.
 ///
 /// Methods take a list `rows`: `rows[i]` is the index of the state to which action `i` belongs. Several
-/// actions may belong to the same state, so a policy evaluates a state once even if it occurs many times.
+/// actions may belong to the same state, so a policy evaluates a state once even if the state occurs many
+/// times.
 pub trait Distribution {
     /// The type of a batch of actions.
     type Actions: Rows;
 
-    /// `true` (the default) if a share of the actions can be sampled from a uniform distribution instead
-    /// ([`Exploration::epsilon`]). A trainer explores in this way by default if it is `true`.
+    /// `true` (the default) if exploration can sample a share of the actions from a uniform distribution
+    /// ([`Exploration::epsilon`]). If this constant is `true`, a trainer explores in this way by default.
     const MIXES_WITH_UNIFORM: bool = true;
 
     /// Samples one action for each entry of `rows`, from the distribution changed by `exploration`.
@@ -46,7 +47,7 @@ pub trait Distribution {
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
     /// Returns the unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`,
-    /// with gradient. In flow matching it is the log of the flow along the edge of the action.
+    /// with gradient. In flow matching the log-weight is the log of the flow along the edge of the action.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -70,8 +71,9 @@ pub trait Distribution {
         None
     }
 
-    /// Returns all possible actions of the state of each entry of `rows`: offsets `[rows.len() + 1]`, and the
-    /// actions of all entries one after another.
+    /// Returns all possible actions of the state of each entry of `rows`. The actions of entry `i` are the
+    /// rows `offsets[i]..offsets[i + 1]` of the second result, where `offsets`, `[rows.len() + 1]`, is the
+    /// first result.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) if the actions can't be listed (the default).

@@ -6,14 +6,14 @@ use crate::{Error, Result};
 /// rounds each number of a sum by about 1e-7 of its size. In a network without normalisation layers the
 /// numbers may be thousands of times larger than the logits.
 const TOLERANCE: f64 = 1e-3;
-/// The allowed difference relative to 1 plus the absolute value of the log-probability. It is the larger part
-/// of the tolerance if the logits are close to 0.
+/// The allowed difference relative to 1 plus the absolute value of the log-probability. If the logits are
+/// close to 0, this difference is larger than the one that [`TOLERANCE`] allows.
 const LEAST_TOLERANCE: f64 = 1e-5;
-/// The maximum number of states of a batch that are also evaluated alone.
+/// The maximum number of states of a batch that are evaluated alone, in addition to the whole batch.
 const N_STATES_ALONE: usize = 8;
 
-/// Estimates the size of the logits from which these log-probabilities were computed. It is the largest
-/// finite difference between the log-probabilities and those of the uniform policy.
+/// Estimates the size of the logits from which these log-probabilities were computed. The estimate is the
+/// largest finite difference between these log-probabilities and the log-probabilities of the uniform policy.
 pub(crate) fn logit_size(log_probs: &[f64], uniform: &[f64]) -> f64 {
     let distances = log_probs.iter().zip(uniform).map(|(log_prob, uniform)| (log_prob - uniform).abs());
     distances.filter(|distance| distance.is_finite()).fold(0.0, f64::max)
@@ -29,7 +29,7 @@ pub(crate) fn equal_up_to_rounding(first: f64, second: f64, size: f64) -> bool {
 /// Checks that a policy gives a state the same log-probabilities alone as in a batch, for at most
 /// [`N_STATES_ALONE`] states. `together[offsets[row]..offsets[row + 1]]` are the log-probabilities of state
 /// `row` in the batch. `size` is the size of the logits of the batch ([`logit_size`]). `alone` evaluates one
-/// state, and `words` describes it.
+/// state, and `words` describes that state.
 ///
 /// # Errors
 /// [`Error::Contract`] for a log-probability that differs, and if `alone` fails.

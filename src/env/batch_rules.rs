@@ -1,14 +1,15 @@
-//! Rules that judge the moves of a whole batch per call, for rules whose calls are expensive.
+//! Rules that decide about all moves of a batch in one call, because each call is expensive.
 
 use super::{Direction, Masks, Rows};
 
-/// Rules that judge the moves of a whole batch per call. Use them for rules in another language, where each
-/// call is expensive.
+/// Rules that decide about all moves of a batch in one call. Use this trait for rules in another language,
+/// where each call is expensive.
 ///
-/// The rules forbid moves that the rules of single states allow, whose `batched` returns them
-/// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). A
-/// backward move is allowed if its forward move is allowed in the parent; the parents are judged in one
-/// batch, too. If a returned list is too short, the moves without an entry are forbidden.
+/// These rules forbid moves that the rules of single states allow. The method `batched` of the rules of
+/// single states returns the batch rules ([`VectorRules`](super::VectorRules::batched),
+/// [`GraphRules`](crate::graph::GraphRules::batched)). A backward move is allowed if its forward move is
+/// allowed in the parent; the rules decide about all parents in one batch, too. If a method returns too short
+/// a list, the moves without an entry are forbidden.
 ///
 /// The type `M` is a move. A move of vectors is the row of its state in the batch, and a slot. A move of
 /// graphs is a [`BatchMove`](crate::graph::BatchMove).
@@ -41,18 +42,18 @@ use super::{Direction, Masks, Rows};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait BatchRules<S: Rows, M>: Send + Sync {
-    /// Returns `true` for each of these forward moves that is allowed. The rules of single states have
-    /// allowed all of them.
+    /// Returns an entry for each of `moves`, which are forward moves: `true` if the move is allowed. The
+    /// rules of single states allow all of these moves.
     fn permits(&self, states: &S, moves: &[M]) -> Vec<bool>;
 
-    /// Returns `true` for each of these states that some sequence of forward moves builds. The default
-    /// returns `true` for all.
+    /// Returns an entry for each state: `true` if some sequence of forward moves builds the state. The
+    /// default is `true` for all states.
     fn is_reachable(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
 
-    /// Returns `true` for each of these states that may be a finished object. The default returns `true` for
-    /// all.
+    /// Returns an entry for each state: `true` if the state may be a finished object. The default is `true`
+    /// for all states.
     fn can_end(&self, states: &S) -> Vec<bool> {
         vec![true; states.len()]
     }
@@ -60,9 +61,9 @@ pub trait BatchRules<S: Rows, M>: Send + Sync {
 
 /// Removes from the masks of a batch the moves that `rules` forbid.
 ///
-/// `forward(row, slot, at)` returns the forward move for a slot of state `row`. If the slot is a backward
-/// move, it is the forward move that the slot undoes, together with the parent in which it is made; this
-/// parent gets row `at` in the batch of parents, which `batch` builds. If it returns `None`, the slot is
+/// `forward(row, slot, at)` returns the forward move of a slot of state `row`. For a backward slot, the
+/// result is the forward move that the slot undoes, and the parent in which that move is made. The parent
+/// gets row `at` in the batch of parents, which `batch` builds. If the result is `None`, the slot is
 /// forbidden.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
@@ -108,8 +109,8 @@ mod tests {
     use crate::Rng;
     use crate::env::{StateGraph, VectorEnv, VectorRules, VectorStates};
 
-    /// Moves add 1 to one of two coordinates, up to 2. No move leads to a state with equal coordinates. A
-    /// trajectory can't end in a state whose sum is 1.
+    /// Rules whose moves add 1 to one of two coordinates, up to 2. No move leads to a state with equal
+    /// coordinates. A trajectory can't end in a state whose sum is 1.
     struct Steps {
         batched: bool,
     }

@@ -27,7 +27,7 @@ pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> 
 }
 
 /// Returns an error for an environment of several instances. Functions that return a single distribution or
-/// log Z call it.
+/// log Z make this check.
 pub(crate) fn check_one_instance<E: Env>(env: &E, expected: &'static str) -> Result<()> {
     match env.n_instances() {
         0 | 1 => Ok(()),

@@ -1,19 +1,19 @@
-//! Checks for the listing of all states. Before it, random walks estimate whether there are more states than
-//! the limit. After it, random walks check that the states that they reach are in the list.
+//! Checks for the listing of all states. Before the listing, random walks estimate whether there are more
+//! states than the limit. After the listing, a check ensures that random walks reach only listed states.
 
 use crate::env::{Direction, EnumerableEnv, Rows, StateGraph, describe_state, random_moves};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Returns the first row in which two batches have different states. In an environment up to isomorphism,
-/// isomorphic states count as equal.
+/// Returns the first row in which two batches have different states; `None` if there is no such row. In an
+/// environment up to isomorphism, isomorphic states count as equal.
 pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &E::States) -> Option<usize> {
     let n = some.len();
     let mut both = some.clone();
     both.append(others.clone());
     let of = both.group().of;
     let differ: Vec<usize> = (0..n).filter(|&k| of[k] != of[n + k]).collect();
-    // Keys take more time to compute than rows to compare. They are needed only if the rows of these batches
+    // Computing keys takes more time than comparing rows. Keys are needed only if the rows of these batches
     // can't be compared, or if rows that differ can be the same state.
     if differ.is_empty() || !env.merges_isomorphic() && both.select(&[0, 0]).group().merges() {
         return differ.first().copied();
@@ -27,15 +27,15 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
         .map(|(k, _)| k)
 }
 
-/// Returns `true` if random walks show that clearly more than `limit` states can be reached. It is called
-/// before the states are listed.
+/// Returns `true` if random walks show that clearly more than `limit` states can be reached. The function is
+/// called before the states are listed.
 ///
 /// Along a uniform random walk, the products of (number of forward moves / number of backward moves) up to
-/// each state are summed. The mean of this sum over many walks is the number of states. In an environment up
-/// to isomorphism, each term is multiplied by the number of automorphisms of its state.
+/// each state are summed. The mean of these sums over many walks estimates the number of states. In an
+/// environment up to isomorphism, each term is multiplied by the number of automorphisms of its state.
 pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
-    /// The number of standard errors that are subtracted from the mean. The rest must exceed the limit by a
-    /// hundredth.
+    /// The number of standard errors by which the estimate is reduced before it is compared with the limit.
+    /// The reduced estimate must exceed the limit by 1 %.
     const SURE: f64 = 4.0;
     const WALKS: usize = 1024;
     const MAX_STEPS: usize = 200;
@@ -49,7 +49,7 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
     let Some(at_first) = symmetry(&states) else { return false };
-    // The first list has the logarithm of the product of each walk so far, the second the logarithm of its
+    // `products` holds the logarithm of each walk's product so far, and `sums` the logarithm of each walk's
     // sum.
     let (mut products, mut sums) = (vec![0.0; WALKS], vec![0.0; WALKS]);
     let mut walks: Vec<usize> = (0..WALKS).collect();
@@ -85,14 +85,14 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     false
 }
 
-/// Checks that every state that a few random walks reach is in the list, under a key of its own and with the
-/// same number of moves.
+/// Checks that a few random walks reach only listed states, and that each of these states has as many moves,
+/// leading to states with the same keys, as in the list.
 pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, instance: u32) -> Result<()> {
     const WALKS: usize = 32;
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
-    // A walk with more steps than there are states visits a state twice. Such cycles are found when the
-    // states are sorted.
+    // A walk with as many steps as there are states would contain a cycle. Cycles are found when the states
+    // are sorted, so walks needn't be longer.
     for _ in 0..graph.len() {
         let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
         if going.is_empty() {

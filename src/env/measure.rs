@@ -15,8 +15,8 @@ pub struct Forms<S> {
 }
 
 /// Returns the log-rewards that training uses for these states. R of an object is divided equally among its
-/// states, and multiplied by |Aut|, the number of automorphisms, if states are isomorphism classes. Rewards
-/// make neither correction, because they are made here, for all rewards.
+/// states, and multiplied by |Aut|, the number of automorphisms, if states are isomorphism classes. Both
+/// corrections are made here, so rewards don't make them.
 pub(crate) fn training_log_rewards<E: Env>(
     env: &E,
     states: &E::States,
@@ -31,8 +31,8 @@ pub(crate) fn training_log_rewards<E: Env>(
     Ok(log_rewards)
 }
 
-/// Returns the log of the number of states of the same object, for each listed state; `None` if each state is
-/// a different object.
+/// Returns, for each listed state, the log of the number of states that are the same object, and 0 for states
+/// in which no trajectory ends. Returns `None` if each state is a different object.
 pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> Result<Option<Vec<f64>>> {
     let mut found = None;
     for ends in graph.ends().chunks(CHUNK) {

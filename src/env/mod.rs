@@ -6,9 +6,9 @@
 //! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | [`VectorEnv`], [`GraphEnv`](crate::graph::GraphEnv) |
 //! | [`ReplayEnv`](crate::rollout::ReplayEnv) | stores trajectories and replays them, for buffers, files and the trainer | every discrete environment (by blanket impl), continuous environments |
-//! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
-//! | [`VectorRules`] | the moves of one vector; [`VectorEnv`] makes an environment of them | environments over vectors of small integers |
-//! | [`Reward`] | log R of a batch of states | closures, types of yours |
+//! | [`EnumerableEnv`] | a key per state, so that all states can be listed | environments for exact metrics |
+//! | [`VectorRules`] | the moves of one vector, from which [`VectorEnv`] makes an environment | environments over vectors of small integers |
+//! | [`Reward`] | log R of a batch of states | closures, custom types |
 //!
 //! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the
 //! three environment traits from rules for a single state: [`VectorEnv`] from [`VectorRules`],
@@ -52,7 +52,7 @@ pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots
 /// The outcome of one step of a batch. Each field has one entry per row.
 #[derive(Clone, Debug)]
 pub struct Step<A> {
-    /// The action of the opposite direction that undoes the step of each row. It is an action of the state
+    /// The action of the opposite direction that undoes the step of each row. The action belongs to the state
     /// after the step.
     ///
     /// If `exit` is `true`, the entry has no meaning: an exit has no backward action, and its P_B is 1.
@@ -97,15 +97,16 @@ pub trait Env: Send + Sync {
     /// instances that samplers and files give.
     fn initial(&self, instances: &[u32]) -> Self::States;
 
-    /// Returns, for each of these states, the instance from whose initial state it was built.
+    /// Returns, for each of these states, the instance from whose initial state the state was built. The
+    /// default is instance 0 for all states.
     fn instances(&self, states: &Self::States) -> Vec<u32> {
         vec![0; states.len()]
     }
 
     /// Applies one legal action to each row in place.
     ///
-    /// The caller ensures that actions are legal: by masks if it chooses the actions, or by
-    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) if they come from outside.
+    /// The caller ensures that actions are legal: by masks if the caller chooses the actions, or by
+    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) if the actions come from outside.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for an action that can't be applied to its state.

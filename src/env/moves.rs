@@ -38,7 +38,7 @@ impl Moves {
 
 /// The moves of a list that lead to another state, which are all moves except exits.
 pub(crate) struct InnerMoves {
-    /// The indices of these moves in the list of all moves.
+    /// The index of each move in the list that includes exits.
     pub(crate) places: Vec<usize>,
     pub(crate) rows: Vec<usize>,
     pub(crate) slots: Slots,

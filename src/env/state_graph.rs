@@ -12,11 +12,11 @@ use crate::env::{
 };
 use crate::{Error, Result};
 
-/// The child index of the exit action.
+/// The entry of `StateGraph::children` for the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
 
-/// The number of listed states at which `has_more_states` estimates whether the limit will be exceeded.
-/// Listing fewer states takes less time than the estimate.
+/// The number of states that are listed before `has_more_states` estimates whether the limit will be
+/// exceeded. Listing fewer states takes less time than the estimate.
 const ESTIMATED_FROM: usize = 20_000;
 
 /// The state or exit to which a legal forward move leads.
@@ -32,7 +32,7 @@ pub enum Child {
 ///
 /// States are indexed from 0, the initial state, and parents come before their children. In an environment up
 /// to isomorphism each class of isomorphic states is represented by one state. The state graph depends on
-/// neither policy nor reward, so it can be reused for any of them.
+/// neither policy nor reward, so a single state graph serves all policies and rewards.
 ///
 /// ```
 /// use gfn::{env::StateGraph, policy::UniformPolicy, examples::Triangles};
@@ -46,11 +46,9 @@ pub enum Child {
 pub struct StateGraph<E: EnumerableEnv> {
     states: E::States,
     index: HashMap<E::Key, u32>,
-    /// The index in `children` of the first move of each state, followed by the number of all moves,
-    /// `[states + 1]`.
+    /// The index of each state's first move in `children`, followed by the number of moves, `[states + 1]`.
     move_ptr: Vec<usize>,
-    /// The child of each legal forward move of all states, state by state in the order of the slots; `EXIT`
-    /// for exits.
+    /// The child of each legal forward move, state by state, in the order of the slots; `EXIT` for exits.
     children: Vec<u32>,
     /// [`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity) of each state in which
     /// trajectories can end, 0 for other states. `None` if every state is a different object.
@@ -72,13 +70,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10
     /// million moves) take seconds and about a gigabyte. After about 20,000 states the total number is
-    /// estimated by random walks; if it clearly exceeds `limit`, the error is returned at once.
+    /// estimated by random walks; if this number clearly exceeds `limit`, the error is returned at once.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] for a state that can't end and
-    /// that the rules leave without any legal move, if the moves form a cycle, and for keys that several
-    /// states share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an
-    /// environment of several instances, each of which has its own states.
+    /// [`Error::TooManyStates`] beyond `limit` states. [`Error::Config`] for an environment of several
+    /// instances, each of which has its own states. [`Error::Contract`] if the moves form a cycle, if a state
+    /// can't end and has no legal move, or if a few random walks show keys that several states share or that
+    /// depend on labels.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one instance; `StateGraph::build_of` lists the states of each instance")?;
         Self::build_of(env, 0, limit)
@@ -87,15 +85,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states of one [instance](crate::env::Env::n_instances), as [`build`](Self::build) does.
     ///
     /// # Errors
-    /// The errors of [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment
-    /// doesn't have.
+    /// The errors of [`build`](Self::build), and [`Error::OutOfRange`] if there is no such instance.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
         Self::build_watched(env, instance, limit, |_| Ok(()))
     }
 
     /// Lists states as [`build_of`](Self::build_of) does, and calls `watch` with the number of listed states
-    /// every few thousand states. If `watch` returns an error, listing stops and returns the error. Use it to
-    /// let a user interrupt a long listing.
+    /// every few thousand states. If `watch` returns an error, listing stops and returns the error. Use this
+    /// method to let a user interrupt a long listing.
     ///
     /// ```
     /// use gfn::{Error, env::StateGraph, examples::Triangles};
@@ -136,8 +133,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(out)
     }
 
-    /// Lists the children of a chunk of states that begins at state `start`, and returns the end of the
-    /// chunk. `finished` is `true` for each listed state in which a trajectory ends without an exit action.
+    /// Lists the children of a chunk of states from `start` on, and returns the end of the chunk. `finished`
+    /// is `true` for the initial state and for states in which a trajectory ends without an exit action.
     fn expand(&mut self, env: &E, start: usize, limit: usize, finished: &mut Vec<bool>) -> Result<usize> {
         let end = self.states.len().min(start + CHUNK);
         let chunk = self.states.select(&(start..end).collect::<Vec<_>>());
@@ -146,7 +143,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
         let first_child = self.children.len();
         self.children.resize(first_child + moves.rows.len(), EXIT);
-        // The indices, among the moves of the chunk that aren't exits, of the moves that lead to a new state.
+        // The moves of the chunk that lead to a new state, as indices among the moves that aren't exits.
         let mut new = Vec::new();
         for (k, key) in keys.into_iter().enumerate() {
             let next = self.index.len() as u32;
@@ -185,8 +182,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Returns log R of each object, divided equally among the states of the object, from `log_rewards`, log
-    /// R of the object of each state.
+    /// Returns the logarithm of each state's share of a reward, which is divided equally among the states of
+    /// an object. `log_rewards` holds log R of the object of each state.
     pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
         match &self.log_multiplicity {
             None => log_rewards.to_vec(),
@@ -196,9 +193,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that these are states of the environment: state 0 must be an initial state and have the same
-    /// number of legal moves. Without the check the states of another environment would go unnoticed, because
-    /// their probabilities sum to 1, too.
+    /// Checks that the states belong to `env`: state 0 must be an initial state with the same number of legal
+    /// moves. Without this check a wrong environment would go unnoticed: its probabilities sum to 1, too.
     pub(crate) fn check_env(&self, env: &E) -> Result<()> {
         let first = self.states.select(&[0]);
         let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
@@ -240,7 +236,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.move_ptr.len() - 1
     }
 
-    /// Returns `true` if there is no state. It is always `false`, because the initial state is always listed.
+    /// Returns `false`, because the initial state is always listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -252,8 +248,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.children.len()
     }
 
-    /// Returns the states by index. In an environment up to isomorphism each is the representative of its
-    /// class.
+    /// Returns the states by index. Up to isomorphism, each state represents its isomorphism class.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
@@ -294,7 +289,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         env.keys(states).iter().map(|key| self.index_of_key(key)).collect()
     }
 
-    /// Returns the index of the state with this key; `None` if no listed state has it.
+    /// Returns the index of the state with this key; `None` if no listed state has this key.
     #[must_use]
     pub fn index_of_key(&self, key: &E::Key) -> Option<usize> {
         self.index.get(key).map(|&state| state as usize)
@@ -306,7 +301,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         (0..n.div_ceil(CHUNK)).map(move |k| k * CHUNK..n.min((k + 1) * CHUNK))
     }
 
-    /// Returns the states of a range.
+    /// Returns the states whose indices are in a range.
     pub(crate) fn states_of(&self, range: &std::ops::Range<usize>) -> E::States {
         self.states.select(&range.clone().collect::<Vec<_>>())
     }
@@ -363,9 +358,9 @@ mod tests {
             most
         };
         assert!(listed(8, 2_000_000) < 100_000);
-        // The environment has 1,048,576 states.
+        // The environment has 1,048,576 states: the estimate ends a listing with a limit of 900,000 early.
         assert!(listed(5, 900_000) < 100_000);
-        // The estimate uses a fixed seed.
+        // The estimate uses a fixed seed, so this result is the same in every run.
         assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
         let grown =
             ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
@@ -375,8 +370,8 @@ mod tests {
         assert!(!has_more_states(&env, 0, n));
     }
 
-    /// The environment can attach a node in one step, or add it free and join it in two steps. Breadth-first
-    /// order is therefore not topological.
+    /// Checks that parents come before children although breadth-first order isn't topological: a node can be
+    /// attached in one step, or added without an edge and joined to the graph in a second step.
     #[test]
     fn parents_come_first_if_paths_to_a_state_differ_in_length() {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
@@ -386,8 +381,7 @@ mod tests {
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
         let graph = StateGraph::build(&env, 100).unwrap();
-        // The state graph has all graphs of at most three nodes: 1 without nodes, 1 with one, 2 with two and
-        // 4 with three.
+        // There is 1 graph without nodes, 1 with one node, 2 with two nodes and 4 with three nodes.
         assert_eq!(graph.len(), 1 + 1 + 2 + 4);
         for state in 0..graph.len() {
             assert!(graph.children(state).all(|child| child == Child::Exit || child > Child::State(state)));

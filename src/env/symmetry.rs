@@ -4,8 +4,8 @@ use super::{Classes, Direction, Forms, Rows};
 use crate::{Result, Rng};
 
 /// Rules that determine which states of an environment are the same object
-/// ([`Env::symmetry`](super::Env::symmetry)). Graph environments implement them. The defaults are for an
-/// environment in which each state is a different object.
+/// ([`Env::symmetry`](super::Env::symmetry)). Graph environments implement this trait. The defaults are for
+/// an environment in which each state is a different object.
 pub trait Symmetry<S, A: Rows> {
     /// Returns the number that must be added to the log-reward of each state so that training samples objects
     /// in proportion to R.
@@ -55,13 +55,13 @@ pub trait Symmetry<S, A: Rows> {
     /// [`translate`](Self::translate) renames actions from one labelling to the other. Returns `None` (the
     /// default) if labels have a meaning, so that relabelled states are different objects.
     ///
-    /// A trainer uses it to check that policy and reward don't depend on labels.
+    /// A trainer uses this method to check that policy and reward don't depend on labels.
     fn relabelled(&self, _states: &S, _rng: &mut Rng) -> Option<(S, Classes)> {
         None
     }
 
-    /// Renames actions of `rows`. If `back` is `false`, they are renamed from the labels of their row to the
-    /// labels of the first row of its class; if `back` is `true`, in the opposite direction.
+    /// Renames actions of `rows`. If `back` is `false`, actions are renamed from the labels of their row to
+    /// the labels of the first row of its class; if `back` is `true`, in the opposite direction.
     ///
     /// In an environment up to isomorphism a policy is equivariant: an action and the renamed action have the
     /// same probability.
@@ -83,9 +83,9 @@ pub trait Symmetry<S, A: Rows> {
     /// Renames trajectories that were sampled backwards, so that they can be replayed from the initial state.
     /// Returns the forward actions and the terminal states; `None` if nothing needs renaming.
     ///
-    /// `states` and `actions` are the state before each forward action, and the action in the labels of that
-    /// state, trajectory by trajectory. `reverse` is the action that undoes each action, in the labels of the
-    /// next state. Only environments whose states lose labels on backward steps need renaming.
+    /// `states` holds the state before each forward action, trajectory by trajectory, and `actions` holds the
+    /// action in the labels of that state. `reverse` holds the action that undoes each action, in the labels
+    /// of the next state. Only environments whose states lose labels on backward steps need renaming.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.

@@ -3,15 +3,16 @@
 use super::state_graph::EXIT;
 use crate::{Error, Result};
 
-/// Returns `true` if every child has a larger index than its parent. This is so if all paths to a state have
-/// equal length.
+/// Returns `true` if every child has a larger index than its parent. For states in breadth-first order, the
+/// result is `true` if all paths to a state have equal length.
 pub(super) fn is_topological(move_ptr: &[usize], children: &[u32]) -> bool {
     move_ptr.windows(2).enumerate().all(|(state, ends)| {
         children[ends[0]..ends[1]].iter().all(|&child| child == EXIT || child as usize > state)
     })
 }
 
-/// Returns the states in topological order (Kahn's algorithm), beginning with state 0.
+/// Returns the states in topological order (Kahn's algorithm), beginning with state 0. Returns an error if
+/// the moves form a cycle.
 pub(crate) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<usize>> {
     let n = move_ptr.len() - 1;
     let mut parents = vec![0u32; n];
@@ -45,12 +46,12 @@ mod tests {
 
     #[test]
     fn parents_come_first_and_a_cycle_is_refused() {
-        // State 0 has the children 1 and 2, state 1 has only the exit, and state 2 has the child 1.
+        // State 0 has the children 1 and 2, and state 2 has the child 1, so state 1 must come last.
         let (move_ptr, children) = (vec![0, 2, 3, 4], vec![1, 2, EXIT, 1]);
         assert!(!is_topological(&move_ptr, &children));
         assert_eq!(topological(&move_ptr, &children).unwrap(), [0, 2, 1]);
         assert!(is_topological(&[0, 2, 3, 3], &[1, 2, 2]));
-        // States 1 and 2 are each a child of the other.
+        // States 1 and 2 are each a child of the other, so no order is topological.
         let error = topological(&[0, 1, 2, 3], &[1, 2, 1]).unwrap_err();
         assert!(error.to_string().contains("2 of 3 states"), "{error}");
     }

@@ -12,16 +12,16 @@ use super::{
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 
-/// The key of a vector, which identifies it in a list of all states. It consists of the entries of the
+/// The key of a vector, which identifies it in a list of all states. The key consists of the entries of the
 /// vector.
 pub type VectorKey = SmallVec<[u16; 12]>;
 
-/// An environment over [`VectorStates`]. It is made from [`VectorRules`], or from any other environment whose
-/// keys are the entries.
+/// An environment over [`VectorStates`]. A `VectorEnv` is made from [`VectorRules`], or from any other
+/// environment whose states are vectors and whose keys consist of the entries of the state.
 ///
-/// It has no type parameter, so that all environments over vectors share one compiled trainer. Its methods
-/// are called through a pointer, but only once per batch. A clone shares the rules. If it is made from rules,
-/// slot `k` of a state is move `k`, and the exit is the last slot.
+/// The type has no type parameter, so that all environments over vectors share one compiled trainer. Methods
+/// are called through a pointer, but only once per batch. A clone shares the rules. If a `VectorEnv` is made
+/// from rules, slot `k` of a state is move `k`, and the exit is the last slot.
 #[derive(Clone)]
 pub struct VectorEnv(Arc<dyn EnumerableEnv<States = VectorStates, Key = VectorKey>>);
 

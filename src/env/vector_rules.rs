@@ -8,8 +8,7 @@ use super::{
 use crate::distribution::GraphActionCategorical;
 use crate::{Error, Result};
 
-/// The moves of one vector. This is everything that the author of a [`VectorEnv`](super::VectorEnv)
-/// implements.
+/// The moves of one vector. The author of a [`VectorEnv`](super::VectorEnv) implements only this trait.
 ///
 /// The moves of a direction are numbered, and the number of a move is its slot. The exit, if there is one, is
 /// the last forward slot; the library adds it. The initial state is the vector of zeros, unless
@@ -52,23 +51,23 @@ pub trait VectorRules: Send + Sync {
     /// leaves the vector unchanged if the move isn't legal or doesn't exist.
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize>;
 
-    /// Returns the initial states, if there are others than the vector of zeros. Each of them starts an
-    /// [instance](Env::n_instances) of the environment.
+    /// Returns the initial states, each of which starts an [instance](Env::n_instances) of the environment.
+    /// An empty list (the default) means that the only initial state is the vector of zeros.
     fn starts(&self) -> &[Vec<u16>] {
         &[]
     }
 
-    /// Returns the index of the initial state from which a state was reached. It must follow from the vector
-    /// alone: with several initial states, some entries must identify the initial state, and no move may
-    /// change them.
+    /// Returns the index of the initial state from which a state was reached. The result must depend on the
+    /// vector alone. With several initial states, some entries must identify the initial state, and no move
+    /// may change these entries.
     fn instance(&self, _row: &[u16]) -> u32 {
         0
     }
 
-    /// Sets `legal[move]` to `true` for each legal move. All entries are `false` before.
+    /// Sets `legal[move]` to `true` for each legal move. All entries are `false` before the call.
     ///
-    /// The default tries every move on a copy of the vector. Override it if legality can be checked without
-    /// making the move, which is nearly always faster.
+    /// The default tries every move on a copy of the vector. Override this method if legality can be checked
+    /// without making the move, which is nearly always faster.
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let mut tried = row.to_vec();
         for (slot, legal) in legal.iter_mut().enumerate() {
@@ -79,8 +78,8 @@ pub trait VectorRules: Send + Sync {
         }
     }
 
-    /// Returns `true` (the default) if trajectories end by an exit action. Otherwise a trajectory ends in the
-    /// first state for which [`can_end`](Self::can_end) returns `true`.
+    /// Returns `true` (the default) if trajectories end by an exit action. If the method returns `false`, a
+    /// trajectory ends in the first state for which [`can_end`](Self::can_end) returns `true`.
     fn has_exit(&self) -> bool {
         true
     }
@@ -90,8 +89,8 @@ pub trait VectorRules: Send + Sync {
         true
     }
 
-    /// Returns rules that forbid further moves. They judge a batch of moves per call; a move is given as the
-    /// row of its state in the batch and its slot. The default is `None`.
+    /// Returns rules that forbid further moves, and that receive a batch of moves per call. A move is given
+    /// by the index of its state in the batch and its slot. The default is `None`.
     fn batched(&self) -> Option<&dyn BatchRules<VectorStates, (usize, u32)>> {
         None
     }
@@ -102,7 +101,8 @@ pub trait VectorRules: Send + Sync {
     }
 }
 
-/// The environment of some rules, generic over their type, so that the compiler can inline the rules.
+/// The environment that some rules define. The struct is generic over the type of the rules, so that the
+/// compiler can inline the rules.
 pub(super) struct RulesEnv<R>(pub(super) R);
 
 fn is_initial(rules: &impl VectorRules, row: &[u16]) -> bool {
@@ -113,7 +113,7 @@ fn is_initial(rules: &impl VectorRules, row: &[u16]) -> bool {
 }
 
 impl<R: VectorRules> RulesEnv<R> {
-    /// Makes the error about a slot that isn't legal in its state.
+    /// Returns the error for a slot that isn't legal in its state.
     fn illegal(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Error {
         let masks = self.masks(direction, &states.select(&[row]));
         Error::IllegalAction {
@@ -259,8 +259,8 @@ mod tests {
     use crate::Rng;
     use crate::env::VectorEnv;
 
-    /// Words of at most three letters. A forward move appends the letter `slot + 1`. Masks are made by the
-    /// default `mark`.
+    /// Rules whose states are words of at most three letters. A forward move appends the letter `slot + 1`.
+    /// Masks are made by the default `mark`.
     struct Ones {
         has_exit: bool,
     }

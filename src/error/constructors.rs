@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::Error;
 
-/// Constructors of the errors that are created in many places.
+/// Constructors for the errors that many modules create.
 impl Error {
     /// Creates [`Error::Config`] from a setting, its value, and the accepted values.
     #[must_use]
@@ -10,7 +10,8 @@ impl Error {
         Self::Config { setting, got: got.to_string(), expected }
     }
 
-    /// Creates [`Error::Missing`] from the part that needs something, the missing thing, and the remedy.
+    /// Creates [`Error::Missing`] from the part that has a requirement, the missing part or quantity, and the
+    /// remedy.
     #[must_use]
     pub fn missing(needed_by: &'static str, missing: &'static str, remedy: &'static str) -> Self {
         Self::Missing { needed_by, missing, remedy }
@@ -46,7 +47,7 @@ impl Error {
         Self::OutOfRange { index, len }
     }
 
-    /// Creates [`Error::Contract`] from the contract and the details of its violation.
+    /// Creates [`Error::Contract`] from the broken rule and a description of the case in which it was broken.
     #[must_use]
     pub fn contract(check: &'static str, detail: impl ToString) -> Self {
         Self::Contract { check, detail: detail.to_string() }

@@ -1,4 +1,4 @@
-//! Errors, as one typed enum. Each message states what was wrong, what was expected, and how to fix it.
+//! Errors, as one enum. Each message states what was wrong, what was expected, and how to fix the problem.
 
 mod checks;
 mod constructors;
@@ -18,8 +18,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error of the library.
 ///
-/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` prints the
-/// same text as `Display`, because a program prints the `Debug` text of an error that its `main` returns.
+/// Bad input returns an `Error`; invariants of the library itself are checked by `debug_assert!`. `Debug`
+/// prints the same text as `Display`, because Rust prints the `Debug` text of an error that `main` returns.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -50,7 +50,7 @@ pub enum Error {
         /// A description of the action in words.
         detail: String,
     },
-    /// A step of a continuous environment that can't be taken in its state, or that has no density under the
+    /// A step of a continuous environment that isn't legal in its state, or that has no density under the
     /// policy.
     #[error("the {direction} step is not possible in state {row}: {detail}")]
     IllegalStep {
@@ -78,14 +78,14 @@ pub enum Error {
     NonFinite {
         /// The name of the number, for the message.
         what: &'static str,
-        /// The index of the number: of a trajectory, a state or a parameter.
+        /// The index of the trajectory, the state or the parameter to which the number belongs.
         row: usize,
         /// The number itself: NaN or an infinity.
         value: f64,
         /// A sentence that says how to avoid such a number.
         remedy: &'static str,
     },
-    /// A gradient with a NaN or an infinity. The optimiser hasn't changed any parameter.
+    /// A gradient with a NaN or an infinity. The optimizer hasn't changed any parameter.
     #[error(
         "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; look for a NaN \
          or an infinity in the loss or in the inputs of the network, lower the learning rate, or clip with \
@@ -97,7 +97,7 @@ pub enum Error {
         /// The norm of the gradient.
         value: f64,
     },
-    /// A gradient whose square overflows the optimiser's second moment. The optimiser hasn't changed any
+    /// A gradient whose square overflows the optimizer's second moment. The optimizer hasn't changed any
     /// parameter.
     #[error(
         "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond \
@@ -127,7 +127,7 @@ pub enum Error {
         setting: &'static str,
         /// The value that was given.
         got: String,
-        /// The values that are accepted.
+        /// The values that the setting accepts.
         expected: &'static str,
     },
     /// A roll-out that didn't end within its step limit.
@@ -146,15 +146,15 @@ pub enum Error {
         /// The number of all trajectories of the roll-out.
         n: usize,
     },
-    /// A requirement that isn't met: an objective without an estimator that it needs, or a draw from an empty
-    /// buffer.
+    /// A requirement that isn't met, for example an objective without an estimator that it needs, or a draw
+    /// from an empty buffer.
     #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
         /// The part of the program that has the requirement, such as an objective.
         needed_by: &'static str,
-        /// The name of what is missing.
+        /// The name of the missing part or quantity.
         missing: &'static str,
-        /// The setting or the call that provides what is missing.
+        /// The setting or the call that provides the missing part.
         remedy: &'static str,
     },
     /// A graph whose automorphisms or canonical form couldn't be found within the work limit of the search.
@@ -228,7 +228,7 @@ pub enum Error {
     /// A failure of the connection to another replica of the run.
     #[error("{who}: {problem}: {remedy}")]
     Peer {
-        /// A description of the replica, as far as it is known.
+        /// A description of the other replica, such as its number or its address, if it is known.
         who: String,
         /// The reason why the replica can't be reached.
         problem: String,
@@ -309,7 +309,8 @@ fn no_way_on(direction: Direction) -> &'static str {
 mod tests {
     use super::*;
 
-    /// The `Debug` text is what a program prints if its `main` returns the error.
+    /// Checks that the `Debug` text, which a program prints if its `main` returns the error, contains the
+    /// advice.
     #[test]
     fn the_debug_form_has_the_advice() {
         let error = Error::TooManyStates { limit: 1000 };

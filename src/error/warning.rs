@@ -1,15 +1,17 @@
 //! The warnings of a training run.
 
-/// A sign that training goes wrong although no error occurs. A person could see it in the reported metrics.
+/// A sign that training goes wrong although no error occurs. A user could find the same sign in the reported
+/// metrics.
 ///
-/// Each type of warning is raised at most once per observer ([`Warnings::all`](crate::run::Warnings::all));
-/// the warning of a resumed run is raised once per change. A warning is a sign, not a proof. Its text says
-/// what was found, what that means and what to do.
+/// Each variant is raised at most once per observer of warnings
+/// ([`Warnings::all`](crate::run::Warnings::all)), except that [`Resumed`](Self::Resumed) is raised for each
+/// resume with other changes. A warning is a sign, not a proof. Its text says what was found, what the
+/// finding means and what to do.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Warning {
     /// Nearly all trajectories sampled from the policy end in one object, although the log-rewards found so
-    /// far don't justify that.
+    /// far don't justify such a concentration.
     #[error(
         "step {step}: {:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, {}: \
          unless the target has such a sharp peak, the policy has collapsed, even if the loss is small. \
@@ -23,13 +25,13 @@ pub enum Warning {
         share: f64,
         /// The log-reward of the object.
         log_reward: f64,
-        /// The greatest log-reward of another object that was sampled in this run and should be sampled
-        /// often, too. `None` if there is no such object: either the target has such a sharp peak, or other
-        /// good objects were never found.
+        /// The greatest log-reward of another object that was sampled in this run, if it is so high that the
+        /// object should be sampled often, too. `None` if there is no such object: either the target is
+        /// concentrated on one object, or other good objects were never found.
         other: Option<f64>,
     },
-    /// The loss is nearly 0 and log Z doesn't change any more, but it is below the log-reward of an object
-    /// that was sampled. Z is at least each reward, so log Z is wrong.
+    /// The loss is nearly 0 and log Z no longer changes, but log Z is below the log-reward of an object that
+    /// was sampled. Z is at least as large as each reward, so log Z is wrong.
     #[error(
         "step {step}: the loss is {loss:.1e} and log Z doesn't change from {log_z:.3}, but an object of \
          log-reward {best:.3} was sampled earlier, and log Z must be at least as large: the loss is small \
@@ -45,8 +47,8 @@ pub enum Warning {
         /// The greatest log-reward of this run so far.
         best: f64,
     },
-    /// The learned log Z stays far below the log-reward of an object that was sampled. Z is at least each
-    /// reward, so log Z is wrong.
+    /// The learned log Z stays far below the log-reward of an object that was sampled. Z is at least as large
+    /// as each reward, so log Z is wrong.
     #[error(
         "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was sampled, \
          but log Z must be at least as large: until log Z is that large, the policy learns to compensate the \
@@ -104,7 +106,7 @@ pub enum Warning {
         /// The log-reward that the reward returns now.
         now: f64,
     },
-    /// The log-rewards of the first batch look like rewards of which no logarithm was taken.
+    /// The log-rewards of the first batch look like rewards R instead of log R.
     #[error(
         "step {step}: log-rewards of the first batch go up to {most:.0}, and none of them is negative. Does \
          the reward return R itself? It must return the logarithm of R: a difference of 10 between \
@@ -113,11 +115,11 @@ pub enum Warning {
     NotLogarithms {
         /// The training step, counted from 1.
         step: usize,
-        /// The greatest log-reward of the batch, none of which is negative.
+        /// The greatest log-reward of the batch.
         most: f64,
     },
-    /// The last 1,000 objects have few different log-rewards, although the log-rewards of nearly all of the
-    /// first objects differed.
+    /// The last 1,000 sampled objects have few different log-rewards, although nearly all of the first 1,000
+    /// had different ones.
     #[error(
         "step {step}: only {:.0} % of the last 1,000 log-rewards are different from each other, but {:.0} % \
          of the first ones were: unless the target has such sharp peaks, the policy has collapsed onto the \
@@ -127,12 +129,13 @@ pub enum Warning {
     FewObjects {
         /// The training step, counted from 1.
         step: usize,
-        /// The number of different log-rewards of the last 1,000 objects, divided by 1,000.
+        /// The share of different log-rewards among the last 1,000 objects.
         share: f64,
-        /// The share of different log-rewards among the first objects of this run.
+        /// The share of different log-rewards among the first 1,000 objects of this run.
         first: f64,
     },
-    /// The last trajectories of a run have a small effective number of samples of the target.
+    /// The last trajectories of a run have a small effective sample size, so weighted averages over them are
+    /// poor estimates of averages under the target.
     #[error(
         "step {step}: according to their importance weights, the last {n} trajectories are worth only \
          {effective:.1} samples of the target: don't trust averages over the policy's samples. Train longer, \
@@ -141,9 +144,9 @@ pub enum Warning {
     FewEffective {
         /// The training step, counted from 1.
         step: usize,
-        /// The effective number of samples, computed from importance weights.
+        /// The effective sample size, computed from importance weights.
         effective: f64,
-        /// The number of the last trajectories.
+        /// The number of trajectories from which the effective sample size was computed.
         n: usize,
     },
     /// The settings of a resumed run differ from those stored in the checkpoint, perhaps on purpose.
@@ -164,7 +167,7 @@ const REMEDY: &str = "Explore (`TrainerConfig::epsilon`, a replay buffer that is
     or lower the learning rate; `metrics::StateGraph` computes the exact distance if the states can be \
     listed.";
 
-/// Describes the best other object of a run in which nearly all trajectories end in one object.
+/// Describes, for the message of [`Warning::OneObject`], the best other object, given its log-reward.
 fn describe_other(other: Option<f64>) -> String {
     match other {
         Some(other) => format!("although another object of log-reward {other:.3} was found"),

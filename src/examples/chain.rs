@@ -3,7 +3,7 @@ use crate::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Ro
 use crate::train::TrainEnv;
 use crate::{Error, Result};
 
-/// A batch of states of a [`Chain`], each of which is a position.
+/// A batch of states of a [`Chain`]. A state is a position, given by its number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions(pub Vec<u32>);
 
@@ -27,9 +27,10 @@ impl Rows for Positions {
 }
 
 /// A tiny environment without graphs. Its states are the positions `0..n`. An action moves one or two
-/// positions ahead, or exits, which is legal in every position.
+/// positions ahead, or exits. The exit is legal in every position.
 ///
-/// A position can be reached by many paths of different lengths. The number of paths is a Fibonacci number.
+/// A position can be reached by several paths of different lengths. The number of these paths is a Fibonacci
+/// number.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}, examples::{Chain, Positions}};
@@ -49,7 +50,7 @@ pub struct Chain {
 const EXIT: u32 = 2;
 
 impl Chain {
-    /// Creates a chain of the positions `0..n`, of at least one position.
+    /// Creates a chain of the positions `0..n`. For `n` = 0 the chain has one position, as for `n` = 1.
     #[must_use]
     pub fn new(n: u32) -> Self {
         Self { n: n.max(1) }
@@ -82,8 +83,8 @@ impl Env for Chain {
                 n_legal: 1,
                 detail: format!("it leads from position {x} beyond the chain of {} positions", self.n),
             })?;
-            // A move of `slot + 1` positions ahead is undone by the backward move with the same slot. An exit
-            // has no backward action, so its entry is 0.
+            // Forward and backward moves with the same slot cover `slot + 1` positions, so they undo each
+            // other. An exit has no backward action, so its entry is 0.
             out.reverse.0.push(if exit { 0 } else { slot });
             out.exit.push(exit);
             out.done.push(exit || direction == Direction::Backward && *x == 0);

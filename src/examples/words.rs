@@ -1,12 +1,12 @@
 use crate::env::{Direction, VectorEnv, VectorRules};
 
 /// Returns a tiny environment of sequences: words of at most `length` letters from an alphabet of `letters`
-/// letters. Words are written from left to right, and any word can be finished. Both numbers are raised to at
-/// least 1.
+/// letters. Words are written from left to right, and any word can be finished. If `letters` or `length` is
+/// 0, it counts as 1.
 ///
 /// An entry of a state is 0 at a position that isn't written yet, and the number of the letter plus 1 at
-/// other positions. The forward slots are one for each letter, then the exit. The only backward slot removes
-/// the last letter.
+/// other positions. The forward slots are one slot for each letter, followed by the exit. The only backward
+/// slot removes the last letter.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env, VectorStates}, examples::word_env};

@@ -74,7 +74,7 @@ impl Experiment {
         }
     }
 
-    /// Sets the objective. A state-flow head is added to the network if the objective needs one.
+    /// Sets the objective. If the objective needs state flows, the network gets a state-flow head.
     #[must_use]
     pub fn objective(mut self, objective: impl Objective + 'static) -> Self {
         self.objective = Box::new(objective);
@@ -110,7 +110,7 @@ impl Experiment {
         self
     }
 
-    /// Shows (`true`, the default) or hides the line of progress on a terminal during training
+    /// Shows (`true`, the default) or hides (`false`) the progress line on a terminal during training
     /// ([`Fit::progress`]).
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
@@ -118,7 +118,7 @@ impl Experiment {
         self
     }
 
-    /// Sets the device to the device of a runtime. The default is the CPU.
+    /// Sets the device on which the network is trained to the device of `runtime`. The default is the CPU.
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.device = runtime.device();
@@ -126,7 +126,7 @@ impl Experiment {
     }
 
     /// Builds the trainer, so that parts can be added that this builder doesn't have. After training,
-    /// [`Trained::new`] makes the same result of it as `train` returns.
+    /// [`Trained::new`] converts the trainer to the result that `train` returns.
     ///
     /// ```
     /// use gfn::prelude::*;

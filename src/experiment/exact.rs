@@ -35,8 +35,8 @@ impl<E: EnumerableEnv> std::fmt::Debug for ExactEvaluation<E> {
 }
 
 impl<E: EnumerableEnv> ExactEvaluation<E> {
-    /// Lists the states of the trainer's environment, at most `limit`, and evaluates its policy in each
-    /// state.
+    /// Lists all states of the trainer's environment, which must be at most `limit`, and compares the exact
+    /// distribution of its policy with the target.
     ///
     /// # Errors
     /// [`Error::TooManyStates`] for more than `limit` states; [`Error::Config`] for several instances

@@ -1,5 +1,4 @@
-//! Experiments, which lead from an environment and a reward to a trained policy and its exact distance to the
-//! target.
+//! Experiments: from an environment and a reward to a trained policy and its exact distance to the target.
 //!
 //! | type | purpose |
 //! |---|---|

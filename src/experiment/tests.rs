@@ -36,8 +36,8 @@ fn grown() -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap()
 }
 
-/// Does without the builder what the experiment of these tests does. Returns the total variation distance to
-/// the target, the learned distribution, and five samples.
+/// Trains the experiment of these tests without the builder. Returns the total variation distance to the
+/// target, the learned distribution, and five samples.
 fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (f64, Vec<f64>, GraphStates) {
     let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
     let network = GraphNetConfig { estimators: EstimatorsConfig::with_flow(flow), ..small() };
@@ -68,7 +68,8 @@ fn the_short_way_gives_the_bits_of_the_long_way() {
     check(experiment().seed(3).train().unwrap(), the_long_way(TrajectoryBalance, false, 3));
     let balanced = experiment().objective(DetailedBalance::default()).seed(4);
     check(balanced.train().unwrap(), the_long_way(DetailedBalance::default(), true, 4));
-    // Different seeds give different results, so the seed is used.
+    // Different seeds must give different results. Otherwise the equality above would not show that the
+    // builder uses its seed.
     assert_ne!(the_long_way(TrajectoryBalance, false, 3).1, the_long_way(TrajectoryBalance, false, 4).1);
 }
 
@@ -78,8 +79,8 @@ fn each_call_draws_new_samples() {
     assert_ne!(trained.sample(40).unwrap(), trained.sample(40).unwrap());
 }
 
-/// Checks that labelled graphs and graphs up to isomorphism are learned. Up to isomorphism each class of
-/// graphs is one object.
+/// Checks that a distribution over labelled graphs and a distribution over graphs up to isomorphism are
+/// learned.
 #[test]
 fn labelled_and_grown_graphs_are_learned() {
     let trained = experiment().steps(300).train().unwrap();
@@ -106,7 +107,7 @@ fn settings_that_an_experiment_cannot_keep_are_refused() {
     refused(experiment().steps(0).train(), "steps is 0");
     let conditional = GraphNetConfig { estimators: EstimatorsConfig::conditional(2), ..small() };
     refused(experiment().network(conditional).train(), "with_conditions");
-    // The error about a quantity that the network lacks comes from the first step.
+    // The objective needs a prior, which the network lacks. The first step of training must return the error.
     let relative = RelativeTrajectoryBalance::new(1.0).unwrap();
     assert!(matches!(experiment().objective(relative).train(), Err(Error::Missing { .. })));
     let nan = Experiment::new(Triangles::env(), PerGraph(|_: &GraphState| f64::NAN)).network(small());
@@ -118,7 +119,8 @@ fn settings_that_an_experiment_cannot_keep_are_refused() {
 fn an_exact_evaluation_that_would_mislead_is_refused() {
     let trained = experiment().train().unwrap();
     assert!(matches!(trained.exact(7), Err(Error::TooManyStates { limit: 7 })));
-    // An environment of several instances has several distributions, so the evaluation of one is refused.
+    // An environment of several instances has a distribution per instance, so the exact evaluation must be
+    // refused.
     let start = |n| GraphState::with_nodes(GraphKind::Undirected, n);
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Free, actions, start(3)).unwrap();
@@ -128,7 +130,7 @@ fn an_exact_evaluation_that_would_mislead_is_refused() {
     refused(several().train(), "log Z of each instance");
     let trained = several().objective(DetailedBalance::default()).train().unwrap();
     refused(trained.exact(100), "build_of");
-    // The target isn't R / Z if there is a prior, so the comparison with R / Z is refused.
+    // With a prior the target isn't R / Z, so the comparison with R / Z must be refused.
     let trainer = experiment().trainer().unwrap();
     let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
     let mut net = || GraphNet::new(&env, small(), Device::Cpu, Kind::Float, &mut rng).unwrap();

@@ -5,8 +5,8 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Result, Rng};
 
-/// A trainer after training, from whose policy objects can be sampled, and whose policy can be evaluated. Any
-/// trainer can be converted to it.
+/// A trainer after training. Objects can be sampled from its policy, and the policy can be evaluated. Any
+/// trainer can be converted to this type.
 ///
 /// ```
 /// use gfn::prelude::*;
@@ -53,8 +53,8 @@ impl<E: TrainEnv> Trained<E> {
 }
 
 impl<E: EnumerableEnv> Trained<E> {
-    /// Compares the exact distribution of the policy with the target distribution. All states are listed, at
-    /// most `limit`.
+    /// Compares the exact distribution of the policy with the target distribution. The environment must have
+    /// at most `limit` states, which are all listed.
     ///
     /// # Errors
     /// The errors of [`ExactEvaluation::of`].

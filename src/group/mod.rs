@@ -14,12 +14,13 @@ use tch::Tensor;
 
 use crate::Result;
 
-/// The connection of one member to a group of replicas. It collects and sums the tensors of all members. All
-/// members must call the same operations in the same order.
+/// The connection of one member to a group of replicas. A group collects and sums the tensors of all members.
+/// All members must call the same operations in the same order.
 ///
 /// An operation fails with [`Error::Peer`](crate::Error::Peer) if a member has left, so that no member waits
-/// for ever. If members call different operations, each gets an [`Error::Contract`](crate::Error::Contract)
-/// that names two of the operations, and the group can't be used any more.
+/// for ever. If members call different operations, each member gets an
+/// [`Error::Contract`](crate::Error::Contract) that names two of the operations, and the group can't be used
+/// any more.
 pub trait Group: Send + std::fmt::Debug {
     /// Returns the number of this member, counted from 0.
     fn rank(&self) -> usize;

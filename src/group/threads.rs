@@ -12,12 +12,12 @@ use tch::{Tensor, no_grad};
 use super::Group;
 use crate::{Error, Result, parallel};
 
-/// The time for which a replica spins before it sleeps. It spins first because waking up takes longer than
-/// most waits.
+/// The time for which a replica spins before it sleeps. Spinning comes first because waking up takes longer
+/// than most waits.
 const SPIN_TIME: Duration = Duration::from_micros(50);
 
-/// The data that the threads of a group share. A meeting is one collective operation, for which each thread
-/// brings a tensor.
+/// The data that the threads of a group share. A meeting is one collective operation, to which each thread
+/// contributes a tensor.
 #[derive(Debug, Default)]
 struct Meeting {
     table: Mutex<Table>,
@@ -58,7 +58,7 @@ impl Meeting {
     }
 }
 
-/// Returns the error for the case that a replica that others wait for has ended.
+/// Returns the error for a replica that has ended although other replicas wait for it.
 fn left(rank: usize) -> Error {
     Error::peer(format!("replica {rank}"), "it has ended", "look for the error with which it ended")
 }
@@ -79,8 +79,8 @@ impl Replica {
         Self { rank: 0, size: 1, meeting: Arc::default(), n_attended: Cell::new(0) }
     }
 
-    /// Brings a copy of a tensor to an operation, waits for all other replicas, and returns the tensors of
-    /// all replicas, by rank.
+    /// Contributes a copy of a tensor to an operation, waits for all other replicas, and returns the tensors
+    /// of all replicas, by rank.
     fn exchange(&self, operation: &'static str, mine: &Tensor) -> Result<Vec<Tensor>> {
         let number = self.n_attended.replace(self.n_attended.get() + 1);
         let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
@@ -91,8 +91,8 @@ impl Replica {
             drop(table);
             table = self.meeting.wait_for(number + 1)?;
         } else {
-            // All threads have read the tensors of the previous meeting, because they have all come to this
-            // one.
+            // All threads have read the tensors of the previous meeting, because all of them take part in
+            // this meeting.
             table.brought[1 - bank].clear();
             self.meeting.n_complete.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
@@ -163,7 +163,7 @@ impl Group for Replica {
 ///
 /// # Errors
 /// [`Error::Config`] for 0 threads; the errors of replicas. If several replicas fail, the error of the lowest
-/// rank is returned. If a replica fails, the others stop waiting for it.
+/// rank is returned that isn't [`Error::Peer`]. If a replica fails, the others stop waiting for it.
 ///
 /// # Panics
 /// If `work` panics, after all threads have ended.

@@ -11,7 +11,7 @@ use crate::Result;
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// Returns the 64-bit FNV-1a hash of a manifest (written compactly, with an empty checksum field) followed by
-/// the bytes of the tensors, in 16 hexadecimal digits. It detects damage, but no manipulation.
+/// the bytes of the tensors, in 16 hexadecimal digits. The hash detects damage, but no manipulation.
 pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Result<String> {
     let head = serde_json::to_vec(unsealed).map_err(|e| {
         file_error(
@@ -48,7 +48,7 @@ pub(crate) fn parse<M: DeserializeOwned>(
 }
 
 /// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo) of bytes. `start` is the hash of the bytes before
-/// them, or `FNV_START`.
+/// `data`, or `FNV_START` if there are none.
 fn fnv1a(start: u64, data: &[u8]) -> u64 {
     data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

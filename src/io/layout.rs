@@ -15,7 +15,7 @@ const MANIFEST: &str = "manifest.json";
 pub(crate) struct FolderKind {
     /// The name of the file with the tensors.
     pub(crate) tensors: &'static str,
-    /// The noun for such a folder in messages.
+    /// The noun for a folder of this type in messages.
     pub(crate) noun: &'static str,
     /// The remedy in the error message if the folder can't be written.
     pub(crate) unwritable: &'static str,
@@ -34,8 +34,8 @@ impl FolderKind {
         self.publish(path)
     }
 
-    /// Writes the complete folder under a hidden name beside `path`, for [`publish`](Self::publish). If that
-    /// fails, the unfinished folder is removed, because otherwise a full disk would stay full.
+    /// Writes the complete folder under a hidden name beside `path`, for [`publish`](Self::publish). If
+    /// writing fails, the unfinished folder is removed, because otherwise a full disk would stay full.
     pub(crate) fn stage(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest)
             .map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
@@ -47,8 +47,8 @@ impl FolderKind {
         staged.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Moves a staged folder to `path`, and removes the older folder. If that fails, the older folder stays
-    /// at `path`.
+    /// Moves a staged folder to `path`, and removes the older folder. If the move fails, the older folder
+    /// stays at `path`.
     pub(crate) fn publish(&self, path: &Path) -> Result<()> {
         swap(path).map_err(|e| self.cannot_write(path, &e))
     }
@@ -58,8 +58,8 @@ impl FolderKind {
         Some(sibling(path, "partial")).filter(|folder| folder.join(MANIFEST).exists())
     }
 
-    /// Checks that a folder may be written to `path`: nothing is there, or an empty folder, or a folder of
-    /// this type, which may be replaced.
+    /// Checks that a folder may be written to `path`. The path must be free, or hold an empty folder or a
+    /// folder of this type, which may be replaced.
     pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
         let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
         if path.file_name().is_none() {
@@ -80,7 +80,8 @@ impl FolderKind {
     }
 
     /// Checks the path as [`check_target`](Self::check_target) does, and also checks that a folder can be
-    /// created beside it. A run calls this before its first step, so that it doesn't fail at its first save.
+    /// created beside the path. A run calls this method before its first step, so that the first save doesn't
+    /// fail.
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
         // The name of the trial folder differs from the names that a save uses, because the folders of an
@@ -90,8 +91,8 @@ impl FolderKind {
         tried.map_err(|e| self.cannot_write(path, &e))
     }
 
-    /// Returns the folder to read: usually `path`. If a save was interrupted after the older folder was moved
-    /// away and before the new folder was moved in, it is the older folder.
+    /// Returns the folder to read, which is usually `path`. If a save was interrupted after the older folder
+    /// was moved away and before the new folder was moved in, the older folder is returned.
     pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
         if is_interrupted(path) { sibling(path, "previous") } else { path.to_owned() }
     }
@@ -154,8 +155,8 @@ fn is_interrupted(path: &Path) -> bool {
     !path.exists() && sibling(path, "previous").exists() && sibling(path, "partial").join(MANIFEST).exists()
 }
 
-/// Creates an empty hidden folder beside `path`. If an interrupted save moved the folder at `path` away, it
-/// is moved back first; if a user removed the folder at `path`, left-over folders are removed.
+/// Creates an empty hidden folder beside `path`. If an interrupted save moved the folder at `path` away, the
+/// folder is moved back first; if a user removed the folder at `path`, left-over folders are removed.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
     fs::create_dir_all(parent(path))?;
@@ -180,7 +181,7 @@ fn write_files(folder: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
 }
 
 /// Moves the folder that was written beside `path` to `path`, and removes the older folder that was there. If
-/// the new folder can't be moved, the older folder is moved back, and the new folder stays beside it.
+/// the new folder can't be moved, the older folder is moved back, and the new folder keeps its hidden name.
 fn swap(path: &Path) -> std::io::Result<()> {
     let partial = sibling(path, "partial");
     let previous = sibling(path, "previous");
@@ -209,8 +210,8 @@ fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Flushes a folder to disk, so that a rename in it survives a crash of the system. It does nothing on
-/// systems other than Unix.
+/// Flushes a folder to disk, so that a rename in it survives a crash of the system. The function does nothing
+/// on systems other than Unix.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;

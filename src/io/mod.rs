@@ -1,5 +1,5 @@
-//! Folders of named tensors for checkpoints and data sets. A folder has a safetensors file and a manifest. It
-//! is checked before use, and replaced as a whole.
+//! Folders of named tensors for checkpoints and data sets. A folder has a safetensors file and a manifest.
+//! The contents are checked before use, and a folder is replaced as a whole.
 
 mod checksum;
 mod layout;

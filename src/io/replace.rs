@@ -10,7 +10,7 @@ use crate::{Error, Result};
 ///
 /// A reader of the path sees the old contents or the new contents, never a part. If `write` fails, the old
 /// contents stay and the temporary file is removed. The temporary path has the same extension, because some
-/// writers choose the format by it.
+/// writers choose the format by the extension.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
     let io = |source| Error::io(path, source);

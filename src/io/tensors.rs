@@ -11,7 +11,8 @@ use tch::{Device, Kind, Tensor};
 use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
-/// The dtypes that a file can hold: the name in libtorch, in safetensors and in this library.
+/// The dtypes that a file can hold. Each entry names the same dtype in libtorch, in safetensors and in this
+/// library.
 const KINDS: [(Kind, Dtype, TensorKind); 4] = [
     (Kind::Float, Dtype::F32, TensorKind::F32),
     (Kind::Double, Dtype::F64, TensorKind::F64),
@@ -22,13 +23,13 @@ const KINDS: [(Kind, Dtype, TensorKind); 4] = [
 /// The dtypes of tensors that a file can hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// 32-bit floating point.
+    /// The dtype of floating-point numbers of 32 bits.
     F32,
-    /// 64-bit floating point.
+    /// The dtype of floating-point numbers of 64 bits.
     F64,
-    /// Signed 64-bit integers.
+    /// The dtype of signed integers of 64 bits.
     I64,
-    /// Bytes.
+    /// The dtype of bytes.
     U8,
 }
 
@@ -114,17 +115,18 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
     Ok(tensors)
 }
 
-/// Tensors from a file. They are looked up by name, and checked when they are requested.
+/// Tensors from a file, which are looked up by name and checked when they are requested.
 pub(crate) struct NamedTensors<'a>(pub(crate) &'a [(String, Tensor)]);
 
 impl NamedTensors<'_> {
-    /// Returns the tensor with this name; `None` if there is none.
+    /// Returns the tensor with this name; `None` if there is no such tensor.
     pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
 
-    /// Returns the numbers of a tensor, which must have the dtype of `T`. A tensor with another dtype isn't
-    /// the one that was saved, and a conversion would round or wrap its numbers.
+    /// Returns the numbers of a tensor, which must have the dtype of `T`. A tensor with another dtype is
+    /// refused, because the library saved a tensor of the dtype of `T`, and a conversion would round or wrap
+    /// the numbers.
     pub(crate) fn numbers<T: tch::kind::Element>(&self, name: &str) -> Result<Vec<T>>
     where
         for<'t> Vec<T>: TryFrom<&'t Tensor>,
@@ -133,7 +135,8 @@ impl NamedTensors<'_> {
         tensor.and_then(|tensor| Vec::try_from(tensor).ok()).ok_or_else(|| malformed(name))
     }
 
-    /// Returns the values of a tensor if there is one number for each of `n` rows, otherwise an error.
+    /// Returns `values`, the numbers of the tensor `name`, if there is one number for each of `n` rows.
+    /// Otherwise returns the error for a malformed tensor.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }

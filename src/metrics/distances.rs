@@ -3,14 +3,15 @@
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The largest difference of a sum of probabilities from 1 that is accepted, because printed probabilities
-/// are rounded.
+/// The largest accepted difference between a sum of probabilities and 1. Sums may differ from 1 because
+/// probabilities may have been rounded for printing.
 const SUM_TOLERANCE: f64 = 1e-3;
 
-/// The share of its expected probability above which a mode counts as found.
+/// The share of a mode's target probability above which the mode counts as found. [`modes_found`] assumes
+/// that each mode has the target probability `1 / n_modes`.
 const MODE_SHARE: f64 = 0.1;
 
-/// The distances between a policy's distribution and the target distribution, with natural logarithms.
+/// The distances between a policy's distribution and the target distribution. Logarithms are natural.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
     /// The sum of the absolute differences of probabilities, from 0 to 2.
@@ -58,7 +59,7 @@ impl Distances {
     }
 }
 
-/// Checks that numbers are a distribution: finite, not negative, with the sum 1.
+/// Checks that numbers are a probability distribution: finite, not negative, with the sum 1.
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
     let refuse = |got| Err(Error::config(what, got, "probabilities of 0 or more that sum to 1"));
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -86,11 +87,11 @@ pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
     0.5 * (kl_term(p, middle) + kl_term(q, middle))
 }
 
-/// Returns the number of modes that a distribution covers: the modes to which it gives more than a tenth of
-/// their target probability.
+/// Returns the number of modes that a distribution covers. A mode is covered if its probability is more than
+/// a tenth of its target probability.
 ///
-/// Use it if much of the target's probability isn't at the modes, so that even the target doesn't reach the
-/// threshold of [`modes_found`].
+/// Use this function instead of [`modes_found`] if much of the target's probability isn't at the modes,
+/// because then even the target may not reach the threshold of `modes_found`.
 ///
 /// ```
 /// use gfn::metrics::modes_covered;
@@ -110,7 +111,8 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<
 /// Returns the number of modes that a distribution has found: the modes with a probability above 0.1 /
 /// `n_modes`.
 ///
-/// `n_modes` is the number of modes of the problem; `is_mode` may be `true` for fewer.
+/// `n_modes` is the number of modes of the whole problem. `n_modes` may exceed the number of `true` entries
+/// of `is_mode`.
 ///
 /// ```
 /// assert_eq!(gfn::metrics::modes_found(&[0.9, 0.04, 0.06], &[true, true, false], 2)?, 1);

@@ -3,7 +3,7 @@
 //! | question | answer | for |
 //! |---|---|---|
 //! | what is the distribution of this policy? | [`StateGraph::terminating_distribution`](crate::env::StateGraph::terminating_distribution) | spaces of up to some millions of states |
-//! | the same for a policy with concentrated mass | [`pruned_distribution`] | larger spaces; reports how much mass it dropped |
+//! | the same for a policy whose probability is concentrated on few states | [`pruned_distribution`] | larger spaces; reports the dropped probability |
 //! | what is the target distribution? | [`StateGraph::target_distribution`](crate::env::StateGraph::target_distribution) | enumerable spaces |
 //! | what are the distances between both? | [`Distances`], [`modes_found`] | any two distributions |
 //! | what is the exact policy of a reward? | [`ExactPolicy`], [`StateGraph::exact_flows`](crate::env::StateGraph::exact_flows) | tests of objectives |
@@ -14,7 +14,7 @@
 //! | which modes were found, and when? | [`ModeTracker`] | training runs, samples |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
 //!
-//! The package `gfn-judge` has bounds instead of estimates, and judgements of samples.
+//! The package `gfn-judge` computes bounds instead of estimates, and judges samples.
 //!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class.
 //! This is correct for equivariant policies only, so other policies are refused

@@ -11,9 +11,9 @@ use crate::{Error, Result};
 /// the output to distributions over legal actions.
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
-    /// The logits of P_F, one tensor `[rows, width]` per block of forward actions; `None` if they weren't
-    /// requested. For graphs there is a block `[anchor rows, width]` per action type, in the action set's
-    /// order, with the exit last.
+    /// The logits of P_F, one tensor `[rows, width]` per block of forward actions; `None` if the logits
+    /// weren't requested. For graphs there is a block `[anchor rows, width]` per action type, in the action
+    /// set's order, with the exit last.
     pub pf: Option<Vec<Tensor>>,
     /// The logits of P_B, one tensor per block of backward actions. `None` makes P_B uniform over legal
     /// backward actions.
@@ -26,7 +26,8 @@ pub struct NetworkOutput {
     pub pf_scale: Option<Tensor>,
 }
 
-/// The settings of a policy's estimators besides P_F and P_B. All policies share them.
+/// The settings of a policy's estimators besides P_F and P_B. All policies of the library have these
+/// settings.
 ///
 /// ```
 /// use gfn::nn::EstimatorsConfig;
@@ -48,10 +49,10 @@ pub struct EstimatorsConfig {
     /// The width of the condition vectors; 0 (the default) for no conditions. Some policies don't support
     /// conditions.
     pub n_conditions: i64,
-    /// The settings of a perceptron of the conditions. The softplus of its output, initially about 1,
-    /// multiplies the logits of P_F. This controls how peaked P_F is at a temperature (Kim et al., *Learning
-    /// to Scale Logits for Temperature-Conditional GFlowNets*, 2024). The network that computes the logits
-    /// receives the conditions, too. Defaults to `None`, a factor of 1.
+    /// The settings of a perceptron of the conditions. The softplus of the perceptron's output, initially
+    /// about 1, multiplies the logits of P_F. The factor controls how peaked P_F is at a temperature (Kim et
+    /// al., *Learning to Scale Logits for Temperature-Conditional GFlowNets*, 2024). The network that
+    /// computes the logits receives the conditions, too. Defaults to `None`, a factor of 1.
     pub logit_scale: Option<MlpConfig>,
 }
 
@@ -86,8 +87,8 @@ impl EstimatorsConfig {
     }
 }
 
-/// The estimators that aren't heads of a state: log Z, in a separate group of parameters, and the factor on
-/// the logits of P_F, which depends on the conditions.
+/// The estimators that don't depend on a state: log Z, in a separate group of parameters, and the factor on
+/// the logits of P_F. Log Z and the factor can depend on the conditions.
 ///
 /// ```
 /// use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
@@ -150,7 +151,7 @@ impl Estimators {
     }
 
     /// Returns log Z of `n` trajectories, `[n]`. `conditions` is `[n, C]`. Returns `None` if log Z depends on
-    /// conditions and they are missing.
+    /// conditions and `conditions` is `None`.
     #[must_use]
     pub fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         match &self.log_z {

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// [`Error::File`] for a file that doesn't exist or isn't TorchScript.
 pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
     let script = if path.is_file() {
-        // Only the first line of the message is kept, because libtorch lists its call stack after it.
+        // Only the first line of the message is kept, because libtorch lists its call stack after that line.
         CModule::load_on_device(path, device)
             .and_then(|mut script| script.f_set_eval().map(|()| script))
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())

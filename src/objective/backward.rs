@@ -10,11 +10,11 @@ use crate::quantity::{Quantities, Quantity};
 use crate::tensor::select_rows;
 
 /// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via
-/// Trajectory Likelihood Maximization*, 2025): P_B learns the paths that P_F samples.
+/// Trajectory Likelihood Maximization*, 2025): P_B learns to imitate the paths that P_F samples.
 ///
-/// The loss is `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories sampled from
-/// P_F. On trajectories from a replay buffer it trains the pessimistic backward policy (Jang et al.,
-/// *Pessimistic Backward Policy for GFlowNets*, 2024), which moves flow to observed paths; use
+/// The loss is `-mean over trajectories of sum log P_B`. The loss trains P_B alone, on trajectories sampled
+/// from P_F. On trajectories from a replay buffer the loss trains the pessimistic backward policy (Jang et
+/// al., *Pessimistic Backward Policy for GFlowNets*, 2024), which moves flow to observed paths; use
 /// [`ReplayPath::Stored`](crate::train::ReplayPath) for that. A trainer refuses paths sampled by uniform
 /// backward steps ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), because P_B would only learn
 /// to be uniform.
@@ -60,8 +60,8 @@ impl Objective for MaximumEntropyBackward {
     }
 }
 
-/// A pair of objectives: the first trains P_F and the second P_B, on the same trajectories. The first
-/// objective treats P_B as a constant. The loss is the sum of both losses.
+/// A pair of objectives on the same trajectories: the forward objective trains P_F, and the backward
+/// objective trains P_B. The forward objective treats P_B as a constant. The loss is the sum of both losses.
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
@@ -82,7 +82,7 @@ impl WithBackward {
         Self::boxed(Box::new(forward), Box::new(backward))
     }
 
-    /// Returns the same as [`new`](Self::new), for objectives whose types are chosen at run time.
+    /// Returns the same pair as [`new`](Self::new), for objectives whose types are chosen at run time.
     #[must_use]
     pub fn boxed(forward: Box<dyn Objective>, backward: Box<dyn Objective>) -> Self {
         Self { forward, backward }
@@ -132,7 +132,8 @@ mod tests {
     use crate::objective::TrajectoryBalance;
     use crate::tensor::to_host;
 
-    /// Checks that P_F gets the gradient of the first objective only, and P_B that of the second only.
+    /// Checks that P_F gets the gradient of the forward objective only, and that P_B gets the gradient of the
+    /// backward objective only.
     #[test]
     fn each_policy_is_trained_by_its_objective_only() {
         let [log_pf, log_pb] =

@@ -19,14 +19,15 @@ pub enum RegressionLoss {
     ShiftedCosh,
     /// The linex loss, `(exp(alpha t) - alpha t - 1) / alpha^2`.
     Linex {
-        /// The asymmetry, a finite number other than 0. If it is positive, a positive residual costs more
-        /// than a negative one of the same size; if it is negative, a positive residual costs less.
+        /// The asymmetry, a finite number other than 0. If `alpha` is positive, a positive residual costs
+        /// more than a negative residual of the same size; if `alpha` is negative, a positive residual costs
+        /// less.
         alpha: f64,
     },
     /// The Huber loss: `t^2 / 2` if the absolute value of the residual is at most `delta`, otherwise linear
     /// with slope `delta`.
     Huber {
-        /// The absolute value of the residual at which the loss becomes linear. It must be positive and
+        /// The absolute value of the residual at which the loss becomes linear. `delta` must be positive and
         /// finite.
         delta: f64,
     },
@@ -62,8 +63,8 @@ impl RegressionLoss {
         match self {
             Self::Squared => residuals.square(),
             Self::HalfSquared => residuals.square() * 0.5,
-            // The loss is computed as a square, because the sum of exponentials would lose its digits in
-            // single precision.
+            // The loss is computed as a square, because for small residuals `exp(t) + exp(-t) - 2` would lose
+            // its digits in single precision.
             Self::ShiftedCosh => (residuals * 0.5).sinh().square() * 4.0,
             Self::Linex { alpha } => {
                 let scaled = residuals * alpha;
@@ -79,7 +80,7 @@ impl RegressionLoss {
     }
 
     /// Returns the loss of one residual and its derivative. The loss is the same as that of
-    /// [`apply`](Self::apply). Use it if there are too many residuals for a tensor.
+    /// [`apply`](Self::apply). This function is for objectives with too many residuals for a tensor.
     pub(super) fn cost(self, t: f64) -> (f64, f64) {
         match self {
             Self::Squared => (t * t, 2.0 * t),

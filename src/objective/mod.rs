@@ -1,4 +1,4 @@
-//! Objectives: losses that are minimal if the policy samples in proportion to the reward.
+//! Objectives: losses whose minimum is a policy that samples in proportion to the reward.
 //!
 //! | objective | one residual or term per | needs besides log P_F, log P_B, log R | defined for | trajectories |
 //! |---|---|---|---|---|
@@ -20,13 +20,13 @@
 //! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards aren't used) | all | given ones |
 //!
 //! [`WithBackward`] trains P_F by one objective and P_B by another. An objective's only input is [`Scores`],
-//! so it works for every environment and can be tested by hand. An environment, reward or policy that lacks
-//! something that the objective needs is refused, with an error that names what is missing.
+//! so it works for every environment and can be tested by hand. If environment, reward or policy lack
+//! something that the objective needs, training returns an error that names what is missing.
 //!
 //! Objectives that accept *any* trajectories have residuals that vanish on each trajectory if the policy
 //! samples exactly in proportion to the reward. Such trajectories may come from exploration, a buffer or a
 //! file, as long as they cover the objects to be learned. Policy gradients are expectations under the policy
-//! itself, so for them a trainer refuses exploration and replay.
+//! itself, so a trainer with such an objective refuses exploration and replay.
 
 mod backward;
 mod balance;
@@ -63,14 +63,14 @@ pub struct Residuals {
 }
 
 impl Residuals {
-    /// Gives all residuals the same weight, so that the loss is a mean.
+    /// Returns residuals with equal weights that sum to 1, so that the loss is a mean.
     #[must_use]
     pub(crate) fn mean(values: Tensor) -> Self {
         Self { weights: mean_weights(&values), values }
     }
 
-    /// Checks that values and weights are flat lists of the same length. A column and a flat list would be
-    /// broadcast to a table, and the loss would no longer be a mean.
+    /// Checks that values and weights are flat lists of the same length. Otherwise a column and a flat list
+    /// would be broadcast to a table, and the loss would be wrong.
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
         let refuse = |what: String, expected, got| {
@@ -100,24 +100,24 @@ impl Residuals {
 /// The origin of the trajectories that an objective may learn from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// Trajectories of any origin: the policy, exploration, a buffer, a file.
+    /// Trajectories of any origin, for example the policy, exploration, a replay buffer or a file.
     #[default]
     Any,
     /// Trajectories sampled from the policy itself, without exploration or replay.
     OnPolicy,
-    /// Trajectories from external data, never from the policy itself.
+    /// Trajectories from external data only, never from the policy itself.
     Given,
 }
 
 impl Origin {
-    /// Returns the origin that satisfies both `self` and `other`. If they exclude each other, it returns
+    /// Returns the origin that satisfies both `self` and `other`. If no origin satisfies both, it returns
     /// `self`.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Any { other } else { self }
     }
 }
 
-/// A training objective: a loss that is minimal if the policy samples in proportion to the reward.
+/// A training objective: a loss whose minimum is a policy that samples in proportion to the reward.
 ///
 /// An objective made of residuals implements [`residuals`](Self::residuals): all residuals vanish, on any
 /// trajectories, if the policy samples in proportion to the reward. Any other objective implements
@@ -129,14 +129,14 @@ pub trait Objective: Send + std::fmt::Debug {
     /// Returns the quantities that the objective needs besides log-probabilities and rewards.
     fn needs(&self) -> Quantities;
 
-    /// Returns the minimum number of trajectories in a batch. Return 2 if trajectories are compared with the
-    /// mean of the batch. The default is 1.
+    /// Returns the smallest number of trajectories in a batch. An objective that compares trajectories with
+    /// the mean of their batch must return 2. The default is 1.
     fn smallest_batch(&self) -> usize {
         1
     }
 
-    /// Returns `true` if the objective trains P_B to follow the paths of the batch. Such an objective isn't
-    /// given paths sampled by uniform backward steps, because P_B would become uniform. The default is
+    /// Returns `true` if the objective trains P_B to imitate the trajectories of the batch. A trainer then
+    /// refuses trajectories of uniform backward steps, because P_B would become uniform. The default is
     /// `false`.
     fn needs_taken_paths(&self) -> bool {
         false
@@ -149,32 +149,33 @@ pub trait Objective: Send + std::fmt::Debug {
     }
 
     /// Returns the number of updates per batch of trajectories. From the second update on, [`Scores::old`]
-    /// holds the quantities as they were before the first update. The default is 1.
+    /// holds the quantities from before the first update. The default is 1.
     fn epochs(&self) -> usize {
         1
     }
 
-    /// Returns `true` if the objective can learn from [single transitions](score_transitions). Each residual
-    /// must depend on a single transition, and the weights must be [`Scores::mean_weights`]. The default is
-    /// `false`.
+    /// Returns `true` if the objective can learn from [single transitions](score_transitions). Such an
+    /// objective must have residuals that each depend on a single transition, with the weights
+    /// [`Scores::mean_weights`]. The default is `false`.
     fn learns_from_transitions(&self) -> bool {
         false
     }
 
-    /// Returns the exponent beta of R in the target, for an objective that is relative to a prior. The
-    /// default is 1.
+    /// Returns the exponent beta of R in the target prior(x) R(x)^beta, for an objective that is relative to
+    /// a prior. The default is 1.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// Returns the settings that distinguish objectives with the same name. They are stored in checkpoints,
-    /// and a run can be resumed only with equal settings. The default is the `Debug` text. Override it if
-    /// that text changes during training.
+    /// Returns the settings that distinguish objectives with the same name. Checkpoints store these settings,
+    /// and a run can be resumed only with equal settings. The default is the `Debug` text. Override the
+    /// method if the `Debug` text changes during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// Checks the settings. A trainer calls this before its first step. The default accepts all settings.
+    /// Checks the settings of the objective. A trainer calls this method when it is built. The default
+    /// accepts all settings.
     ///
     /// # Errors
     /// [`Error::Config`] for invalid settings.
@@ -186,7 +187,7 @@ pub trait Objective: Send + std::fmt::Debug {
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without a quantity that the objective needs. The default implementation
-    /// always returns this error, for objectives that aren't made of residuals.
+    /// is for objectives without residuals and always returns this error.
     fn residuals(&self, _scores: &Scores) -> Result<Residuals> {
         Err(Error::missing(
             self.name(),
@@ -196,8 +197,8 @@ pub trait Objective: Send + std::fmt::Debug {
     }
 
     /// Returns the loss of a batch, a scalar with gradient. A trainer refuses any other shape. The default is
-    /// the weighted sum of the regression losses of the residuals. Override it for another loss, or if there
-    /// are too many residuals to store.
+    /// the weighted sum of the regression losses of the residuals. Override the method for another loss, or
+    /// if the residuals need too much memory.
     ///
     /// Operations of `tch` panic if shapes don't match; their `f_` variants return an error (`a.f_sub(&b)?`
     /// for `&a - &b`).

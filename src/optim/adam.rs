@@ -1,5 +1,5 @@
-//! The optimizer Adam with decoupled weight decay. It makes one pass over slices on a CPU and uses tensor
-//! operations elsewhere.
+//! The optimizer Adam with decoupled weight decay. Adam updates parameters on a CPU in one pass over slices,
+//! and parameters on other devices by tensor operations.
 
 use tch::{Kind, Tensor};
 
@@ -9,8 +9,8 @@ use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameters};
 use crate::{Error, Result};
 
-/// The largest second moment allowed in f32, slightly below the maximum of f32, so that rounding can't give
-/// infinity.
+/// The largest second moment that is accepted in f32. The limit is slightly below the maximum of f32, so that
+/// rounding can't give infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
 /// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), whose state is
@@ -21,8 +21,9 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 /// b1) g`, `v = b2 v + (1 - b2) g^2`, `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) +
 /// eps)`.
 ///
-/// A parameter that has never had a gradient isn't changed. After its first gradient, a missing gradient
-/// counts as zero, so a resumed run, whose gradients are undefined at first, equals an uninterrupted run.
+/// A parameter isn't changed before it has a gradient for the first time; afterwards a missing gradient
+/// counts as zero. Therefore a resumed run, in which no gradient is defined at first, equals an uninterrupted
+/// run.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, Rng};
@@ -44,10 +45,10 @@ pub struct Adam {
 }
 
 impl Adam {
-    /// Creates an optimiser for the parameters that require a gradient.
+    /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting out of its range, and those of [`Parameters::check`].
+    /// [`Error::Config`] for a setting out of its range; the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: AdamConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { config, slots: Slots::new(parameters, ["m", "v"], [config.lr, config.log_z_lr])? })
@@ -61,14 +62,14 @@ impl Optimizer for Adam {
 
     /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// The f32 parameters on a CPU are changed in place. As with any in-place operation of libtorch, no other
-    /// thread may use the parameters meanwhile. A loss recorded before the step can't be differentiated after
-    /// it: `f_backward` then returns libtorch's error, and `backward` panics.
+    /// f32 parameters on a CPU are changed in place. As with any in-place operation of libtorch, no other
+    /// thread may use the parameters during the step. A loss computed before the step can't be differentiated
+    /// after the step: `f_backward` returns libtorch's error, and `backward` panics.
     ///
     /// # Errors
     /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if the square of
     /// a gradient overflows f32, because the second moment would stay infinite and the parameter would never
-    /// change again. Parameters and moments are unchanged then.
+    /// change again. If it fails, parameters and moments are unchanged.
     fn step(&mut self) -> Result<StepReport> {
         let config = self.config;
         let check =
@@ -105,8 +106,8 @@ impl Optimizer for Adam {
     }
 }
 
-/// Checks that the second moments of a parameter wouldn't overflow f32. Second moments in f64 can't overflow
-/// if the norm is finite.
+/// Checks that this gradient doesn't make the parameter's second moments overflow f32. Second moments in f64
+/// can't overflow if the norm of the gradients is finite.
 fn check_square(slot: &Slot<2>, grad: &Tensor, beta2: f64, clip: f64, lr: f64) -> Result<()> {
     let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
     let before = slot.moments[1].f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?;

@@ -6,11 +6,12 @@ use crate::error::check_setting;
 use crate::nn::{ParameterBackup, Parameters};
 use crate::{Error, Result};
 
-/// An exponential moving average of a model's parameters, for sampling or evaluation. It changes more
-/// smoothly than the parameters.
+/// An exponential moving average of a model's parameters, for sampling or evaluation. The average changes
+/// more smoothly than the parameters.
 ///
-/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`. It starts as a
-/// copy of the parameters. Tensors that aren't trained (noise, for example) aren't averaged.
+/// The average starts as a copy of the parameters. With the current parameters `p`, [`update`](Self::update)
+/// replaces the average `a` by `decay a + (1 - decay) p`. Tensors that aren't trained (noise, for example)
+/// aren't averaged.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::Average, Rng};
@@ -51,7 +52,7 @@ impl Average {
         self.check(parameters)?;
         no_grad(|| {
             for ((_, average), (_, tensor)) in self.values.iter_mut().zip(trained(parameters)) {
-                // The function computes `a + (1 - decay) (p - a)`, with `a` the average and `p` the
+                // `lerp_` computes `a + (1 - decay) (p - a)`, where `a` is the average and `p` is the
                 // parameter.
                 let _ = average.lerp_(tensor, 1.0 - self.decay);
             }
@@ -70,10 +71,10 @@ impl Average {
         Ok(())
     }
 
-    /// Runs `f` with the average as the parameters' values, and restores the parameters' own values
-    /// afterwards, even after a panic.
+    /// Runs `f` while the parameters have the values of the average, and restores the parameters' previous
+    /// values afterwards, even after a panic.
     ///
-    /// A loss recorded before this call can't be differentiated after it, because the call changes the
+    /// A loss computed before this call can't be differentiated after the call, because the call changes the
     /// parameters in place.
     ///
     /// # Errors
@@ -86,7 +87,7 @@ impl Average {
         Ok(f())
     }
 
-    /// Sets the parameters to the average, without a way to restore them.
+    /// Sets the parameters to the average. Their previous values are lost.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -109,7 +110,7 @@ impl Average {
     /// Restores averages that [`state`](Self::state) returned for the same model.
     ///
     /// # Errors
-    /// [`Error::Config`] for the averages of another model. Nothing is changed then.
+    /// [`Error::Config`] for the averages of another model. If it fails, the averages are unchanged.
     pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let mut found = Vec::with_capacity(self.values.len());
         for (name, average) in &self.values {

@@ -10,19 +10,20 @@ pub struct AdamConfig {
     pub lr: f64,
     /// The learning rate of the parameters in [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// The factor on the first moment (the mean of gradients) from one step to the next, at least 0 and below
-    /// 1.
+    /// The factor by which each step multiplies the first moment (the mean of gradients), at least 0 and
+    /// below 1.
     pub beta1: f64,
-    /// The factor on the second moment (the mean of squared gradients) from one step to the next, at least 0
+    /// The factor by which each step multiplies the second moment (the mean of squared gradients), at least 0
     /// and below 1.
     pub beta2: f64,
-    /// The number added to the square root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
+    /// The number that is added to the square root of the second moment, at least `sqrt(1.2e-38 / (1 -
+    /// beta2))`.
     pub eps: f64,
-    /// The decoupled weight decay (AdamW). It is applied only to
+    /// The decoupled weight decay (AdamW). Weight decay is applied only to
     /// [`Group::Network`](crate::nn::Group::Network), because log Z is an estimate that shouldn't shrink.
     pub weight_decay: f64,
-    /// The largest Euclidean norm of all gradients together; larger gradients are scaled down to it. `None`
-    /// doesn't clip.
+    /// The largest Euclidean norm of all gradients together. Gradients with a larger norm are scaled down to
+    /// this norm. `None` disables clipping.
     pub max_norm: Option<f64>,
 }
 
@@ -48,9 +49,9 @@ impl AdamConfig {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
-        // A smaller `eps` would be unsafe: the weighted square of a gradient may underflow in f32 although
-        // the gradient doesn't. The update, which is divided by the root of that square plus `eps`, could
-        // then be arbitrarily large.
+        // A smaller `eps` would be unsafe. The weighted square of a gradient may underflow in f32 although
+        // the gradient doesn't. The update is divided by the square root of this weighted square plus `eps`,
+        // so it could then be arbitrarily large.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         let eps =
             "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 if beta2 is 0.999";
@@ -79,7 +80,7 @@ pub(super) fn is_rate(x: f64) -> bool {
     x.is_finite() && x >= 0.0
 }
 
-/// Returns `true` if a number is valid as the factor on a moment from one step to the next.
+/// Returns `true` if a number is valid as the factor by which each step multiplies a moment.
 pub(super) fn is_decay(x: f64) -> bool {
     (0.0..1.0).contains(&x)
 }

@@ -18,26 +18,26 @@ pub struct StepReport {
 /// An optimizer holds the parameters that it updates (a clone of a [`Parameter`](crate::nn::Parameter) shares
 /// its tensor).
 pub trait Optimizer: Debug + Send {
-    /// Returns a short name, such as `adam`. It names the section of a checkpoint that holds the optimizer's
-    /// state, so that a run can't resume with another optimizer.
+    /// Returns a short name, such as `adam`. The name is also the name of the checkpoint's section that holds
+    /// the optimizer's state, so that a run can't resume with another optimizer.
     fn name(&self) -> &'static str;
 
     /// Updates every parameter from its gradient, and sets the gradients to zero, even after an error.
     ///
     /// # Errors
     /// [`Error::NonFiniteGradient`](crate::Error::NonFiniteGradient) for a gradient that isn't finite, and
-    /// any other error that prevents a valid update. Parameters and state are unchanged then.
+    /// any other error that prevents a valid update. If it fails, parameters and state are unchanged.
     fn step(&mut self) -> Result<StepReport>;
 
-    /// Sets the factor by which the learning rates of the settings are multiplied, for a schedule. It
-    /// replaces the previous factor; 1 restores the learning rates of the settings.
+    /// Sets the factor by which a schedule multiplies the learning rates of the settings. The new factor
+    /// replaces the previous factor; the factor 1 restores the learning rates of the settings.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a factor that is negative or not finite.
     fn scale_lr(&mut self, factor: f64) -> Result<()>;
 
-    /// Returns the optimizer's state as named tensors on the host. Together with the values of the parameters
-    /// it is sufficient to resume bit for bit.
+    /// Returns the optimizer's state as named tensors on the host. Together with the values of the
+    /// parameters, this state must be sufficient to resume bit for bit.
     ///
     /// # Errors
     /// [`Error::Torch`](crate::Error::Torch) if data can't be copied from a device.
@@ -47,6 +47,6 @@ pub trait Optimizer: Debug + Send {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) or [`Error::Shape`](crate::Error::Shape) for a state of
-    /// another optimizer or model. Nothing is changed then.
+    /// another optimizer or model. If it fails, the optimizer is unchanged.
     fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()>;
 }

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// A number that changes over training, such as a share of random actions, a temperature, or a factor on
-/// learning rates.
+/// A number that depends on the training step, such as a share of random actions, a temperature, or a factor
+/// on learning rates.
 ///
-/// The number depends only on the step, so a resumed run continues with the right value.
+/// The number depends on nothing else, so a resumed run continues with the right value.
 ///
 /// ```
 /// use gfn::optim::Schedule;
@@ -27,7 +27,7 @@ use crate::{Error, Result};
 pub enum Schedule {
     /// A constant value at all steps.
     Constant(f64),
-    /// A linear change from one value to another over `steps` steps, followed by a constant value.
+    /// A linear change from `from` to `to` over `steps` steps. The value stays `to` afterwards.
     Linear {
         /// The value at step 0.
         from: f64,
@@ -36,7 +36,8 @@ pub enum Schedule {
         /// The number of steps of the change; at least 1.
         steps: usize,
     },
-    /// An exponential change: each step multiplies the value by the same factor, `(to / from)^(1 / steps)`.
+    /// An exponential change from `from` to `to`: each step multiplies the value by the same factor, `(to /
+    /// from)^(1 / steps)`. The value stays `to` afterwards.
     Exponential {
         /// The value at step 0, which must not be 0.
         from: f64,
@@ -45,8 +46,8 @@ pub enum Schedule {
         /// The number of steps of the change; at least 1.
         steps: usize,
     },
-    /// A change along half a cosine wave: slow, then fast, then slow (Loshchilov and Hutter, *SGDR*, 2017,
-    /// without restarts).
+    /// A change from `from` to `to` along half a cosine wave: slow, then fast, then slow (Loshchilov and
+    /// Hutter, *SGDR*, 2017, without restarts). The value stays `to` afterwards.
     Cosine {
         /// The value at step 0.
         from: f64,
@@ -56,8 +57,8 @@ pub enum Schedule {
         steps: usize,
     },
     /// A value that falls as `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown
-    /// length. The sum of the rates is infinite, so training can reach the target from any distance. The
-    /// rates fall to 0, so the noise of the gradients does, too (Robbins and Monro, 1951).
+    /// length. The sum of the learning rates is infinite, so training can reach the target from any distance.
+    /// The learning rates tend to 0, so the effect of noisy gradients does, too (Robbins and Monro, 1951).
     InverseRoot {
         /// The value at step 0.
         from: f64,
@@ -68,25 +69,25 @@ pub enum Schedule {
     Milestones {
         /// The value before the first step listed in `then`.
         from: f64,
-        /// The steps at which the value jumps, in increasing order, each with the value from that step on.
+        /// The steps at which the value jumps, in increasing order, each with the new value.
         then: Vec<(usize, f64)>,
     },
-    /// A linear increase to the first value of another schedule, followed by that schedule, whose steps are
-    /// counted from the end of the increase. During the increase the value at step `t` is `(t + 1) / steps`
-    /// times the first value of `then`.
+    /// A linear increase to the first value of the schedule `then`, followed by `then`. During the increase
+    /// the value at step `t` is `(t + 1) / steps` times the first value of `then`. The steps of `then` are
+    /// counted from the end of the increase.
     WarmUp {
         /// The number of steps over which the value increases; at least 1.
         steps: usize,
         /// The schedule that follows the increase.
         then: Box<Self>,
     },
-    /// A custom function of the step ([`from_fn`](Self::from_fn)). It can't be written to a file of settings.
-    /// If a value is invalid, the step that uses it returns an error.
+    /// A custom function of the step ([`from_fn`](Self::from_fn)). A custom function can't be saved as a
+    /// setting. If one of its values is invalid, the training step that uses the value returns an error.
     #[serde(skip)]
     Custom(Curve),
 }
 
-/// A function of the step. Two functions are equal if one is a clone of the other.
+/// A custom function of the step. Two such functions compare equal only if one is a clone of the other.
 #[derive(Clone)]
 pub struct Curve(Arc<dyn Fn(usize) -> f64 + Send + Sync>);
 
@@ -109,7 +110,7 @@ impl Schedule {
         Self::Custom(Curve(Arc::new(curve)))
     }
 
-    /// Returns the value at a step; it may be NaN if [`check`](Self::check) fails.
+    /// Returns the value at a step. If [`check`](Self::check) fails, the value may be NaN.
     #[must_use]
     pub fn at(&self, step: usize) -> f64 {
         let part = |steps: usize| step as f64 / steps as f64;
@@ -144,7 +145,7 @@ impl Schedule {
     ///
     /// # Errors
     /// [`Error::Config`] for values that aren't finite, a change over 0 steps, an exponential change between
-    /// values that aren't of the same sign or of which one is 0, and milestones out of order.
+    /// values of different signs or from or to 0, and milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
@@ -182,13 +183,14 @@ impl Schedule {
         }
     }
 
-    /// Returns the steps at which to check the values. Between two of these steps the value only rises or
-    /// only falls, so its extreme values are at these steps. For a custom function only step 0 is returned.
+    /// Returns steps that include the steps of the largest and the smallest value, for checks of bounds:
+    /// between two of the returned steps the value only rises or only falls. For a custom function only step
+    /// 0 is returned.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
         if matches!(self, Self::Custom(_)) {
-            // A custom function may be invalid at steps long after the end of the run, so its value is
-            // checked at each step that uses it.
+            // The largest value of a custom function is unknown, so its value is checked at each step that
+            // uses it.
             return vec![0];
         }
         if let Self::WarmUp { steps, then } = self {

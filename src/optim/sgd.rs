@@ -15,10 +15,10 @@ pub struct SgdConfig {
     pub lr: f64,
     /// The learning rate of the parameters in [`Group::LogZ`](crate::nn::Group::LogZ).
     pub log_z_lr: f64,
-    /// The factor on the velocity from one step to the next, at least 0 and below 1.
+    /// The factor by which each step multiplies the velocity, at least 0 and below 1.
     pub momentum: f64,
-    /// The largest Euclidean norm of all gradients together; larger gradients are scaled down to it. `None`
-    /// doesn't clip.
+    /// The largest Euclidean norm of all gradients together. Gradients with a larger norm are scaled down to
+    /// this norm. `None` disables clipping.
     pub max_norm: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ impl Sgd {
     /// Creates an optimizer for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a setting out of its range, and those of
+    /// [`Error::Config`](crate::Error::Config) for a setting out of its range; the errors of
     /// [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: SgdConfig) -> Result<Self> {
         config.check()?;

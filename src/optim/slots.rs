@@ -11,11 +11,11 @@ use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
 
-/// The norm of all gradients below which no second moment can overflow, because a second moment is a weighted
-/// mean of squared gradients.
+/// The norm of all gradients below which no second moment can overflow f32. A second moment is a weighted
+/// mean of squared gradients, each of which is then at most 1e38.
 const SAFE_NORM: f64 = 1e19;
 
-/// The factor by which gradients are multiplied first if the clipping factor is too small for f32.
+/// The first of two factors by which gradients are clipped if the whole clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
 /// The parameters that an optimizer updates, with `N` moments each.
@@ -24,9 +24,9 @@ pub(super) struct Slots<const N: usize> {
     /// The names of the `N` moments in saved states.
     names: [&'static str; N],
     slots: Vec<Slot<N>>,
-    /// The learning rates of the network and of log Z, before the schedule's factor.
+    /// The learning rates of the network and of log Z, without the factor of a schedule.
     rates: [f64; 2],
-    /// The factor of a schedule on both learning rates.
+    /// The factor by which a schedule currently multiplies both learning rates.
     factor: f64,
 }
 
@@ -34,14 +34,15 @@ pub(super) struct Slots<const N: usize> {
 #[derive(Debug)]
 pub(super) struct Slot<const N: usize> {
     pub(super) parameter: Parameter,
-    /// The number of updates. A parameter that has never had a gradient isn't updated. After its first
-    /// update, a missing gradient counts as zero.
+    /// The number of updates of this parameter. A parameter isn't updated before it has a gradient for the
+    /// first time; afterwards a missing gradient counts as zero.
     pub(super) steps: i64,
     pub(super) moments: [Tensor; N],
 }
 
 impl<const N: usize> Slot<N> {
-    /// Returns the gradient to apply; `None` if the parameter isn't updated.
+    /// Returns the gradient by which the parameter is updated; `None` if the parameter isn't updated in this
+    /// step.
     fn gradient(&self) -> Option<Tensor> {
         let tensor = &self.parameter.tensor;
         let grad = if tensor.requires_grad() { tensor.grad() } else { return None };
@@ -62,16 +63,17 @@ impl<const N: usize> Slots<N> {
         Ok(Self { names, slots: slots.collect(), rates, factor: 1.0 })
     }
 
-    /// Sets the factor by which the learning rates are multiplied. It replaces the previous factor.
+    /// Sets the factor by which the learning rates are multiplied. The new factor replaces the previous
+    /// factor.
     pub(super) fn scale_lr(&mut self, factor: f64) -> Result<()> {
         self.factor = check_setting("lr_scale", factor, is_rate(factor), "a finite factor of at least 0")?;
         Ok(())
     }
 
-    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If a square
-    /// might overflow, `check` examines all gradients before the first update. Both functions get a
-    /// parameter, its gradient, a factor on the gradient and the learning rate. `update` must set the
-    /// gradient to zero.
+    /// Updates every parameter by `update`, and sets the gradients to zero, even after an error. If the
+    /// square of a gradient might overflow, `check` examines all gradients before the first update. Both
+    /// functions receive a parameter, its gradient, the clipping factor and the learning rate. `update` must
+    /// set the gradient to zero.
     pub(super) fn step(
         &mut self,
         max_norm: Option<f64>,
@@ -88,7 +90,8 @@ impl<const N: usize> Slots<N> {
             let grad_norm = self.norm(&grads)?;
             let mut clip = max_norm.filter(|max| grad_norm > *max).map_or(1.0, |max| max / grad_norm);
             if clip < f64::from(f32::MIN_POSITIVE) {
-                // The clipping factor is too small for f32, so it is applied in two multiplications.
+                // The clipping factor is too small for f32. Gradients are therefore multiplied by
+                // `FIRST_CLIP` here, and by the remaining factor in the update.
                 grads
                     .iter()
                     .flatten()
@@ -107,14 +110,14 @@ impl<const N: usize> Slots<N> {
             Ok(StepReport { grad_norm })
         });
         if done.is_err() {
-            // Gradients accumulate, so a gradient that isn't finite would make those of all later steps
-            // invalid.
+            // Gradients accumulate, so a gradient that isn't finite would make the gradients of all later
+            // steps invalid.
             self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
         }
         done
     }
 
-    /// Returns the Euclidean norm of all gradients together, and an error that names the parameter if a
+    /// Returns the Euclidean norm of all gradients together. Returns an error that names the parameter if a
     /// gradient isn't finite.
     fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
         let mut squares = vec![0.0; grads.len()];
@@ -158,7 +161,8 @@ impl<const N: usize> Slots<N> {
         Ok(state)
     }
 
-    /// Restores a state that [`state`](Self::state) returned. Nothing is changed if it returns an error.
+    /// Restores a state that [`state`](Self::state) returned. If it returns an error, the moments are
+    /// unchanged.
     pub(super) fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let wrong = |got: String| {
             Error::config(

@@ -1,5 +1,5 @@
-//! The arithmetic of an Adam update: on slices, in one pass that the compiler vectorises, and with tensor
-//! operations.
+//! The arithmetic of an Adam update: for slices in one pass, which the compiler vectorises, and for other
+//! tensors with tensor operations.
 
 use tch::Tensor;
 
@@ -10,12 +10,12 @@ use crate::tensor::slices;
 /// The constants of one update of one parameter. [`super::Adam`] has the equation.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// The factor on the gradient from clipping.
+    /// The clipping factor, by which the gradient is multiplied.
     pub(super) clip: f64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
     pub(super) eps: f64,
-    /// The factor on the parameter from weight decay.
+    /// The weight-decay factor, by which the parameter is multiplied.
     pub(super) decay: f64,
     /// The learning rate divided by the bias correction of the first moment.
     pub(super) step: f64,
@@ -27,8 +27,8 @@ impl Rule {
     /// Updates a parameter and its moments, and sets the gradient to zero. All slices must have the same
     /// length.
     ///
-    /// The square root and the division limit the speed, so wide registers make the update 1.7 times as fast,
-    /// with the same results bit for bit.
+    /// Square roots and divisions limit the speed. With AVX2 registers the update is 1.7 times as fast, and
+    /// the results are the same bit for bit.
     pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
@@ -61,8 +61,8 @@ impl Rule {
         }
     }
 
-    /// Makes the same update of tensors, and sets the gradient to zero. For f32 tensors on the host it makes
-    /// one pass over slices, and for other tensors it uses tensor operations.
+    /// Makes the update of [`apply`](Self::apply) for tensors, and sets the gradient to zero. f32 tensors on
+    /// the host are updated as slices, and other tensors by tensor operations.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -76,7 +76,8 @@ impl Rule {
         if pass(p, g).is_some() {
             return Ok(slices::mark_modified(p)?);
         }
-        // A sparse or strided gradient can't be accessed as a slice, so it is copied to a dense one.
+        // A sparse or strided gradient can't be accessed as a slice, so it is copied to a dense, contiguous
+        // tensor.
         let mut copy = dense(g)?.f_contiguous()?.copy();
         let _ = g.f_zero_()?;
         if pass(p, &mut copy).is_some() {
@@ -96,15 +97,15 @@ impl Rule {
     }
 }
 
-/// Rounds denormal numbers to zero. Without rounding, the moments of a unit without gradients shrink for many
-/// steps without reaching zero, and processors take about 100 times as long for denormal numbers.
+/// Rounds denormal numbers to zero. Without this rounding the moments of a parameter with gradient 0 would be
+/// denormal for many steps, and processors take about 100 times as long for denormal numbers.
 #[inline]
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
 }
 
-/// Returns the sum of the squares of `values`. It is computed in f64, so that no square overflows, and in the
-/// same order on every machine.
+/// Returns the sum of the squares of `values`. The sum is computed in f64, so that no square overflows, and
+/// in the same order on every machine.
 pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
     const LANES: usize = 8;
     let (chunks, rest) = values.as_chunks::<LANES>();

@@ -14,8 +14,8 @@ use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// A multi-layer perceptron as the policy of an environment with the same number of actions in every state.
-/// States may be vectors, or graphs on a fixed set of labelled nodes. [`StateFeatures`] encode each state as
-/// a vector of the same length.
+/// States may be vectors, or graphs on a fixed set of labelled nodes. [`StateFeatures`] encode the states as
+/// vectors of equal length.
 ///
 /// The columns of the last layer are the logits of P_F (one block per head of P_F), the logits of P_B if it
 /// shares the torso, log F if `flow` is set, and log n if `paths` is set, in this order.
@@ -40,7 +40,7 @@ use crate::{Error, Result, Rng};
 pub struct MlpPolicy<F> {
     features: F,
     config: MlpPolicyConfig,
-    /// The number of logits of P_F per head, and the number of logits of P_B.
+    /// The number of logits of P_F per head, and the number of logits of P_B, per state.
     widths: (i64, i64),
     /// The index of the head of P_F that is in use.
     pub(super) head: Cell<usize>,
@@ -57,8 +57,8 @@ impl<F> MlpPolicy<F> {
     ///
     /// # Errors
     /// [`Error::Config`] if the features have no column, for sizes below 1, and for an environment whose
-    /// actions aren't one block with one row per state. A state whose number of actions differs from the
-    /// initial state's is refused when it is evaluated.
+    /// actions aren't one block with one row per state. A state with another number of actions than the
+    /// initial state is refused when it is evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -89,9 +89,9 @@ impl<F> MlpPolicy<F> {
     }
 
     /// Builds a policy with a custom torso instead of the hidden layers. The function `torso` builds the
-    /// torso in the scope that it receives. With [`BackwardPolicy::Separate`] it is called a second time, for
-    /// P_B. The setting `condition_mlp` is ignored, and `mlp` is used only for the network of log Z if there
-    /// are conditions.
+    /// torso in the scope that it receives. With [`BackwardPolicy::Separate`] `torso` is called a second
+    /// time, for P_B. The setting `condition_mlp` is ignored, and `mlp` is used only for the network of log Z
+    /// if there are conditions.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -156,12 +156,12 @@ impl<F> MlpPolicy<F> {
         let network = |scope: &mut Scope<'_>, name: &str, outputs| {
             Torso::Layers(Box::new(Network::table(&mut scope.sub(name), inputs, outputs)))
         };
-        // The generator isn't used, because the entries of the table start at 0.
+        // The random generator isn't used, because all entries of the table are initially 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
 
-    /// Builds the policy from networks that `network` builds. It receives the scope, the name and the number
-    /// of outputs of each network.
+    /// Builds the policy, with `network` to build each of its networks. `network` receives the scope, the
+    /// name and the number of outputs of the network.
     fn assemble<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -170,8 +170,8 @@ impl<F> MlpPolicy<F> {
         rng: &mut Rng,
         mut network: impl FnMut(&mut Scope<'_>, &str, i64) -> Torso,
     ) -> Result<Self> {
-        // The number of slots is counted in the state after the first legal action, too, because it may
-        // differ from that of the initial state.
+        // The slots are counted in two states, the initial state and the state after its first legal action,
+        // so that an environment in which the two numbers differ is refused.
         let mut states = env.initial(&[0]);
         let first = env.masks(Direction::Forward, &states);
         if let Some(slot) = first.legal_slots(0).find(|&slot| !first.is_exit(0, slot)) {
@@ -206,16 +206,16 @@ impl<F> MlpPolicy<F> {
 
     /// Switches to a head of P_F that is drawn uniformly, and returns its index. This is Thompson sampling
     /// (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which
-    /// explores states for which the heads disagree.
+    /// explores states in which the heads' probabilities differ.
     ///
-    /// Call it before each batch, or use `Thompson` in the package `gfn-extras`, which draws a head for each
-    /// trajectory and trains every head on a random share of the batch.
+    /// Call this method before each batch, or use `Thompson` in the package `gfn-extras`, which draws a head
+    /// for each trajectory and trains every head on a random share of the batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()
     }
 
-    /// The policy's configuration.
+    /// Returns the policy's configuration.
     #[must_use]
     pub fn config(&self) -> &MlpPolicyConfig {
         &self.config
@@ -357,7 +357,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 }
 
-/// A copy of an [`MlpPolicy`] on the host, for a roll-out.
+/// A copy of an [`MlpPolicy`] on the host, which is faster for the small batches of a roll-out.
 struct HostMlpPolicy<'a, F> {
     features: &'a F,
     direction: Direction,

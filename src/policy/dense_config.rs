@@ -10,9 +10,9 @@ use crate::{Error, Result};
 pub struct MlpPolicyConfig {
     /// The hidden layers of the torso.
     pub mlp: MlpConfig,
-    /// The backward policy: uniform, on the torso of P_F, or a network of its own.
+    /// The backward policy: uniform, a head on the torso of P_F, or a separate network.
     pub backward: BackwardPolicy,
-    /// The settings of the state-flow head, log Z, and conditions.
+    /// The settings of the state-flow head, of log Z, and of conditions.
     pub estimators: EstimatorsConfig,
     /// `true` for a head that estimates log n, the log of the number of paths to a state. The maximum-entropy
     /// backward policy needs this head.
@@ -21,7 +21,7 @@ pub struct MlpPolicyConfig {
     /// layer of the torso. If `None` (the default), a linear map of the conditions is added instead.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
-    /// The number of heads of P_F on the torso, at least 1. A single head is in use at a time
+    /// The number of heads of P_F on the torso, at least 1. The policy uses one head at a time
     /// ([`MlpPolicy::choose_head`](super::MlpPolicy::choose_head)).
     #[serde(default = "one_head")]
     pub heads: usize,
@@ -33,7 +33,7 @@ fn one_head() -> usize {
 
 impl Default for MlpPolicyConfig {
     /// Returns two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head,
-    /// no conditions, and a log Z that is initialised from the first batch.
+    /// no conditions, and a log Z that is set from the first batch.
     fn default() -> Self {
         Self {
             mlp: MlpConfig::default(),
@@ -50,8 +50,8 @@ impl MlpPolicyConfig {
     /// Checks the settings that can be checked without the environment.
     ///
     /// # Errors
-    /// [`Error::Config`] if the number of heads is 0, and for a network for conditions without conditions;
-    /// the errors of the estimators' settings.
+    /// [`Error::Config`] if the number of heads is 0, and for a `condition_mlp` without conditions; the
+    /// errors of the estimators' settings.
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |setting, expected| Err(Error::config(setting, 0, expected));
         match self.heads {

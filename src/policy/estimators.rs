@@ -9,8 +9,8 @@ use crate::quantity::{Quantities, Quantity};
 
 impl Evaluation<GraphActionCategorical> {
     /// Creates distributions over the legal actions of each state from the logits of a network. Without
-    /// logits of P_F there is no P_F; without logits of P_B, P_B is uniform. `masks` is called at most once
-    /// per direction.
+    /// logits of P_F the result has no P_F; without logits of P_B its P_B is uniform. `masks` is called at
+    /// most once per direction.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if blocks of logits don't have the shapes that the masks

@@ -10,8 +10,9 @@ pub enum Features {
     /// The indices of the entries that are 1, `[states, k]`, row by row, with the same `k` for every state.
     /// All other entries are 0.
     ///
-    /// The first layer only sums the weights of these columns, so its cost doesn't depend on the width. With
-    /// 512 columns a layer of 256 takes a fifth of the time that it takes with [`Dense`](Self::Dense).
+    /// The first layer only sums the weights of these entries, so its cost doesn't depend on the length of
+    /// the vectors. With vectors of 512 entries, a layer of 256 units takes a fifth of the time that it takes
+    /// with [`Dense`](Self::Dense).
     Active(Vec<i64>),
 }
 
@@ -34,7 +35,8 @@ pub trait StateFeatures<S>: Send + Sync {
     /// Returns the number of entries of the vector of a state.
     fn width(&self) -> usize;
 
-    /// Returns the vector of each state. It must not depend on the other states of the batch.
+    /// Returns the vector of each state. The vector of a state must not depend on the other states of the
+    /// batch.
     fn encode(&self, states: &S) -> Features;
 }
 
@@ -48,8 +50,9 @@ impl<S> StateFeatures<S> for Box<dyn StateFeatures<S>> {
     }
 }
 
-/// The one-hot vector of every entry of a state (torchgfn's k-hot): a block of `values` numbers per entry,
-/// which are 1 at the value of the entry and 0 otherwise. The result is [`Features::Active`].
+/// The concatenated one-hot vectors of a state's entries (torchgfn's k-hot): a block of `values` numbers per
+/// entry, of which the number at the entry's value is 1 and all others are 0. The result is
+/// [`Features::Active`].
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{Features, KHot, StateFeatures}};
@@ -78,8 +81,8 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // The column -1 makes the network refuse the state. Without it, a value that is too large would
-            // select a column in the block of the next entry.
+            // An invalid entry gets the column -1, so that the network refuses the state. Otherwise a value
+            // that is too large would select a column in the block of the next entry.
             let has_right_length = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| {
                 if has_right_length && usize::from(x) < self.values {
@@ -94,7 +97,7 @@ impl StateFeatures<VectorStates> for KHot {
 }
 
 /// The entries of a state (torchgfn's identity), scaled from `0..values` to the interval from -1 to 1. Use
-/// them if similar values should have similar inputs. A state has only one input per entry.
+/// these features if similar values should give similar inputs. The vectors have only one number per entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ScaledEntries {
     entries: usize,

@@ -9,8 +9,8 @@ use crate::policy::{Evaluation, Policy};
 use crate::tensor::select_rows;
 use crate::{Error, Result};
 
-/// A policy on graphs, made from a [`GraphNetwork`]. It encodes each state once. P_F and P_B have one softmax
-/// per graph, across all blocks of logits.
+/// A policy on graphs, made from a [`GraphNetwork`]. The network encodes each state once. P_F and P_B are
+/// softmaxes over all legal slots of a graph, across all blocks of logits.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
@@ -72,7 +72,8 @@ fn evaluate(
             let Some(blocks) = blocks else { continue };
             let masks = env.masks(direction, states);
             let rows = reduced.rows_of_blocks(env, &masks)?;
-            // A wrong number of blocks isn't expanded. It is refused when the distribution is built.
+            // If the network returned a wrong number of blocks, they aren't expanded here, and building the
+            // distribution returns an error.
             if blocks.len() == rows.len() {
                 for ((block, rows), action_block) in blocks.iter_mut().zip(&rows).zip(&masks.blocks) {
                     let what = || format!("the logit block of {} ({direction})", action_block.name);
@@ -103,8 +104,8 @@ fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -
         return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
     if output.size().first() == Some(&0) {
-        // The reduction has removed all nodes of all states. No move at the removed nodes is legal, so their
-        // logits don't matter and are set to 0.
+        // The reduction removed all nodes of all states. No move at a removed node is legal, so the logits of
+        // these moves don't matter and are set to 0.
         let size: Vec<i64> =
             std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
         return Ok(Tensor::zeros(size, (output.kind(), output.device())));

@@ -48,8 +48,8 @@ use crate::nn::Parameters;
 use crate::quantity::{Quantities, Quantity, Values};
 use crate::{Error, Result};
 
-/// The result of [`Policy::evaluate`] for a batch of states. A requested quantity is missing only if the
-/// policy can't compute it.
+/// The result of [`Policy::evaluate`] for a batch of states. A requested quantity is missing if the policy
+/// can't compute it.
 ///
 /// ```
 /// use gfn::policy::Evaluation;
@@ -63,10 +63,10 @@ use crate::{Error, Result};
 pub struct Evaluation<D> {
     /// P_F of each state; `None` if it wasn't requested or the policy can't compute it.
     pub pf: Option<D>,
-    /// P_B of each state; `None` if it wasn't requested or the policy can't compute it. The initial state has
-    /// no backward action.
+    /// P_B of each state; `None` if it wasn't requested or the policy can't compute it. Initial states have
+    /// no backward actions.
     pub pb: Option<D>,
-    /// P_F of the frozen prior; `None` if the policy has no prior ([`WithPrior`]).
+    /// P_F of the frozen prior; `None` if it wasn't requested or the policy has no prior ([`WithPrior`]).
     pub prior: Option<D>,
     /// Further estimates for each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), and [custom
@@ -81,8 +81,8 @@ impl<D> Default for Evaluation<D> {
 }
 
 impl<D> Evaluation<D> {
-    /// Creates an evaluation with P_F and P_B, each only if it is in `wants`. `dist` builds the distribution
-    /// of a direction.
+    /// Creates an evaluation with P_F and P_B, each only if `wants` contains it. `dist` builds the
+    /// distribution of a direction.
     pub fn of_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
         let build = |quantity, direction| wants.has(quantity).then(|| dist(direction));
         let pf = build(Quantity::LogPf, Direction::Forward);
@@ -100,19 +100,20 @@ impl<D> Evaluation<D> {
     }
 }
 
-/// The estimators of a GFlowNet in one object, so that a state is encoded once and estimators can share a
-/// torso.
+/// The estimators of a GFlowNet (P_F, P_B, log F, log Z) in one object, so that a state is encoded once and
+/// estimators can share a torso.
 ///
-/// The result for a state depends neither on the other states of the batch nor on chance. Therefore a trainer
-/// refuses batch normalisation in training mode, and dropout. A policy of graphs up to isomorphism is
-/// equivariant: relabelling a graph permutes its slots and changes no probability.
+/// The result for a state must depend neither on the other states of the batch nor on chance. A trainer
+/// therefore refuses batch normalisation in training mode, and dropout. A policy on graphs up to isomorphism
+/// must be equivariant: relabelling a graph permutes the probabilities of its slots and doesn't change them
+/// otherwise.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a policy of `{E}`",
     note = "policies of graph environments are `GraphPolicy` of a network; those of vectors are `MlpPolicy`, \
         `SequencePolicy` and others"
 )]
 pub trait Policy<E: Env> {
-    /// Evaluates each state once and returns the quantities in `wants`. `conditions` has a row per state,
+    /// Evaluates each state once and returns the quantities in `wants`. `conditions` has one row per state,
     /// `[states, C]`.
     ///
     /// # Errors
@@ -126,14 +127,14 @@ pub trait Policy<E: Env> {
     ) -> Result<Evaluation<E::Dist>>;
 
     /// Returns a copy of the policy for a roll-out without conditions; `None` (the default) if the policy has
-    /// no such copy. The copy is faster than [`evaluate`](Self::evaluate) for the few states of a step, and
-    /// gives the same distributions up to rounding.
+    /// no such copy. The copy is faster than [`evaluate`](Self::evaluate) for the small batches of a
+    /// roll-out's steps, and gives the same distributions up to rounding.
     fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
         None
     }
 
-    /// Returns log Z for each of `n` trajectories, `[n]`; `None` (the default) if the policy has no estimate.
-    /// `conditions` is `[n, C]`.
+    /// Returns the policy's estimate of log Z for each of `_n` trajectories, `[n]`; `None` (the default) if
+    /// the policy doesn't estimate log Z. `_conditions` has one row per trajectory, `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
     }
@@ -143,15 +144,15 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// Returns the heads of P_F as an object that can switch between them (`Thompson` in the package
-    /// `gfn-extras`); `None` (the default) if the policy can't switch. A policy that wraps another policy
-    /// returns the heads of the wrapped policy.
+    /// Returns an object that switches between the heads of P_F (`Thompson` in the package `gfn-extras`);
+    /// `None` (the default) if the policy can't switch. A policy that wraps another policy returns the heads
+    /// of the wrapped policy.
     fn heads(&self) -> Option<&dyn MultiHead> {
         None
     }
 }
 
-/// Returns P_F or P_B of each state. `needed_by` names the caller in the error.
+/// Returns P_F or P_B of each state, depending on `direction`. `needed_by` names the caller in the error.
 ///
 /// # Errors
 /// The errors of the policy; [`Error::Missing`] if the policy has no distribution in this direction.

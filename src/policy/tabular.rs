@@ -30,7 +30,7 @@ impl ByNumber {
         Self { width, values }
     }
 
-    /// Returns the number of a state; -1 if it has none.
+    /// Returns the number of a state; -1 if the state has no number.
     fn number(&self, row: &[u16]) -> i64 {
         let next = |number: i64, &entry: &u16| {
             let number = number.checked_mul(i64::from(self.values))?.checked_add(i64::from(entry))?;
@@ -89,7 +89,7 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 /// The number of a state as a single input (torchgfn's enumeration), scaled so that the first state has -1
 /// and the last state 1.
 ///
-/// torchgfn uses the number without scaling; large numbers saturate the network.
+/// torchgfn uses the number without scaling, but large numbers saturate a network.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByNumber, Enumeration, Features, StateFeatures}};

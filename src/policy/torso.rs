@@ -9,7 +9,8 @@ use crate::nn::Linear;
 use crate::{Error, Result};
 
 /// A custom network that maps the vectors of states to embeddings.
-/// [`MlpPolicy::with_torso`](super::MlpPolicy::with_torso) adds a linear layer for the heads, and log Z.
+/// [`MlpPolicy::with_torso`](super::MlpPolicy::with_torso) adds a linear layer with the heads, and an
+/// estimator of log Z.
 ///
 /// ```
 /// use gfn::{nn::{Linear, Scope}, policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, VectorTorso}};
@@ -42,8 +43,9 @@ pub trait VectorTorso: std::fmt::Debug + Send {
 
     /// Returns the embeddings of `n >= 1` states, `[n, width]`, in the dtype of the parameters. If the
     /// features are [dense](super::Features::Dense), `states` is `[n, features]` in the dtype of the
-    /// parameters. If they are [active](super::Features::Active), `states` is `[n, k]` (i64), the columns
-    /// that are 1. If the policy takes conditions, `conditions` is `[n, C]` in the dtype of the parameters.
+    /// parameters. If the features are [active](super::Features::Active), `states` is `[n, k]` (i64) and
+    /// holds the indices of the columns that are 1. If the policy takes conditions, `conditions` is `[n, C]`
+    /// in the dtype of the parameters.
     ///
     /// # Errors
     /// Any error of the torso.
@@ -55,7 +57,7 @@ pub trait VectorTorso: std::fmt::Debug + Send {
 pub(super) enum Torso {
     /// A perceptron. The heads are its last layer.
     Layers(Box<Network>),
-    /// A custom torso, and the linear layer with the heads.
+    /// A custom torso, followed by a linear layer with the heads.
     Custom(Box<dyn VectorTorso>, Linear),
 }
 
@@ -92,7 +94,8 @@ impl Torso {
         }
     }
 
-    /// Returns a copy of these outputs on the host ([`Network::on_host`]); `None` for a custom torso.
+    /// Returns a copy of the network on the host that computes these outputs ([`Network::on_host`]); `None`
+    /// for a custom torso.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         match self {
             Self::Layers(network) => network.on_host(outputs),
@@ -113,8 +116,8 @@ mod tests {
     use crate::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
     use crate::quantity::Quantity;
 
-    /// A torso that returns zeros. It returns `extra_rows` more rows than there are states, and
-    /// `actual_width` columns instead of 4.
+    /// A torso that returns zeros in a wrong shape: `extra_rows` more rows than states, and `actual_width`
+    /// columns instead of 4.
     #[derive(Debug)]
     struct Zeros {
         extra_rows: i64,
@@ -150,7 +153,7 @@ mod tests {
                     policy.evaluate(&env, states, None, Quantity::LogPf | Quantity::LogPb).map(|_| ())
                 };
                 assert!(Policy::<VectorEnv>::on_host(&policy, Direction::Forward).is_none());
-                // The torso isn't called for an empty batch.
+                // The torso isn't called for an empty batch, so its wrong shape causes no error.
                 evaluate(&env.initial(&[])).unwrap();
                 match (extra_rows, actual_width) {
                     (0, 4) => evaluate(&env.initial(&[0; 3])).unwrap(),

@@ -6,8 +6,8 @@ use crate::distribution::GraphActionCategorical;
 use crate::env::{DiscreteEnv, Slots};
 use crate::policy::{Evaluation, Policy};
 
-/// The policy under which every legal action of a state has the same probability, forward and backward. It
-/// has no network and no parameters.
+/// The policy under which every legal action of a state has the same probability, forward and backward. The
+/// policy has no network and no parameters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UniformPolicy;
 

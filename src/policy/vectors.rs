@@ -1,4 +1,4 @@
-//! State vectors on a device, and the perceptron that takes them as inputs.
+//! State vectors on a device, and the perceptron that takes such vectors as inputs.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::{Error, Result};
 pub(crate) enum EncodedVectors {
     /// The entries of all vectors, `[states, width]`.
     Dense(Tensor),
-    /// The indices of the entries that are 1, k per state, `[states * k]`, and the start of each state's
-    /// indices, `[states]`. All other entries are 0.
+    /// The vectors whose entries are all 0 or 1. `columns` holds the indices of the entries that are 1, k per
+    /// state, `[states * k]`. `offsets` holds the start of each state's indices in `columns`, `[states]`.
     Active { columns: Tensor, offsets: Tensor },
 }
 
@@ -97,22 +97,23 @@ pub(crate) struct Inputs {
     pub(crate) conditions: Option<Tensor>,
 }
 
-/// A multi-layer perceptron whose first layer is a table with a row per input, so that active columns are
-/// summed without a matrix product.
+/// A multi-layer perceptron whose first layer is a table with one row of weights per input, so that the rows
+/// of active columns are summed without a matrix product.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// The weights of the first layer, `[inputs, outputs]`. They are the transpose of a linear layer's
-    /// weight, so that the weights of one input are adjacent in memory.
+    /// The weights of the first layer, `[inputs, outputs]`. This is the transpose of a linear layer's
+    /// weights, so that the weights of one input are adjacent in memory.
     table: Tensor,
     bias: Option<Tensor>,
     noise: Option<WeightNoise>,
     conditions: Option<ConditionInput>,
     norm: Option<LayerNorm>,
-    /// The activation of the first layer and the layers after it; `None` if there is a single layer.
+    /// The activation of the first layer, and the layers after the first; `None` if the network has a single
+    /// layer.
     later_layers: Option<(Activation, Mlp)>,
 }
 
-/// The map from conditions to the first layer. Its output is added to the output of the table.
+/// The map from conditions to numbers that are added to the output of the first layer's table.
 #[derive(Debug)]
 enum ConditionInput {
     Linear(Linear),
@@ -168,8 +169,8 @@ impl Network {
     }
 
     /// Copies the network to the host, restricted to a range of outputs. Returns `None` for a network with
-    /// conditions, for a table without further layers (libtorch evaluates it faster), and for a first layer
-    /// so large that copying it takes more time than a roll-out would save.
+    /// conditions, for a table without further layers (libtorch evaluates such a table faster), and for a
+    /// first layer that is so large that copying it would take more time than a roll-out on the host saves.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MAX_TABLE_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.later_layers.as_ref()?;
@@ -190,7 +191,7 @@ impl Network {
             (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
             (EncodedVectors::Dense(values), None) => values.matmul(&table),
             (EncodedVectors::Active { columns, offsets }, bias) => {
-                // The argument `mode` is 0, which sums the rows of each bag.
+                // The mode 0 sums the rows of each bag, that is, of each state's active columns.
                 let (bags, ..) =
                     Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
                 match bias {
@@ -218,7 +219,8 @@ impl Network {
 #[derive(Debug)]
 pub(super) struct HostNetwork {
     inputs: usize,
-    /// The weights of the first layer, `[inputs, width]`, row by row.
+    /// The weights of the first layer, `[inputs, width]`, row by row, so that the weights of one input are
+    /// adjacent.
     table: Vec<f32>,
     /// The bias of the first layer, `[width]`.
     bias: Vec<f32>,
@@ -273,7 +275,7 @@ mod tests {
         (network, parameters)
     }
 
-    /// Active columns give the same outputs and gradients as the equivalent dense vectors.
+    /// Checks that active columns give the same outputs and gradients as the equivalent dense vectors.
     #[test]
     fn active_columns_are_ones() {
         let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);
@@ -329,7 +331,8 @@ mod tests {
     fn states_that_do_not_fit_their_features_are_refused_with_a_remedy() {
         use crate::env::VectorStates;
         use crate::policy::{KHot, StateFeatures};
-        // The value 6 is too large for the first features; the second ones have another number of entries.
+        // Both features must be refused: the value 6 is too large for the first, and the second have another
+        // number of entries than the states.
         for features in [KHot::new(2, 5), KHot::new(3, 8)] {
             let width = StateFeatures::<VectorStates>::width(&features);
             let error =

@@ -16,38 +16,40 @@ use crate::rollout::{Container, ReplayEnv, Walks};
 use crate::tensor::to_host;
 use crate::{Error, Result};
 
-/// A replay buffer, which stores finished objects with their log-rewards and the walks (sequences of actions)
-/// that led to them.
+/// A replay buffer, which stores walks ([`Walks`]: a finished object and the actions that led to it) with
+/// their log-rewards.
 ///
-/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was stored.
-/// Alternatively only its object is used, and another trajectory to the object is sampled backwards with
-/// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is
-/// stored with it. Equal objects under different conditions are different entries.
+/// The states between the initial state and the object aren't stored. A drawn walk can be replayed with its
+/// stored actions, or another trajectory to its object can be sampled backwards
+/// ([`Sampler::backward`](crate::rollout::Sampler::backward)). A walk may have a condition vector, which the
+/// buffer stores, too. Equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
-    /// The entries by serial number. Older entries have smaller serial numbers.
+    /// The entries by serial number. An entry that was added earlier has a smaller serial number.
     pub(super) entries: BTreeMap<u64, Entry<E>>,
-    /// The weights of entries, from which draws take sums. Uniform draws use only the number of entries.
+    /// The weights by which entries are drawn, and the sums of these weights. Uniform draws use only the
+    /// number of entries.
     pub(super) weights: SumTree,
-    /// The entries ranked by reward and by loss ([`RankBy`]). A ranking is empty unless eviction or drawing
-    /// needs it.
+    /// The entries ranked by reward, and the entries ranked by loss ([`RankBy`]). A ranking that neither
+    /// eviction nor drawing needs is empty.
     pub(super) rankings: [Ranking; 2],
-    /// The sum of the weights of the first `k` ranks, for each `k`. It is used for draws by rank.
+    /// The sums of the weights of the first `k` ranks, for each `k`, from which draws by rank choose a rank.
     pub(super) rank_sums: Vec<f64>,
     distinct: Option<(Identity<E>, HashSet<[u64; 2]>)>,
     diversity: Option<(Diversity<E::States>, Neighbours)>,
     pub(super) keeps_paths: bool,
-    /// `true` if entries store their actions. They may store them even if draws return no actions.
+    /// `true` if entries store their actions. Entries may store actions even if draws return no actions.
     pub(super) stores_paths: bool,
-    /// An empty list of conditions with the width, dtype and device of the conditions that were added last.
+    /// An empty list of conditions with the width, dtype and device of the conditions that were added last;
+    /// `None` if the walks added last had no conditions.
     empty_conditions: Option<Conditions>,
     pub(super) added: u64,
 }
 
 /// An object stored in a buffer, with its actions, condition, reward and loss.
 pub(super) struct Entry<E: Env> {
-    /// The actions that lead to the object; empty if they aren't stored.
+    /// The actions that lead to the object; empty if the buffer doesn't store actions.
     pub(super) actions: E::Actions,
     pub(super) terminal: E::States,
     pub(super) condition: Vec<f64>,
@@ -59,14 +61,14 @@ pub(super) struct Entry<E: Env> {
 /// A function that returns a hash of an object and its condition.
 type Identity<E> = fn(&E, &<E as Env>::States, &[f64]) -> [u64; 2];
 
-/// Returns a hash of 128 bits. Two among a million objects have the same hash with a probability of about
-/// 1e-27.
+/// Returns a hash of 128 bits for an object and its condition. The probability that any two among a million
+/// objects have the same hash is about 1e-27.
 fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> [u64; 2] {
     let key = env.keys(state);
     [0u8, 1].map(|half| {
         let mut hasher = DefaultHasher::new();
         (half, &key).hash(&mut hasher);
-        // Adding 0 turns -0 into 0, so that both have the same hash.
+        // Adding 0 turns -0 into 0, so that -0 and 0 have the same hash.
         condition.iter().for_each(|value| (value + 0.0).to_bits().hash(&mut hasher));
         hasher.finish()
     })
@@ -86,7 +88,8 @@ impl<E: Env> ReplayBuffer<E> {
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of 0, for an exponent that isn't finite, and for a negative exponent
-    /// of draws by rank; [`Error::Missing`] for draws by a custom rule, which need `by_priority`.
+    /// of draws by rank; [`Error::Missing`] for draws by a custom rule, because a buffer with a custom rule
+    /// is created by `by_priority`.
     pub fn new(config: ReplayConfig) -> Result<Self> {
         if config.draw == Draw::Custom {
             return Err(Error::missing(
@@ -136,8 +139,8 @@ impl<E: Env> ReplayBuffer<E> {
         Self { distinct: Some((identity, HashSet::new())), ..self }
     }
 
-    /// Makes a full buffer accept only objects whose distance to every stored object exceeds a cutoff.
-    /// Earlier objects of the same batch count as stored. With
+    /// Makes a full buffer accept an object only if its distance to every stored object exceeds a cutoff.
+    /// Objects that were added earlier in the same call count as stored. With
     /// [`Eviction::BestReward`](super::Eviction::BestReward) the objects of a batch are added in descending
     /// order of reward, so that the best of several close objects is stored.
     #[must_use]
@@ -153,8 +156,9 @@ impl<E: Env> ReplayBuffer<E> {
     }
 
     /// Makes draws return terminal states only, without actions. Trajectories to drawn objects must then be
-    /// sampled backwards, and objects without actions can be added. Up to isomorphism the buffer still stores
-    /// actions to each object, because checkpoints need them to restore the labels of nodes.
+    /// sampled backwards, and objects without actions can be added. In an environment up to isomorphism the
+    /// buffer still stores actions for each object, because checkpoints need actions to restore the labels of
+    /// nodes.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -209,8 +213,8 @@ impl<E: Env> ReplayBuffer<E> {
         self.gather(self.entries.values(), self.keeps_paths).ok()
     }
 
-    /// Checks that the conditions of walks have the width of the stored conditions, and returns the condition
-    /// of each walk. Without conditions it returns an empty vector for each walk.
+    /// Returns the condition of each walk, which is an empty vector for walks without conditions. Checks that
+    /// the conditions are finite and have the width of the stored conditions.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
         let known = self.empty_conditions.as_ref().filter(|_| !self.is_empty());
@@ -275,7 +279,7 @@ impl<E: Env> ReplayBuffer<E> {
         let weights = adds.then(|| self.weights_of(stored));
         self.weights.set(serial, weights);
         let best = self.config.eviction == Eviction::BestReward;
-        // Objects without a loss, because they were never drawn, rank first by loss.
+        // An object without a recorded loss gets an infinite loss here, so it ranks first by loss.
         let values =
             [(RankBy::Reward, stored.log_reward), (RankBy::Loss, stored.loss.unwrap_or(f64::INFINITY))];
         for (ranking, (by, value)) in self.rankings.iter_mut().zip(values) {
@@ -303,7 +307,7 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// Returns the walks of these entries. They contain actions if `with_paths` is `true`.
+    /// Returns the walks of these entries, with their actions if `with_paths` is `true`.
     pub(super) fn gather<'a>(
         &'a self,
         entries: impl Iterator<Item = &'a Entry<E>>,
@@ -336,7 +340,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`Error::Shape`] unless there is one log-reward per walk and the conditions have the width of the
     /// stored conditions; [`Error::NonFinite`] for a log-reward or a condition that isn't finite;
     /// [`Error::Missing`] for walks without actions if draws return actions, and if only some walks have
-    /// conditions. Nothing is added then.
+    /// conditions. If it fails, no walk is added.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         check_log_rewards(log_rewards, walks.len())?;
         if self.keeps_paths && !walks.has_paths() {
@@ -371,8 +375,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// Decides whether entries store actions. They do if draws return actions, or if a loaded file needs
-    /// actions to restore the labels of nodes.
+    /// Decides if entries store actions: they do if draws return actions, or if the environment works up to
+    /// isomorphism, because a checkpoint then needs actions to restore the labels of nodes.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
         let (states, actions) = (env.initial(&[]), env.no_actions());
         self.stores_paths = self.keeps_paths

@@ -2,13 +2,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The entry that a full buffer evicts to add another.
+/// The rule that decides which entry a full buffer evicts to add another entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Eviction {
     /// Evicts the oldest entry.
     Fifo,
-    /// Evicts the object with the smallest reward; among equal rewards, the newest. A candidate whose reward
-    /// isn't greater than the smallest isn't added.
+    /// Evicts the object with the smallest reward; among objects with equal rewards, the newest. A candidate
+    /// is added only if its reward is greater than the smallest stored reward.
     BestReward,
 }
 
@@ -18,7 +18,7 @@ pub enum Eviction {
 pub enum RankBy {
     /// Ranks objects by reward.
     Reward,
-    /// Ranks objects by their most recent loss. Objects without a loss rank first.
+    /// Ranks objects by their most recent loss. Objects without a recorded loss rank first.
     Loss,
 }
 
@@ -29,35 +29,38 @@ pub enum Draw {
     Uniform,
     /// Draws in proportion to `R^exponent`, computed in the log domain, so that no reward underflows.
     RewardPrioritised {
-        /// The exponent of R, an inverse temperature: 1 draws in proportion to R, 0 uniformly.
+        /// The exponent of R, an inverse temperature. With 1 objects are drawn in proportion to R, with 0
+        /// uniformly.
         exponent: f64,
     },
     /// Draws in proportion to `|loss|^exponent`, with the object's most recent loss
-    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)). It is proportional prioritised
-    /// replay, p_i^alpha of Schaul et al. 2016.
+    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)). This is proportional
+    /// prioritised replay, p_i^alpha of Schaul et al. 2016.
     ///
-    /// An object without a loss counts as having the greatest known loss (1 if there is none). Every loss
-    /// counts as at least 1e-6, so that every object can be drawn.
+    /// An object without a recorded loss counts as having the greatest recorded loss (1 if no loss is
+    /// recorded). Every loss counts as at least 1e-6, so that every object can be drawn.
     LossPrioritised {
-        /// The exponent of the loss: 1 draws in proportion to the loss, 0 uniformly.
+        /// The exponent of the loss. With 1 objects are drawn in proportion to their loss, with 0 uniformly.
         exponent: f64,
     },
-    /// Draws in proportion to `1 / rank^exponent`. It is the rank-based variant of Schaul et al. 2016.
-    /// Outliers of loss or reward can't dominate the draws.
+    /// Draws in proportion to `1 / rank^exponent`, the rank-based variant of Schaul et al. 2016. Outliers of
+    /// loss or reward can't dominate these draws.
     RankPrioritised {
         /// The value by which objects are ranked.
         by: RankBy,
-        /// The exponent of the rank, at least 0: 1 draws in inverse proportion to the rank, 0 uniformly.
+        /// The exponent of the rank, at least 0. With 1 objects are drawn in inverse proportion to their
+        /// rank, with 0 uniformly.
         exponent: f64,
     },
-    /// Draws in proportion to `1 / (k n + rank)`, with n the number of stored objects. The best k n objects
-    /// have similar, higher probabilities; the other objects have declining ones (Tripp et al.,
-    /// *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024 use k = 0.01).
+    /// Draws in proportion to `1 / (k n + rank)`, where n is the number of stored objects. The best k n
+    /// objects have similar and high probabilities; the probabilities of the other objects fall with their
+    /// rank (Tripp et al., *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024
+    /// use k = 0.01).
     WeightedRanks {
         /// The value by which objects are ranked.
         by: RankBy,
-        /// The share of favoured objects, at least 0: 0 draws in inverse proportion to the rank, a large
-        /// value almost uniformly.
+        /// The share of objects with high probabilities, at least 0. With 0 objects are drawn in inverse
+        /// proportion to their rank; with a large value they are drawn almost uniformly.
         k: f64,
     },
     /// Draws in proportion to the weights of a custom rule, which
@@ -66,7 +69,7 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// Returns the value by which objects are ranked, if the draw is by rank.
+    /// Returns the value by which objects are ranked; `None` if draws aren't by rank.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
@@ -80,7 +83,7 @@ impl Draw {
 pub struct ReplayConfig {
     /// The largest number of stored objects.
     pub capacity: usize,
-    /// The rule by which the full buffer evicts an entry.
+    /// The rule by which the buffer evicts an entry when it is full.
     pub eviction: Eviction,
     /// The distribution by which objects are drawn.
     pub draw: Draw,

@@ -10,12 +10,12 @@ use crate::policy::{Features, StateFeatures};
 /// objects' vectors, conditions included, must exceed `cutoff`.
 ///
 /// # Cost
-/// A candidate for a full buffer is compared with the stored objects near it until one is too close. Nearness
-/// is decided by three signed sums of each vector's coordinates. Vectors of up to three numbers that are
-/// spread over many cutoffs have few near objects, however many objects are stored. With more numbers, or
-/// with a cutoff that is large compared with the spread of the vectors, a fixed share of all objects is near.
-/// Adding one object to a million may then take as long as a comparison with all of them; lower the cutoff or
-/// the capacity in this case. Draws cost the same as in other buffers.
+/// A candidate for a full buffer is compared with the stored objects in nearby cells of a grid until one is
+/// too close. The grid has three dimensions, each of which is a signed sum of some coordinates. If vectors
+/// have up to three coordinates and are spread over many cutoffs, nearby cells hold few objects, whatever the
+/// number of stored objects. With more coordinates, or with a large cutoff, nearby cells hold a fixed share
+/// of all objects. Adding an object to a buffer of a million objects may then take as long as a comparison
+/// with all of them; lower the cutoff or the capacity in this case. Draws cost the same as in other buffers.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -43,8 +43,8 @@ pub struct Diversity<S> {
 
 impl<S> Diversity<S> {
     /// Creates the settings. `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, and
-    /// infinity for the greatest difference. A cutoff of 0 refuses only equal vectors. `features` turns an
-    /// object into a vector.
+    /// infinity for the greatest difference. A cutoff of 0 refuses only objects with equal vectors.
+    /// `features` turns an object into a vector.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) unless the cutoff is finite and not negative, and `p` is at
@@ -56,8 +56,8 @@ impl<S> Diversity<S> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// Returns the vector of an object, the only state in `state`. The vector consists of a zero, so that it
-    /// isn't empty, the features and the condition.
+    /// Returns the vector of an object, which is the only state in `state`. The vector consists of a zero,
+    /// the features and the condition. The zero keeps the vector from being empty.
     pub(super) fn vector(&self, state: &S, condition: &[f64]) -> Vec<f64> {
         let mut vector = vec![0.0];
         match self.features.encode(state) {
@@ -74,19 +74,20 @@ impl<S> Diversity<S> {
     /// Returns the position of a vector in a grid of cells of width 1. If the distance of two vectors is
     /// within the cutoff, the p-norm of the difference of their positions is below 1.
     ///
-    /// Each of the three numbers is a signed sum of some coordinates, divided by a width that depends on the
-    /// cutoff.
+    /// Each of the three numbers of a position is a signed sum of some coordinates, divided by a width that
+    /// depends on the cutoff.
     fn position(&self, vector: &[f64]) -> [f64; 3] {
         let mut sums = [0.0; 3];
         for (i, x) in vector.iter().enumerate() {
-            // Each coordinate has a fixed pseudo-random sign. With equal signs, vectors with one active
-            // column would all share a few cells.
+            // Each coordinate has a fixed pseudo-random sign. If all signs were equal, all one-hot vectors
+            // would fall into a few cells.
             let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
             sums[i % 3] += sign * x;
         }
         let terms = vector.len().div_ceil(3).max(1) as f64;
-        // The width follows from Hoelder's inequality and is slightly enlarged because of rounding. With a
-        // cutoff of 0 only equal vectors must share a cell, so any width is valid.
+        // By Hoelder's inequality a signed sum of `terms` coordinates changes by at most this width within
+        // the cutoff. The factor 1.001 allows for rounding. With a cutoff of 0 any positive width is valid,
+        // because only equal vectors must share a cell.
         let width =
             if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
@@ -97,7 +98,8 @@ impl<S> Diversity<S> {
         self.position(vector).map(|x| x.floor() as i64)
     }
 
-    /// Returns the p-norm of a difference, whose absolute values are `apart`.
+    /// Returns the p-norm of a difference of two vectors, given the absolute values `apart` of its
+    /// coordinates.
     fn norm(&self, apart: impl Iterator<Item = f64>) -> f64 {
         match self.p {
             1.0 => apart.sum(),
@@ -107,13 +109,14 @@ impl<S> Diversity<S> {
         }
     }
 
-    /// Returns `true` if the vector of a stored object is within the cutoff of `vector`.
+    /// Returns `true` if the distance between `vector` and the vector of any stored object is at most the
+    /// cutoff.
     pub(super) fn is_near(&self, vector: &[f64], neighbours: &Neighbours) -> bool {
         let position = self.position(vector);
         let within = position.map(|x| x - x.floor());
         (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
-            // The distances, in each coordinate, to the nearest point of the previous cell, this cell and the
-            // next cell.
+            // The distance from the position to the cell `steps`, in each dimension. Step 0 is the previous
+            // cell, 1 the cell of the position, and 2 the next cell.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
             let cell: Cell =
                 std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));
@@ -132,8 +135,8 @@ pub(super) type Cell = [i64; 3];
 #[derive(Default)]
 pub(super) struct Neighbours(HashMap<Cell, CellMembers>);
 
-/// The entries in one grid cell, in no particular order. Their vectors are adjacent in memory, so that
-/// comparing them is fast.
+/// The entries in one grid cell, in no particular order. Their vectors are stored one after another, so that
+/// comparisons are fast.
 #[derive(Default)]
 struct CellMembers {
     serials: Vec<u64>,
@@ -150,7 +153,7 @@ impl Neighbours {
     pub(super) fn remove(&mut self, cell: Cell, serial: u64) {
         let Some(CellMembers { serials, vectors }) = self.0.get_mut(&cell) else { return };
         let Some(at) = serials.iter().position(|other| *other == serial) else { return };
-        // The last entry of the cell moves to the free place.
+        // The last entry of the cell takes the place of the removed entry.
         let width = vectors.len() / serials.len();
         serials.swap_remove(at);
         vectors.copy_within(serials.len() * width.., at * width);

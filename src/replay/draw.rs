@@ -12,15 +12,15 @@ use crate::{Error, Result, Rng};
 /// Entries that were drawn from a buffer, in the order of the draws.
 #[derive(Debug)]
 pub struct ReplayDraw<E: Env> {
-    /// The walks of the entries. They have no actions if the buffer returns terminal states only.
+    /// The walks of the entries. The walks have no actions if the buffer returns terminal states only.
     pub walks: Walks<E>,
     /// The log-rewards stored with the entries.
     pub log_rewards: Vec<f64>,
     /// The serial numbers of the entries, which [`ReplayBuffer::update_losses`] takes.
     pub serials: Vec<u64>,
-    /// The log-probability with which a single draw yields each entry.
+    /// The log-probability of each entry in a single draw.
     pub log_probs: Vec<f64>,
-    /// The number of objects that the buffer stored at the draw.
+    /// The number of objects in the buffer at the time of the draw.
     pub n_stored: usize,
 }
 
@@ -69,8 +69,8 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(ReplayDraw { walks, log_rewards, serials, log_probs, n_stored: held })
     }
 
-    /// Draws an entry by its rank, and returns its serial number and its log-probability. `log_weight` is the
-    /// log-weight of a rank; `sum(k)` is the sum of the weights of the first `k` ranks.
+    /// Draws an entry by its rank, and returns its serial number and its log-probability. `log_weight(rank)`
+    /// is the log-weight of a rank, and `sum(k)` is the sum of the weights of the first `k` ranks.
     fn by_rank(
         &self,
         by: RankBy,
@@ -90,13 +90,14 @@ impl<E: Env> ReplayBuffer<E> {
                 high = middle;
             }
         }
-        // The ranking is in ascending order, but rank 1 is the greatest value.
+        // The ranking is in ascending order, but rank 1 is the entry with the greatest value, so ranks are
+        // counted from the end of the ranking.
         let serial = self.rankings[by as usize].nth(held - low).map_or(0, Rank::serial);
         (serial, log_weight(low as f64) - total.ln())
     }
 
-    /// Records the losses of drawn entries, and returns the number of losses whose entries are still stored.
-    /// The absolute value of a loss is stored. If an entry was drawn several times, its last loss is stored.
+    /// Records the absolute values of the losses of drawn entries, and returns the number of losses whose
+    /// entries are still stored. If an entry occurs several times, its last loss is recorded.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -115,7 +116,7 @@ impl<E: Env> ReplayBuffer<E> {
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one loss per serial number; [`Error::NonFinite`] for a loss that
-    /// isn't finite; errors of a custom priority. Nothing is recorded then.
+    /// isn't finite; errors of a custom priority. If it fails, no loss is recorded.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         check_len("losses of drawn entries", serials.len(), losses.len(), "give one loss per serial")?;
         let remedy = "give finite losses: stop training if a loss isn't finite, because nothing can be \

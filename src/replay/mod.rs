@@ -1,6 +1,7 @@
-//! Replay: buffers of finished objects and the walks that led to them, and shares of a batch by source.
+//! Replay: buffers of finished objects and of the actions that led to them, and the shares of a batch by
+//! source.
 //!
-//! A [`ReplayBuffer`] covers several classes of other libraries; its settings combine:
+//! A [`ReplayBuffer`] replaces several classes of other libraries. These settings can be combined:
 //!
 //! | buffer | made by |
 //! |---|---|
@@ -15,9 +16,9 @@
 //! | terminal states only | [`ReplayBuffer::terminal_only`] |
 //!
 //! Priorities are computed in the log domain, so that log-rewards of -1e4 and less, whose rewards underflow,
-//! are still distinguished. Draws are with replacement. To draw anything but walks, use a
-//! [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are newly
-//! sampled, replayed, and taken from a data set.
+//! are still distinguished. Draws are with replacement. A buffer stores only walks; to sample transitions or
+//! states, use a [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are
+//! sampled from the policy, replayed, and drawn from a data set.
 
 mod buffer;
 mod config;

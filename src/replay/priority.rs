@@ -17,11 +17,11 @@ pub struct StoredObject {
 }
 
 /// A custom rule by which objects are drawn from a buffer ([`ReplayBuffer::by_priority`]). Closures
-/// `Fn(StoredObject) -> f64` implement it.
+/// `Fn(StoredObject) -> f64` implement this trait.
 pub trait Priority: Send + Sync {
     /// Returns the log of the weight of an object, a finite number. Objects are drawn in proportion to their
-    /// weights. The result must depend only on the argument. It is computed whenever an object is added and a
-    /// loss is recorded.
+    /// weights. The result must depend only on `stored`. The buffer calls this method when an object is added
+    /// and when a loss is recorded.
     fn log_weight(&self, stored: StoredObject) -> f64;
 }
 
@@ -32,8 +32,8 @@ impl<F: Fn(StoredObject) -> f64 + Send + Sync> Priority for F {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Creates an empty buffer that draws by a custom rule. `config.draw` must be [`Draw::Custom`].
-    /// Checkpoints don't hold the rule: build the buffer with the same rule to resume a run.
+    /// Creates an empty buffer that draws by a custom rule. `config.draw` must be [`Draw::Custom`]. A
+    /// checkpoint doesn't store the rule: to resume a run, build the buffer with the same rule.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -49,7 +49,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] if `config.draw` isn't [`Draw::Custom`], and those of [`new`](Self::new).
+    /// [`Error::Config`] if `config.draw` isn't [`Draw::Custom`]; the errors of [`new`](Self::new).
     pub fn by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self> {
         if config.draw != Draw::Custom {
             return Err(Error::config(
@@ -69,7 +69,8 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// Checks that the custom rule, if there is one, gives these objects finite log-weights.
+    /// Checks that the custom rule gives these objects finite log-weights. Does nothing without a custom
+    /// rule.
     pub(super) fn check_priorities(&self, objects: impl Iterator<Item = StoredObject>) -> Result<()> {
         let Some(priority) = &self.priority else { return Ok(()) };
         let log_weights: Vec<f64> = objects.map(|stored| priority.log_weight(stored)).collect();

@@ -1,16 +1,17 @@
-//! Entries of a buffer sorted by a number, and sums of the weights of ranks.
+//! Rankings of a buffer's entries by a number, and sums of the weights of ranks.
 
 use std::cmp::Reverse;
 
-/// The sort key of an entry in a [`Ranking`]: a number, and for equal numbers the newest entry first.
+/// The sort key of an entry in a [`Ranking`]: a number, and the serial number. Among entries with equal
+/// numbers the newest entry comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy, Debug)]
 pub(super) struct Rank(u64, Reverse<u64>);
 
 impl Rank {
-    /// Creates the key of the entry with the serial number `serial` and the number `value`.
+    /// Creates the key of the entry with the serial number `serial`, which is ranked by `value`.
     pub(super) fn new(value: f64, serial: u64) -> Self {
-        // The bits are changed to integers in the order of the floats: the sign bit is flipped, and all bits
-        // of negative numbers.
+        // The float is mapped to an integer so that integers have the same order as floats: all bits of a
+        // negative number are flipped, and only the sign bit of any other number.
         let bits = value.to_bits();
         let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         Self(ordered, Reverse(serial))
@@ -23,20 +24,21 @@ impl Rank {
 
 /// A sorted list of keys, the smallest first.
 ///
-/// The list is cut into chunks, so that an insertion moves few keys. The key number `k` is found by adding up
-/// the lengths of chunks.
+/// The list is cut into chunks, so that an insertion moves few keys. [`nth`](Self::nth) finds a key by
+/// subtracting the lengths of the chunks before it.
 #[derive(Default)]
 pub(super) struct Ranking {
-    /// The chunks in ascending order. None of them is empty.
+    /// The chunks in ascending order. No chunk is empty.
     chunks: Vec<Vec<Rank>>,
 }
 
-/// Half of the maximum length of a chunk. A longer chunk is split in two. The value in tests is small, so
-/// that they use many chunks.
+/// Half of the maximum length of a chunk. A chunk that exceeds the maximum is split in two. In tests the
+/// value is small, so that tests cover many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
 
 impl Ranking {
-    /// Returns the index of the chunk that holds `rank` or would hold it, and its position in that chunk.
+    /// Returns the index of the chunk that holds `rank`, and the position of `rank` in this chunk. If `rank`
+    /// isn't in the list, this is the place where it would be inserted.
     fn position(&self, rank: Rank) -> (usize, usize) {
         let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
         let chunk = below.min(self.chunks.len().saturating_sub(1));
@@ -66,7 +68,7 @@ impl Ranking {
         }
     }
 
-    /// Returns the key with exactly `k` smaller keys; `None` if the list is shorter.
+    /// Returns the key with exactly `k` smaller keys; `None` if the list has at most `k` keys.
     pub(super) fn nth(&self, mut k: usize) -> Option<Rank> {
         let chunk = self.chunks.iter().find(|chunk| {
             let here = k < chunk.len();
@@ -84,8 +86,8 @@ pub(super) fn harmonic(shift: f64, ranks: usize) -> f64 {
     if ranks <= HEAD {
         return head;
     }
-    // The sum of the terms after the first `HEAD` is a difference of two values of the digamma function. They
-    // are computed by the expansion psi(x + 1/2) = ln x + tail(x), whose error is at most 1e-14.
+    // The sum of the terms after the first `HEAD` terms is a difference of two values of the digamma function
+    // psi. Both are computed by the expansion psi(x + 1/2) = ln x + tail(x), whose error is at most 1e-14.
     let tail = |x: f64| {
         let y = (x * x).recip();
         y * (1.0 / 24.0 - y * (7.0 / 960.0 - y * (31.0 / 8064.0 - y * 127.0 / 30_720.0)))
@@ -137,8 +139,8 @@ mod tests {
     #[test]
     fn harmonic_sums_are_those_of_the_terms_one_by_one() {
         for shift in [0.0, 0.3, 17.0, 1e4, 1e9, 1e17] {
-            // The reference sum also collects the rounding error of each addition, because the errors of many
-            // equal terms would add up.
+            // The reference sum is compensated: it also adds up the rounding error of each addition, because
+            // the errors of many similar terms would accumulate.
             let (mut sum, mut lost) = (0.0f64, 0.0);
             for rank in 1..=200_000 {
                 let term = (shift + f64::from(rank)).recip();

@@ -19,7 +19,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// `offsets`, `log_rewards`, `serials`, `losses` (-1 if unknown), `added` (the number of objects ever
     /// added), and `conditions` if entries have conditions.
     ///
-    /// For an object that is stored without actions, the actions of the first legal path to it are saved.
+    /// For an object that is stored without actions, the actions of a default path to the object are saved
+    /// ([`ReplayEnv::way_back`]).
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial state.
@@ -55,8 +56,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     ///
     /// # Errors
     /// [`Error::Contract`] for tensors that don't describe a buffer, and for objects that a buffer with these
-    /// settings doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment.
-    /// The buffer is unchanged then.
+    /// settings doesn't accept; the errors of [`Trajectories::replay`] for actions of another environment. If
+    /// it fails, the buffer is unchanged.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         let named = &NamedTensors(state);
         let log_rewards = named.numbers::<f64>("log_rewards")?;

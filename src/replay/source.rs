@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// The shares of a batch by source of its trajectories: newly sampled by the policy, replayed from a buffer,
-/// and drawn from an offline data set.
+/// The shares of a batch's trajectories by source: sampled from the policy in this step, replayed from a
+/// buffer, and drawn from an offline data set.
 ///
 /// ```
 /// use gfn::replay::{DataSource, SourceCounts};
@@ -43,7 +43,7 @@ impl From<DataSource> for Shares {
 /// The numbers of a batch's trajectories by source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceCounts {
-    /// The number of trajectories newly sampled by the policy.
+    /// The number of trajectories sampled from the policy in this step.
     pub on_policy: usize,
     /// The number of trajectories drawn from a replay buffer.
     pub replay: usize,
@@ -52,26 +52,27 @@ pub struct SourceCounts {
 }
 
 impl Default for DataSource {
-    /// Returns the shares of a batch whose trajectories are all newly sampled.
+    /// Returns the shares of a batch whose trajectories are all sampled from the policy.
     fn default() -> Self {
         Self(Shares { on_policy: 1.0, replay: 0.0, offline: 0.0 })
     }
 }
 
 impl DataSource {
-    /// The allowed difference of the sum of shares from 1, for rounded shares such as thirds and tenths.
+    /// The allowed difference between the sum of shares and 1, because shares such as 1/3 are rounded.
     const TOLERANCE: f64 = 1e-6;
 
-    /// The shares of a batch of which one half is newly sampled and the other half replayed.
+    /// The shares of a batch of which one half is sampled from the policy and the other half is replayed.
     pub const HALF_REPLAYED: Self = Self(Shares { on_policy: 0.5, replay: 0.5, offline: 0.0 });
 
-    /// Creates the shares of a batch: newly sampled, replayed, and drawn from a data set.
+    /// Creates the shares of a batch: `on_policy` is sampled from the policy, `replay` is replayed, and
+    /// `offline` is drawn from a data set.
     ///
     /// # Errors
     /// [`Error::Config`] unless no share is negative and they sum to 1.
     pub fn new(on_policy: f64, replay: f64, offline: f64) -> Result<Self> {
         let sum = on_policy + replay + offline;
-        // NaN makes both conditions false, so it is refused.
+        // Comparisons with NaN are false, so a share of NaN is refused.
         if [on_policy, replay, offline].iter().all(|&share| share >= 0.0)
             && (sum - 1.0).abs() <= Self::TOLERANCE
         {
@@ -96,15 +97,17 @@ impl DataSource {
         self.0.offline
     }
 
-    /// Returns the shares to use while the replay buffer is empty: the share of replay is newly sampled, too.
+    /// Returns the shares to use while the replay buffer is empty: the policy also samples the share of
+    /// replay.
     #[must_use]
     pub fn without_replay(self) -> Self {
         Self(Shares { on_policy: self.0.on_policy + self.0.replay, replay: 0.0, ..self.0 })
     }
 
-    /// Returns the number of trajectories by source, by the method of largest remainders: each source's part
-    /// of the batch is rounded down or up so that the numbers sum to the batch. If remainders are equal,
-    /// newly sampled trajectories are rounded up first, then replayed ones.
+    /// Returns the number of trajectories of each source in a batch of `batch` trajectories, by the method of
+    /// largest remainders: all numbers are rounded down, and then those with the largest remainders are
+    /// raised by 1 until the numbers sum to `batch`. If remainders are equal, the policy comes first and
+    /// replay second.
     #[must_use]
     pub fn counts(&self, batch: usize) -> SourceCounts {
         let Shares { on_policy, replay, offline } = self.0;
@@ -139,7 +142,8 @@ mod tests {
         let third = 1.0 / 3.0;
         assert_eq!(counts([third, third, third], 10), [4, 3, 3]);
         assert_eq!(counts([third, third, third], 11), [4, 4, 3]);
-        // The exact numbers are 1.2, 4.2 and 0.6, so the third has the largest remainder.
+        // The exact numbers are 1.2, 4.2 and 0.6. The third has the largest remainder, so only the third is
+        // rounded up.
         assert_eq!(counts([0.2, 0.7, 0.1], 6), [1, 4, 1]);
         assert_eq!(counts([0.7, 0.2, 0.1], 10), [7, 2, 1], "no remainder, whatever the rounding of 0.7 * 10");
         assert_eq!(counts([0.7, 0.2, 0.1], 0), [0, 0, 0]);

@@ -1,16 +1,17 @@
-//! A segment tree that stores the weights of entries by serial number, and their sums.
+//! A segment tree of the weights of entries, by serial number.
 
 use super::weights::Weights;
 
-/// Weights of entries by serial number, with their sums. Each node holds the sum over its two halves, down to
-/// single serial numbers.
+/// A binary tree over all serial numbers. A leaf holds the weight of the entry with one serial number, and
+/// each other node holds the sum of its two subtrees.
 ///
-/// Only nodes with entries exist. A sum depends, to the last bit, on the entries alone and not on the order
-/// of changes, so that a loaded buffer makes the same draws as the saved buffer.
+/// Only subtrees with entries have nodes. A sum depends, to the last bit, only on the entries and not on the
+/// order in which they were added or removed, so that a loaded buffer makes the same draws as the saved
+/// buffer.
 pub(super) struct SumTree {
-    /// The nodes of the tree. The first node stands for every subtree without entries.
+    /// The nodes of the tree. Node 0 (`EMPTY`) represents every subtree without entries.
     nodes: Vec<Node>,
-    /// The indices of nodes that are no longer in use.
+    /// The indices in `nodes` that are no longer used and can be used again.
     free: Vec<usize>,
     root: usize,
 }
@@ -43,8 +44,8 @@ impl SumTree {
         self.root = self.set_below(self.root, HEIGHT, serial, weights);
     }
 
-    /// Sets the weights of an entry in the subtree of node `at`, and returns the index of the node that
-    /// replaces `at`.
+    /// Sets the weights of an entry in the subtree of node `at`, which has the height `height`. Returns the
+    /// index of the node that replaces `at`.
     fn set_below(&mut self, at: usize, height: u32, serial: u64, weights: Option<Weights>) -> usize {
         let mut halves = self.nodes[at].halves;
         let mut sum = weights.unwrap_or(Weights::NONE);
@@ -62,7 +63,7 @@ impl SumTree {
         EMPTY
     }
 
-    /// Stores a node at index `at`, or at a new index if `at` is the empty node. Returns the index of the
+    /// Stores a node at index `at`, or at an unused index if `at` is the empty node. Returns the index of the
     /// stored node.
     fn put(&mut self, at: usize, node: Node) -> usize {
         let at = if at == EMPTY { self.free.pop().unwrap_or(self.nodes.len()) } else { at };
@@ -73,9 +74,9 @@ impl SumTree {
         at
     }
 
-    /// Returns the serial number of the first entry at which the running sum of `mass` exceeds `u`, or of the
-    /// last entry if the sum never exceeds it. `mass` converts a sum of weights to a number. The tree must
-    /// have an entry.
+    /// Returns the serial number of the first entry at which the running sum of `mass` exceeds `u`; the last
+    /// entry's serial number if the sum never exceeds `u`. `mass` converts a sum of weights to a number. The
+    /// tree must have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
         let (mut at, mut serial) = (self.root, 0);
         for _ in 0..HEIGHT {

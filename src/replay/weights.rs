@@ -5,18 +5,18 @@ use super::Draw;
 /// The smallest loss used in weights, so that a perfectly learned object can still be drawn.
 const MIN_LOSS: f64 = 1e-6;
 
-/// The sum of the weights of some entries. It equals `sum * exp(max)`, with `max` the greatest log-weight, so
-/// that it neither overflows nor underflows.
+/// The sum of the weights of some entries, stored as `sum * exp(max)`, where `max` is the greatest
+/// log-weight. In this form the sum neither overflows nor underflows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
     /// The number of entries whose weights are summed.
     pub(super) count: u32,
     max: f64,
     sum: f64,
-    /// The number of entries whose loss isn't known. Each counts as having the greatest loss of the whole
-    /// buffer, and isn't included in `sum`.
+    /// The number of entries without a recorded loss. `sum` doesn't include these entries, because each
+    /// counts as having the greatest loss of the whole buffer.
     unvisited: u32,
-    /// The greatest known loss; negative if no entry has a known loss.
+    /// The greatest recorded loss; negative if no entry has a recorded loss.
     greatest: f64,
 }
 
@@ -25,13 +25,13 @@ impl Weights {
     pub(super) const NONE: Self =
         Self { count: 0, max: f64::NEG_INFINITY, sum: 0.0, unvisited: 0, greatest: -1.0 };
 
-    /// Creates the weight of one entry whose log-weight is known.
+    /// Creates the weight of one entry from its log-weight.
     pub(super) fn from_log_weight(log_weight: f64) -> Self {
         Self { count: 1, max: log_weight, sum: 1.0, ..Self::NONE }
     }
 
-    /// Creates the weight of one entry for a rule of drawing. Uniform draws and draws by rank use only the
-    /// count.
+    /// Creates the weight of one entry for the distribution `draw`. Uniform draws and draws by rank use only
+    /// the number of entries.
     pub(super) fn new(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
         match (draw, loss) {
             (Draw::RewardPrioritised { exponent }, _) => Self::from_log_weight(exponent * log_reward),
@@ -55,7 +55,7 @@ impl Weights {
         }
     }
 
-    /// Returns the sum of the known weights, divided by exp(`max`).
+    /// Returns the sum of the weights divided by `exp(max)`, without the entries that have no recorded loss.
     pub(super) fn over(self, max: f64) -> f64 {
         if self.sum == 0.0 || self.max == max { self.sum } else { self.sum * (self.max - max).exp() }
     }
@@ -66,9 +66,10 @@ fn loss_log_weight(loss: f64, exponent: f64) -> f64 {
     exponent * loss.max(MIN_LOSS).ln()
 }
 
-/// The weights of a whole buffer, by which the weights of single entries are normalised.
+/// The totals of a whole buffer, which turn the weights of entries into probabilities.
 pub(super) struct Scale {
-    /// The log-weight of an entry whose loss isn't known; minus infinity if all losses are known.
+    /// The log-weight of an entry without a recorded loss; minus infinity if all entries have a recorded
+    /// loss.
     unvisited: f64,
     /// The greatest log-weight of the buffer's entries.
     max: f64,
@@ -98,8 +99,8 @@ impl Scale {
     /// Returns the log of the probability of drawing an entry in a single draw.
     pub(super) fn log_prob(&self, entry: Weights) -> f64 {
         let log_weight = if entry.unvisited == 0 { entry.max } else { self.unvisited };
-        // The log-weight is taken relative to the greatest weight, because differences of numbers like -1e6
-        // lose precision.
+        // The greatest log-weight is subtracted first, because log-weights may be as large as 1e6 in absolute
+        // value, and a sum with the small `total.ln()` would lose precision.
         log_weight - self.max - self.total.ln()
     }
 }

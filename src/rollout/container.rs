@@ -3,8 +3,8 @@ use tch::{Device, Tensor};
 use crate::condition::Conditions;
 use crate::{Error, Result, Rng};
 
-/// The operations from which the methods of [`Container`] are made. They are private because they don't check
-/// indices.
+/// The operations on which the methods of [`Container`] are based. The operations are private because they
+/// don't check indices.
 pub(crate) mod parts {
     use crate::condition::Conditions;
 
@@ -25,10 +25,9 @@ pub(crate) mod parts {
     }
 }
 
-/// A batch of elements from which elements can be selected and sampled, and to which elements can be
-/// appended: [`Trajectories`](super::Trajectories) and [`Walks`](super::Walks). From views of trajectories,
-/// [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer), elements can be
-/// selected and sampled.
+/// A batch of elements from which elements can be selected and sampled. [`Trajectories`](super::Trajectories)
+/// and [`Walks`](super::Walks) can also be appended to each other. [`Transitions`](super::Transitions) and
+/// [`StatesContainer`](super::StatesContainer) are views of trajectories, so nothing can be appended to them.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::Chain, Rng};
@@ -67,7 +66,7 @@ pub trait Container: parts::Parts {
                 "at most the number of elements; draw with replacement to get more",
             ));
         }
-        // The indices are shuffled by the first n steps of the Fisher-Yates shuffle.
+        // The first n steps of the Fisher-Yates shuffle put a random sample of n indices at the front.
         let mut indices: Vec<usize> = (0..len).collect();
         for i in 0..n {
             indices.swap(i, i + rng.below(len - i));
@@ -97,7 +96,7 @@ pub trait Container: parts::Parts {
     ///
     /// # Errors
     /// [`Error::Missing`] if only one of the containers has conditions; [`Error::Shape`] if the conditions
-    /// have different widths. In both cases nothing is appended.
+    /// have different widths. If it fails, nothing is appended.
     fn append(&mut self, mut other: Self) -> Result<()>
     where
         Self: parts::Owned,
@@ -114,8 +113,8 @@ pub trait Container: parts::Parts {
     /// Appends the elements of other containers, one container after another.
     ///
     /// # Errors
-    /// The errors of [`append`](Self::append). If a container can't be appended, those before it stay
-    /// appended.
+    /// The errors of [`append`](Self::append). If a container can't be appended, the containers before it
+    /// stay appended.
     fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()>
     where
         Self: parts::Owned,
@@ -135,8 +134,8 @@ pub trait Container: parts::Parts {
         Ok(self)
     }
 
-    /// Moves the conditions to a device. They are the only tensor of a container; states and actions stay on
-    /// the host.
+    /// Moves the conditions to a device. The conditions are the only tensor of a container; states and
+    /// actions always stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`] if the device can't be used.
@@ -153,7 +152,7 @@ pub trait Container: parts::Parts {
 
 impl<C: parts::Parts> Container for C {}
 
-/// Returns the values of these rows.
+/// Returns the values at the indices `rows`.
 pub(super) fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }

@@ -12,23 +12,26 @@ pub enum Acceptance {
     /// Accepts a proposal if its reward is larger: hill climbing.
     Greedy,
     /// Accepts by the Metropolis-Hastings rule. If objects are distributed in proportion to the reward before
-    /// the search, they are so after it, too.
+    /// the search, they have the same distribution after it.
     MetropolisHastings,
 }
 
 /// Local search (Kim et al., *Local Search GFlowNets*, 2024). A proposal is made from an object by some
-/// backward steps sampled from P_B, followed by forward steps sampled from P_F that lead to another object.
+/// backward steps sampled from P_B, followed by forward steps sampled from P_F that lead to a finished
+/// object, the proposal.
 ///
 /// The number of backward steps is drawn uniformly from `1..=max_back`; backward steps also stop at the
 /// initial state. Let x be the object and s the turning state, at which the backward steps stop. By
 /// Metropolis-Hastings a proposal x' is accepted with probability `min(1, R(x') P_B(x' -> s) P_F(s -> x)
-/// q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`. P_B and P_F are the probabilities of the paths taken. k
-/// and k' are the numbers of steps from x and x' back to s. q(k) is the probability that the backward steps
-/// stop at s after k steps. Other implementations leave q out, or fix the number of steps. Both are wrong if
-/// trajectories differ in length, because x might not be reachable from x' in the same number of steps.
+/// q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`. P_B and P_F are the probabilities of the sampled paths. k
+/// is the number of backward steps from x to s, and k' the number from x' to s. q(k) is the probability that
+/// the backward steps stop at s after k steps. Other implementations leave q out, or use a fixed number of
+/// backward steps. If trajectories differ in length, neither is a correct Metropolis-Hastings rule: the
+/// numbers of steps from x and from x' back to s may differ.
 ///
 /// Local search changes which objects are sampled, but not the training target. Objectives that accept any
-/// trajectories can learn from the objects that it finds, on paths to them that are sampled backwards.
+/// trajectories can learn from the objects that it finds, along paths that are sampled backwards from these
+/// objects.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LocalSearch {
     /// The number of successive proposals per object, at least 1.
@@ -53,14 +56,14 @@ impl LocalSearch {
         }
     }
 
-    /// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps.
-    /// They stop at the initial state, or else after the number of steps that was drawn. `is_initial` is
-    /// `true` if the state reached is the initial state.
+    /// Returns the log of the probability that the backward steps of a proposal stop after `steps` steps. The
+    /// steps stop after the drawn number of steps, or earlier if they reach the initial state. `is_initial`
+    /// is `true` if the state after `steps` steps is the initial state.
     fn log_turn(self, steps: usize, is_initial: bool) -> f64 {
         let max = self.max_back;
-        // The number of values in `1..=max` that lead to `steps` steps if they are drawn.
+        // The number of limits in `1..=max` with which the backward steps stop after exactly `steps` steps.
         let n_draws = match steps {
-            // The initial state has no parent, so no step is taken from there.
+            // Only a search that starts in the initial state takes no step, because this state has no parent.
             0 => return if is_initial { 0.0 } else { f64::NEG_INFINITY },
             k if k > max => 0,
             k if is_initial => max - k + 1,
@@ -75,7 +78,7 @@ impl LocalSearch {
 #[derive(Clone, Copy, Default)]
 struct PathLogs {
     steps: usize,
-    /// The log-probability of the path in the direction in which it was sampled.
+    /// The log-probability of the path in the direction in which the path was sampled.
     log_prob: f64,
     /// The log-probability of the same path in the opposite direction.
     reverse_log_prob: f64,
@@ -85,7 +88,7 @@ impl<E: Env> Sampler<'_, E> {
     /// Runs a local search from each of these objects, and returns the resulting objects and their
     /// log-rewards.
     ///
-    /// Proposals are accepted by log R with the same corrections as in training, for symmetry
+    /// The acceptance rule uses log R with the same corrections as training, for symmetry
     /// ([`Symmetry::log_symmetry`](crate::env::Symmetry::log_symmetry)) and for objects of several states
     /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
@@ -118,8 +121,8 @@ impl<E: Env> Sampler<'_, E> {
         self.local_search_from(search, objects, &log_reward, reward, rng)
     }
 
-    /// Runs a local search like [`local_search`](Self::local_search), from objects whose log-rewards `known`
-    /// are given. The reward is evaluated only for the proposals, of which there are `rounds` per object.
+    /// Runs a local search like [`local_search`](Self::local_search), from objects with the given log-rewards
+    /// `known`. The reward is evaluated only for proposals, `rounds` times per object.
     ///
     /// # Errors
     /// The errors of [`local_search`](Self::local_search); [`Error::Shape`] unless there is one log-reward
@@ -162,8 +165,8 @@ impl<E: Env> Sampler<'_, E> {
         Ok((current, log_reward))
     }
 
-    /// Returns a proposal for each object, and the log-probability of the reverse proposal minus the
-    /// log-probability of the proposal.
+    /// Returns, for each object, a proposal and a number: the log-probability of proposing the object from
+    /// the proposal, minus the log-probability of proposing the proposal from the object.
     fn propose(
         &self,
         search: LocalSearch,
@@ -189,9 +192,10 @@ impl<E: Env> Sampler<'_, E> {
         Ok((states, log_ratio.collect()))
     }
 
-    /// Samples steps from each state, at most `limits[i]` from state `i`, and replaces each state by the
-    /// state reached. Backward steps stop at the initial state. Forward steps must reach a finished object
-    /// within the limit; otherwise an error is returned. The exit isn't counted as a step.
+    /// Samples steps from each state, at most `limits[i]` steps from state `i`, and replaces each state by
+    /// the last state of its path. Backward steps stop at the initial state. Forward steps must reach a
+    /// finished object within the limit; otherwise the function returns an error. An exit doesn't count as a
+    /// step.
     fn take_steps(
         &self,
         direction: Direction,
@@ -242,7 +246,7 @@ impl<E: Env> Sampler<'_, E> {
     }
 }
 
-/// Replaces the rows at these indices by `new` rows.
+/// Replaces the rows at the indices `rows` by the rows of `new`.
 fn replace_rows<S: Rows>(states: &mut S, rows: &[usize], new: S) {
     let n = states.len();
     let mut order: Vec<usize> = (0..n).collect();

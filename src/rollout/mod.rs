@@ -1,5 +1,6 @@
 //! Roll-outs. The [`Sampler`] samples trajectories forwards from the initial state and backwards from
-//! finished objects, and goes from one object to another by [`LocalSearch`]. Containers hold the results.
+//! finished objects, and searches near objects for other objects ([`LocalSearch`]). Containers hold the
+//! results.
 //!
 //! A container stores trajectories of different lengths as flat rows of states and actions plus offsets,
 //! without padding, dummy actions or sink states. Transitions and states are views of trajectories.
@@ -12,17 +13,18 @@
 //! | [`StatesContainer`] | states, finished or not | [`Trajectories::visited_states`] |
 //!
 //! [`Container`] selects and samples elements of all four containers, and joins trajectories and walks. A
-//! container may have a condition vector per element. The condition vectors are its only tensor, and the only
-//! part that `to_device` moves. Trajectories can be saved and loaded ([`Trajectories::save`]).
+//! container may have a condition vector per element. The condition vectors are the only tensor of a
+//! container, and the only part that `to_device` moves. Trajectories can be saved and loaded
+//! ([`Trajectories::save`]).
 //!
 //! # Directions
 //!
 //! All trajectories are stored in forward order. [`Sampler::backward`](Sampler::backward) reverses the
-//! trajectories that it samples. (In torchgfn this is a separate call, `reverse_backward_trajectories`.) Row
-//! `t` then holds the state to which the backward step led, the forward action that undoes the step, and the
-//! backward action that was taken. P_F therefore always evaluates [`actions`](Trajectories::actions) and P_B
-//! always evaluates [`reverse_actions`](Trajectories::reverse_actions), and trajectories sampled in either
-//! direction can be joined.
+//! trajectories that it samples. (In torchgfn this is a separate call, `reverse_backward_trajectories`.) A
+//! row then holds the state to which a backward step led, the forward action that undoes the step, and the
+//! backward action that was sampled. P_F therefore always evaluates [`actions`](Trajectories::actions) and
+//! P_B always evaluates [`reverse_actions`](Trajectories::reverse_actions), and trajectories sampled in
+//! either direction can be joined.
 
 mod container;
 mod files;

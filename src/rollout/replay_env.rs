@@ -6,11 +6,12 @@ use crate::io::malformed;
 use crate::policy::{Policy, UniformPolicy};
 use crate::{Error, Result};
 
-/// An environment whose trajectories can be stored in compact form ([`Walks`](super::Walks)) and replayed.
-/// Replay buffers, data sets and checkpoints store trajectories in this form.
+/// An environment whose trajectories can be stored in compact form ([`Walks`](super::Walks): actions and
+/// terminal states) and replayed. Replay buffers, data sets and checkpoints store trajectories in this
+/// compact form.
 ///
-/// Every [`DiscreteEnv`] implements this trait. A continuous environment must implement how its actions are
-/// written, read and checked; a trainer can then use it.
+/// Every [`DiscreteEnv`] implements this trait. A trainer can use a continuous environment only if the
+/// environment implements this trait, that is, defines how its actions are written, read and checked.
 ///
 /// ```
 /// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, examples::Chain};
@@ -21,23 +22,23 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait ReplayEnv: Env + Sized {
-    /// The type of the untrained policy: [`UniformPolicy`] for discrete environments, a comparable policy for
+    /// The type of the untrained policy: [`UniformPolicy`] for discrete environments, and a custom policy for
     /// continuous environments.
     type Uniform: Policy<Self>;
 
-    /// Returns the untrained policy. A trainer samples from it to prefill replay buffers, and uses its
-    /// backward policy for [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
+    /// Returns the untrained policy. A trainer samples from this policy to prefill replay buffers, and uses
+    /// its backward policy for [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
     fn uniform(&self) -> Self::Uniform;
 
-    /// Checks forward actions from outside, one for each state, before they are taken.
+    /// Checks forward actions that come from a file or a caller, one for each state, before they are applied.
     ///
     /// # Errors
     /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal action,
     /// with its row.
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
-    /// Returns a backward action for each of these states, none of which is initial. The action must be the
-    /// same in every call, and a sequence of these actions must reach the initial state.
+    /// Returns a backward action for each of these states. No state may be initial. Every call must return
+    /// the same action for a state, and following these actions must lead to the initial state.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state without a backward action.
@@ -50,15 +51,15 @@ pub trait ReplayEnv: Env + Sized {
     /// [`read_actions`](Self::read_actions) restores them bit for bit.
     fn write_actions(&self, actions: &Self::Actions) -> Tensor;
 
-    /// Converts a tensor, for example from a file, to actions. It checks only dtype and shape;
-    /// [`check_actions`](Self::check_actions) refuses illegal actions before they are taken.
+    /// Converts a tensor, for example from a file, to actions. This method checks only dtype and shape;
+    /// [`check_actions`](Self::check_actions) refuses illegal actions before they are applied.
     ///
     /// # Errors
     /// [`Error::Contract`] for a tensor with another dtype or shape.
     fn read_actions(&self, tensor: &Tensor) -> Result<Self::Actions>;
 
-    /// Returns a short text that identifies the environment in a file. Environments in which the same action
-    /// has different meanings have different texts.
+    /// Returns a short text that identifies the environment in a file. Two environments in which the same
+    /// action has different meanings should have different texts.
     ///
     /// # Errors
     /// The errors of the environment.
@@ -111,8 +112,8 @@ impl<E: DiscreteEnv> ReplayEnv for E {
             _ => None,
         };
         let slots = slots.ok_or_else(|| malformed("actions"))?;
-        // A number that doesn't fit in 32 bits is mapped to a slot that no state has. The slot is refused as
-        // illegal before it is taken.
+        // A number that doesn't fit in 32 bits becomes `Slots::NONE`, a slot that no state has, so that
+        // `check_actions` refuses it.
         Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(Slots::NONE)).collect()))
     }
 

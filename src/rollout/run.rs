@@ -1,4 +1,5 @@
-//! The roll-out loop. It is used in both directions, for all policies, and for the replay of stored actions.
+//! The roll-out loop. The loop samples in both directions, with all policies, and also replays stored
+//! actions.
 
 use super::Trajectories;
 use crate::env::{Direction, Env, Rows};
@@ -14,7 +15,7 @@ pub(crate) struct Rollout {
     pub(crate) keep_states: bool,
 }
 
-/// The rows of all trajectories, collected step by step. They are sorted by trajectory at the end.
+/// The rows of all trajectories in the order of the steps. `finish` sorts them by trajectory.
 struct StepRows<E: Env> {
     /// The number of steps of each trajectory so far.
     lengths: Vec<usize>,
@@ -22,7 +23,7 @@ struct StepRows<E: Env> {
     actions: Option<E::Actions>,
     reverse: Option<E::Actions>,
     exit: Vec<bool>,
-    /// The trajectory of each row and the index of its step.
+    /// The index of each row's trajectory, and the index of the row's step in this trajectory.
     origins: Vec<(usize, usize)>,
 }
 
@@ -43,7 +44,7 @@ impl<E: Env> StepRows<E> {
     }
 }
 
-/// Appends `more` to `rows` if both are `Some`. If `rows` is `None`, it becomes `more`.
+/// Appends `more` to `rows` if both are `Some`. If `rows` is `None`, it is set to `more`.
 fn append<R: Rows>(rows: &mut Option<R>, more: Option<R>) {
     match (rows.as_mut(), more) {
         (Some(rows), Some(more)) => rows.append(more),
@@ -53,11 +54,12 @@ fn append<R: Rows>(rows: &mut Option<R>, more: Option<R>) {
 }
 
 impl Rollout {
-    /// Runs from `start` until every trajectory is finished, and returns the trajectories in forward order.
+    /// Runs trajectories from the states `start` until every trajectory is finished, and returns them in
+    /// forward order.
     ///
     /// `choose(states, live, lengths)` returns an action for each unfinished trajectory: `states` are the
     /// states of these trajectories, `live` their indices, and `lengths` the number of steps of all
-    /// trajectories so far. Finished trajectories leave the batch.
+    /// trajectories so far. Finished trajectories are left out in later steps.
     pub(crate) fn run<E: Env>(
         &self,
         env: &E,
@@ -114,8 +116,8 @@ impl Rollout {
         self.finish(rows, terminal, &ended_at)
     }
 
-    /// Sorts the rows by trajectory and step. `ended_at` holds the index of the trajectory of each terminal
-    /// state, for a forward roll-out.
+    /// Sorts the rows by trajectory and step, and returns the trajectories. For a forward roll-out,
+    /// `ended_at` holds the index of the trajectory of each state in `terminal`.
     fn finish<E: Env>(
         &self,
         rows: StepRows<E>,

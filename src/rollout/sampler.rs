@@ -10,14 +10,14 @@ use crate::policy::{Policy, evaluate_direction};
 use crate::tensor::select_rows;
 use crate::{Result, Rng, runtime};
 
-/// The default limit on the number of steps of a roll-out.
+/// The default maximum number of steps of a trajectory.
 const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// A trajectory that is finished isn't evaluated in later steps. If the policy has parameters and there are
-/// no conditions, equal states are evaluated once per step. The same seed gives the same trajectories, bit
-/// for bit, with any number of rayon threads.
+/// In each step the policy evaluates only the states of unfinished trajectories. If the policy has parameters
+/// and there are no conditions, equal states are evaluated once per step. The same seed gives the same
+/// trajectories, bit for bit, with any number of rayon threads.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
@@ -45,22 +45,23 @@ impl<E: Env> std::fmt::Debug for Sampler<'_, E> {
 }
 
 impl<'a, E: Env> Sampler<'a, E> {
-    /// Creates a sampler without exploration and with a limit of 100,000 steps.
+    /// Creates a sampler without exploration, whose trajectories have at most 100,000 steps.
     #[must_use]
     pub fn new(env: &'a E, policy: &'a dyn Policy<E>) -> Self {
         runtime::prepare();
         Self { env, policy, exploration: Exploration::on_policy(), max_steps: DEFAULT_MAX_STEPS }
     }
 
-    /// Sets the exploration of forward sampling; backward sampling has no exploration. Exploration changes
-    /// which actions are sampled, but not the training target. The default is [`Exploration::on_policy`].
+    /// Sets the exploration of forward sampling. Backward sampling never explores. Exploration changes the
+    /// probabilities with which actions are sampled, but not the training target. The default is
+    /// [`Exploration::on_policy`].
     #[must_use]
     pub fn exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = exploration;
         self
     }
 
-    /// Sets the number of steps after which sampling stops with
+    /// Sets the maximum number of steps of a trajectory. A longer trajectory causes
     /// [`Error::StepLimit`](crate::Error::StepLimit). The default is 100,000.
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
@@ -78,7 +79,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.forward_from(&draw_instances(self.env, n, rng), None, rng)
     }
 
-    /// Samples one trajectory in each of these instances.
+    /// Samples one trajectory in each of these instances of the environment.
     ///
     /// # Errors
     /// The errors of [`forward`](Self::forward); [`Error::OutOfRange`](crate::Error::OutOfRange) for an
@@ -108,7 +109,7 @@ impl<'a, E: Env> Sampler<'a, E> {
     }
 
     /// Samples `n` trajectories from the initial state, and returns only their actions and terminal states
-    /// (`Walks`). This needs less time and memory than [`forward`](Self::forward).
+    /// ([`Walks`]). This method needs less time and memory than [`forward`](Self::forward).
     ///
     /// # Errors
     /// The errors of [`forward`](Self::forward).
@@ -132,7 +133,7 @@ impl<'a, E: Env> Sampler<'a, E> {
         Ok(Walks { actions, offsets, terminal, conditions })
     }
 
-    /// Samples a backward trajectory from each of these finished objects by P_B, without exploration. The
+    /// Samples a backward trajectory from each of these finished objects with P_B, without exploration. The
     /// returned trajectories are in forward order.
     ///
     /// # Errors
@@ -142,8 +143,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         self.rollout(Direction::Backward, terminal.clone(), None, true, rng)
     }
 
-    /// Samples backward trajectories as [`backward`](Self::backward) does, under conditions, `[n, C]`, with
-    /// one row for each object.
+    /// Samples backward trajectories as [`backward`](Self::backward) does, under conditions. `conditions` has
+    /// one row for each object, `[n, C]`.
     ///
     /// # Errors
     /// The errors of [`forward`](Self::forward); [`Error::Shape`](crate::Error::Shape) if `conditions` has
@@ -168,8 +169,8 @@ impl<'a, E: Env> Sampler<'a, E> {
     ) -> Result<Trajectories<E>> {
         let checked = conditions.map(|c| Conditions::checked(c.shallow_clone(), start.len())).transpose()?;
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
-        // Equal states are merged unless they may have different conditions. Without a network, merging them
-        // saves no time.
+        // Equal states are evaluated once, unless they may have different conditions. Without a network,
+        // finding equal states would save no time.
         let merges = conditions.is_none() && self.policy.parameters().is_some();
         let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         let exploration = match direction {
@@ -192,7 +193,8 @@ impl<'a, E: Env> Sampler<'a, E> {
         Ok(Trajectories { conditions: checked, ..sampled })
     }
 
-    /// Evaluates P_F or P_B of each state. `live[i]` is the row of `conditions` for state `i`.
+    /// Evaluates P_F or P_B of each state, depending on the direction. `live[i]` is the row of `conditions`
+    /// for state `i`.
     pub(super) fn evaluate(
         &self,
         direction: Direction,

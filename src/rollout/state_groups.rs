@@ -1,21 +1,22 @@
-//! Groups of equal states. The sampler and `score` evaluate a policy once for each group.
+//! Groups of equal states. The sampler and `score` evaluate a policy only once for each group.
 
 use crate::Result;
 use crate::env::{Classes, Direction, Env, Grouping, Rows};
 
-/// The states of a batch in groups of equal states. In an environment up to isomorphism, groups consist of
-/// isomorphic states.
+/// A division of the states of a batch into groups of equal states. In an environment up to isomorphism, a
+/// group consists of isomorphic states.
 pub(crate) struct StateGroups<S> {
     pub(crate) grouping: Grouping,
     /// The renaming of actions between isomorphic states; `None` if only equal states share a group.
     classes: Option<Classes>,
-    /// The first state of each group; `None` if each group has a single state.
+    /// The first state of each group; `None` if each group has a single state, because the batch then holds
+    /// the same states.
     distinct: Option<S>,
 }
 
-/// Groups equal states; in an environment up to isomorphism, isomorphic states. If `merges` is `false`, each
-/// state is a group of its own. Use that if equal states may have different conditions, or if there is no
-/// network, so that evaluating a state twice costs almost nothing.
+/// Groups equal states, or isomorphic states in an environment up to isomorphism. If `merges` is `false`,
+/// each state is a separate group. Pass `false` if equal states may have different conditions, or if the
+/// policy has no network, so that evaluating a state twice costs almost nothing.
 pub(crate) fn group_states<E: Env>(env: &E, states: &E::States, merges: bool) -> StateGroups<E::States> {
     let classes = if merges { env.symmetry().classes(states) } else { None };
     let grouping = match &classes {
@@ -33,8 +34,9 @@ impl<S: Rows> StateGroups<S> {
         self.distinct.as_ref().unwrap_or(states)
     }
 
-    /// Renames actions of rows. If `back` is `false`, they are renamed from the labels of the state of the
-    /// row to the labels of the first state of its group; if `back` is `true`, in the opposite direction.
+    /// Renames the actions of rows, each in the state of its row. If `back` is `false`, actions are renamed
+    /// from the labels of the row's state to the labels of the first state of its group. If `back` is `true`,
+    /// they are renamed in the opposite direction.
     pub(crate) fn rename<E: Env<States = S>>(
         &self,
         env: &E,

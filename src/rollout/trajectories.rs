@@ -11,15 +11,16 @@ use crate::env::{
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// A batch of complete forward trajectories of different lengths.
+/// A batch of complete trajectories in forward order. Their lengths may differ.
 ///
-/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds a state, the forward
-/// action taken there, and the backward action that undoes it, in the labels of the next state. Trajectories
-/// that were sampled backwards are converted to this form.
+/// A row is a transition. The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Each row
+/// holds the state before the transition, the forward action taken in this state, and the backward action
+/// that undoes it, in the labels of the next state. Trajectories that were sampled backwards are stored in
+/// forward order, too.
 ///
-/// In an environment up to isomorphism, if a trajectory was sampled backwards, the state reached by row `t`
-/// and the state of row `t + 1` may be labelled differently. The backward action then uses the labels of row
-/// `t + 1`.
+/// In an environment up to isomorphism, if a trajectory was sampled backwards, the state to which the action
+/// of row `t` leads and the stored state of row `t + 1` may be labelled differently. The backward action uses
+/// the labels of row `t + 1`.
 pub struct Trajectories<E: Env> {
     pub(crate) states: E::States,
     pub(crate) actions: E::Actions,
@@ -31,7 +32,7 @@ pub struct Trajectories<E: Env> {
     pub(crate) log_rewards: Option<Vec<f64>>,
 }
 
-// Written by hand, because a derived implementation would require `E: Clone`.
+// `Clone` is implemented by hand, because a derived implementation would require `E: Clone`.
 impl<E: Env> Clone for Trajectories<E> {
     fn clone(&self) -> Self {
         self.pick(&(0..self.len()).collect::<Vec<_>>())
@@ -69,8 +70,8 @@ impl<E: Env> Trajectories<E> {
         &self.offsets
     }
 
-    /// Returns the state before each action, trajectory by trajectory. These are all visited states, except
-    /// terminal states that are reached without an exit action.
+    /// Returns the state before each action, trajectory by trajectory. The result contains all visited
+    /// states, except terminal states that are reached without an exit action.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
@@ -113,7 +114,8 @@ impl<E: Env> Trajectories<E> {
         self.n_transitions() as f64 / self.len().max(1) as f64
     }
 
-    /// Sets recorded log-rewards, one per trajectory. They are saved with the trajectories.
+    /// Records log-rewards, one per trajectory. Files store them with the trajectories, and training uses
+    /// them instead of evaluating the reward.
     ///
     /// # Errors
     /// [`Error::Shape`] for another number of log-rewards; [`Error::NonFinite`] for a log-reward that isn't
@@ -124,7 +126,8 @@ impl<E: Env> Trajectories<E> {
         Ok(self)
     }
 
-    /// Returns the recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
+    /// Returns the log-rewards recorded by [`with_log_rewards`](Self::with_log_rewards) or read from a file;
+    /// `None` if none are recorded.
     #[must_use]
     pub fn recorded_log_rewards(&self) -> Option<&[f64]> {
         self.log_rewards.as_deref()
@@ -138,8 +141,8 @@ impl<E: Env> Trajectories<E> {
         log_rewards(reward, &self.terminal, self.conditions())
     }
 
-    /// Returns the actions and terminal states of the trajectories, which a replay buffer stores.
-    /// [`replay`](Self::replay) restores the trajectories from the actions.
+    /// Returns the trajectories in compact form ([`Walks`]: actions and terminal states), which a replay
+    /// buffer stores. [`replay`](Self::replay) restores the trajectories from the actions.
     ///
     /// In an environment up to isomorphism, nodes are labelled in the order in which they were inserted, in
     /// actions and terminal states.
@@ -154,7 +157,8 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// Returns the rows of the chosen trajectories, and the offsets that divide these rows into trajectories.
+/// Returns the rows of the trajectories with the indices `walks`, and the offsets that divide these rows into
+/// trajectories.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let (mut rows, mut starts) = (Vec::new(), vec![0]);
     for &i in walks {
@@ -189,7 +193,8 @@ impl<E: Env> Owned for Trajectories<E> {
             (Some(first), Some(second)) => Some([first, second].concat()),
             (recorded, None) if other.exit.is_empty() => recorded,
             (None, recorded) if self.exit.is_empty() => recorded,
-            // The trajectories of one side have no recorded values, so the joined batch has none.
+            // If only one of the two batches has recorded log-rewards, they are dropped, because the joined
+            // batch needs all or none.
             _ => None,
         };
         let shift = self.exit.len();
@@ -206,7 +211,7 @@ impl<E: Env> Owned for Trajectories<E> {
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Replays the actions of stored or external trajectories, each from its initial state, and returns the
+    /// Replays the actions of stored or external trajectories, starting in the initial state, and returns the
     /// trajectories. Every action is checked.
     ///
     /// In an environment up to isomorphism the nodes of states are labelled in the order in which they were
@@ -292,15 +297,17 @@ impl<E: ReplayEnv> Trajectories<E> {
     }
 }
 
-/// The maximum number of steps of a default path.
+/// The maximum number of steps of a path that `default_paths` returns.
 const MAX_STEPS_BACK: usize = 1_000_000;
 
-/// Returns the error for recorded actions that end before a terminal state or continue after it.
+/// Returns the error for recorded actions that end before a terminal state or continue after it. `check`
+/// names the violated rule.
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::contract(check, format!("this isn't so for trajectory {trajectory} after {steps} steps"))
 }
 
-/// Replaces the row in an error, which is an index into `live`, by the index of the trajectory.
+/// Replaces the row in an error, which is an index into `live` (the unfinished trajectories), by the index of
+/// the trajectory.
 fn in_trajectory(error: Error, live: &[usize]) -> Error {
     match error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {

@@ -27,8 +27,8 @@ pub struct Transitions<'a, E: Env> {
     rows: Vec<usize>,
 }
 
-/// A view of states of [`Trajectories`], without the paths to them. Each state is a finished object, or was
-/// visited on the way to one. [`Container`](super::Container) selects and samples states.
+/// A view of visited states of [`Trajectories`], without the paths to them. Each state is either a terminal
+/// state or the state before a transition. [`Container`](super::Container) selects and samples states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, examples::{Chain, Positions}, Rng};
@@ -47,7 +47,7 @@ pub struct Transitions<'a, E: Env> {
 #[derive(Debug)]
 pub struct StatesContainer<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
-    /// The indices of the states, as [`Trajectories::at`] defines them.
+    /// The state indices of the states in the view ([`Trajectories::at`] defines state indices).
     indices: Vec<usize>,
 }
 
@@ -76,8 +76,8 @@ impl<E: Env> Transitions<'_, E> {
         self.trajectories.actions.select(&self.rows)
     }
 
-    /// Returns the state after each transition. An exit doesn't change the state, so it returns the state
-    /// before it.
+    /// Returns the state after each transition. An exit doesn't change the state, so the state after an exit
+    /// equals the state before it.
     #[must_use]
     pub fn next_states(&self) -> E::States {
         self.trajectories.at(&self.next_indices())
@@ -118,10 +118,10 @@ impl<E: Env> Transitions<'_, E> {
         self.trajectories.log_rewards_at(&self.next_indices(), reward)
     }
 
-    /// Converts each transition to a trajectory of its own. A transition that doesn't finish its object is
-    /// followed by the next row of its trajectory, which then counts as an exit. The second result is `true`
-    /// for each row that was added in this way. Rewards of finished objects are evaluated unless they were
-    /// recorded.
+    /// Converts each transition to a separate trajectory. If a transition doesn't finish its object, the new
+    /// trajectory also gets the next row of the original trajectory, and this row counts as an exit. The
+    /// second result is `true` for each row that was added in this way. Rewards of finished objects are
+    /// evaluated unless they were recorded.
     pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
         let trajectories = self.trajectories;
         let next = trajectories.next_rows();
@@ -167,7 +167,7 @@ impl<E: Env> Transitions<'_, E> {
         Ok((pieces, ahead))
     }
 
-    /// Returns the index of the state after each transition, as `Trajectories::at` defines it.
+    /// Returns the state index of the state after each transition (`Trajectories::at` defines state indices).
     fn next_indices(&self) -> Vec<usize> {
         let next = self.trajectories.next_rows();
         let n = self.trajectories.n_transitions();
@@ -188,7 +188,7 @@ impl<E: Env> StatesContainer<'_, E> {
         self.indices.is_empty()
     }
 
-    /// Returns the states.
+    /// Returns the states of the view.
     #[must_use]
     pub fn states(&self) -> E::States {
         self.trajectories.at(&self.indices)
@@ -234,8 +234,8 @@ impl<E: Env> Parts for StatesContainer<'_, E> {
 }
 
 impl<E: Env> Trajectories<E> {
-    /// Returns the position of the state after each transition: `Ok(row)` is a row of
-    /// [`states`](Trajectories::states), `Err(i)` the terminal state of trajectory `i`.
+    /// Returns the position of the state after each transition: `Ok(row)` for a row of
+    /// [`states`](Trajectories::states), `Err(i)` for the terminal state of trajectory `i`.
     pub fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
         let ends = self.offsets.windows(2).enumerate();
         ends.flat_map(|(i, ends)| (ends[0] + 1..ends[1]).map(Ok).chain([Err(i)])).collect()
@@ -247,21 +247,21 @@ impl<E: Env> Trajectories<E> {
         Transitions { trajectories: self, rows: (0..self.n_transitions()).collect() }
     }
 
-    /// Returns a view of all visited states, trajectory by trajectory: first the unfinished states, then the
-    /// terminal state.
+    /// Returns a view of all visited states, trajectory by trajectory. In each trajectory the terminal state
+    /// comes last.
     #[must_use]
     pub fn visited_states(&self) -> StatesContainer<'_, E> {
         let n = self.n_transitions();
-        // An exit doesn't change the state, so the state before it is the terminal state, which is added
-        // after the other states of the trajectory.
+        // The row of an exit is left out: the state before an exit is the terminal state, which is added as
+        // the last state of the trajectory.
         let inner = |row: &usize| !self.exit[*row];
         let ends = self.offsets.windows(2).enumerate();
         let indices = ends.flat_map(|(i, ends)| (ends[0]..ends[1]).filter(inner).chain([n + i])).collect();
         StatesContainer { trajectories: self, indices }
     }
 
-    /// Returns the states with these state indices: index `t` is the state of row `t`, and
-    /// `n_transitions() + i` the terminal state of trajectory `i`.
+    /// Returns the states with these state indices. The state index `t` is the state of row `t`, and the
+    /// state index `n_transitions() + i` is the terminal state of trajectory `i`.
     fn at(&self, indices: &[usize]) -> E::States {
         let mut all = self.states.clone();
         all.append(self.terminal.clone());
@@ -273,7 +273,7 @@ impl<E: Env> Trajectories<E> {
         indices.iter().map(|&index| index >= self.n_transitions()).collect()
     }
 
-    /// Returns the condition of the trajectory to which each of these state indices belongs.
+    /// Returns, for each of these state indices, the condition of the trajectory that visits the state.
     fn conditions_at(&self, indices: &[usize]) -> Option<Tensor> {
         let n = self.n_transitions();
         let owner = |&index: &usize| match index.checked_sub(n) {

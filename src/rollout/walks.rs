@@ -7,12 +7,13 @@ use crate::condition::Conditions;
 use crate::env::{Env, Rows};
 use crate::{Error, Result};
 
-/// Trajectories in compact form, called walks: terminal states and the forward actions that lead to them,
-/// without intermediate states.
+/// A batch of walks. A walk is a trajectory in compact form: its forward actions and its terminal state,
+/// without the states in between.
 ///
-/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. In an environment up to
-/// isomorphism the actions use labels in the order in which nodes were inserted, and lead to a state that is
-/// isomorphic to the terminal state. Walks from a buffer that stores only terminal states have no actions.
+/// The actions of walk `i` are the rows `offsets[i]..offsets[i + 1]` of `actions`, exits included. In an
+/// environment up to isomorphism the actions label nodes in the order of their insertion, and lead to a state
+/// that is isomorphic to the terminal state. Walks from a buffer that returns only terminal states have no
+/// actions.
 ///
 /// [`Container`](super::Container) selects, samples and joins walks.
 pub struct Walks<E: Env> {
@@ -26,7 +27,7 @@ pub struct Walks<E: Env> {
     pub conditions: Option<Conditions>,
 }
 
-// Written by hand, because a derived implementation would require `E: Clone`.
+// `Clone` is implemented by hand, because a derived implementation would require `E: Clone`.
 impl<E: Env> Clone for Walks<E> {
     fn clone(&self) -> Self {
         self.pick(&(0..self.len()).collect::<Vec<_>>())
@@ -93,9 +94,9 @@ impl<E: Env> Owned for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
-    /// Returns a walk to each of these finished objects. The backward actions come from
-    /// [`ReplayEnv::way_back`]. In an environment up to isomorphism nodes are labelled in the order in which
-    /// they were inserted.
+    /// Returns a walk to each of these finished objects. [`ReplayEnv::way_back`] chooses its backward
+    /// actions. In an environment up to isomorphism nodes are labelled in the order in which they were
+    /// inserted.
     pub(crate) fn default_paths(env: &E, terminal: &E::States) -> Result<Self> {
         Trajectories::default_paths(env, terminal)?.walks(env)
     }

@@ -21,7 +21,7 @@ pub trait Rows: Clone + Send + Sync {
     #[must_use]
     fn select(&self, rows: &[usize]) -> Self;
 
-    /// Appends the rows of another batch.
+    /// Appends the rows of another batch after the rows of this batch.
     fn append(&mut self, other: Self);
 
     /// Returns the rows in another order, given as a permutation. The result is that of
@@ -31,15 +31,15 @@ pub trait Rows: Clone + Send + Sync {
         self.select(order)
     }
 
-    /// Describes a row in words, for messages. If it returns `None` (the default), messages show the key of
-    /// the row instead.
+    /// Describes a row in words, for messages. If the result is `None` (the default), messages show the key
+    /// of the row instead.
     fn describe(&self, _row: usize) -> Option<String> {
         None
     }
 
     /// Groups equal rows, so that a network evaluates each distinct row only once.
     ///
-    /// By default each row is a group of its own.
+    /// By default each row is a separate group.
     fn group(&self) -> Grouping {
         Grouping::identity(self.len())
     }
@@ -50,7 +50,7 @@ pub trait Rows: Clone + Send + Sync {
 pub struct Slots(pub Vec<u32>);
 
 impl Slots {
-    /// A number that is no slot of any state.
+    /// A number that isn't a slot of any state.
     pub const NONE: u32 = u32::MAX;
 
     /// Converts an index among all slots of a state to a slot.
@@ -166,7 +166,8 @@ impl Grouping {
 pub struct Classes {
     /// The classes as groups of rows. The first row of a class represents it.
     pub grouping: Grouping,
-    /// The nodes of each row, in an order in which they correspond to each other in all rows of a class.
+    /// The nodes of each row, ordered so that node `k` of a row corresponds to node `k` of the other rows of
+    /// its class.
     pub orders: Vec<SmallVec<[u32; 16]>>,
 }
 

@@ -155,7 +155,8 @@ impl Masks {
             slot: slot as usize,
             n_slots: legal.len(),
             n_legal: self.n_legal(row),
-            // `detail` is called only for an existing slot, because it can't describe another.
+            // `detail` is called only for an existing slot, because it can't describe a slot that doesn't
+            // exist.
             detail: if (slot as usize) < legal.len() { detail() } else { "there is no such slot".into() },
         })
     }

@@ -22,9 +22,9 @@ pub type VectorStates = Vectors<u16>;
 
 /// Vectors of real numbers: states and actions of continuous environments.
 ///
-/// Points are on the host in f64, whatever the dtype and device of a network, because they are stored and
-/// replayed, and because densities are computed from small differences of points. Points are equal if their
-/// bits are equal.
+/// The vectors (points) are on the host in f64, whatever the dtype and device of a network, because they are
+/// stored and replayed, and because densities are computed from small differences of points. Points are equal
+/// if their bits are equal.
 ///
 /// ```
 /// use gfn::env::{Reals, Rows};

@@ -17,9 +17,8 @@ use crate::{Error, Result};
 /// An observer that counts the modes among the objects of a run's batches with a [`ModeTracker`], and adds
 /// the metric `modes_found` to each record.
 ///
-/// The count includes modes that were *sampled* by exploration and local search. It isn't the number of modes
-/// that the policy has learned, which [`modes_found`](crate::metrics::modes_found) counts. The modes are
-/// saved in checkpoints.
+/// The count includes modes that exploration or local search found. The number of modes among samples of the
+/// policy alone is [`modes_found`](crate::metrics::modes_found). The modes are saved in checkpoints.
 #[derive(Clone, Debug)]
 pub struct CountModes<K, F> {
     name: String,
@@ -29,7 +28,7 @@ pub struct CountModes<K, F> {
 
 impl<K: Clone + Ord, F> CountModes<K, F> {
     /// Returns an observer that counts the different objects for which `is_mode` is `true`. Objects with
-    /// equal keys of the environment are the same object.
+    /// equal keys count as one object.
     pub fn new<S>(is_mode: F) -> Self
     where
         F: FnMut(&S) -> Vec<bool>,
@@ -37,8 +36,8 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
         Self { name: "modes".to_owned(), tracker: ModeTracker::new(), is_mode }
     }
 
-    /// Sets the name of the observer's state in checkpoints, instead of `modes`. The metric is then
-    /// `NAME_found`. Several such observers in a run need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `modes`. The metric is then named
+    /// `NAME_found`. Several mode counters in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
@@ -86,8 +85,8 @@ where
         Ok(json!({ "found": self.tracker.n_modes() }))
     }
 
-    /// Returns the number of modes over time, and the modes' keys as JSON in a tensor of bytes. A manifest
-    /// has no room for a million keys.
+    /// Returns the number of modes over time, and the modes' keys as JSON in a tensor of bytes. The keys
+    /// aren't part of the JSON state, because the manifest is too small for millions of keys.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
         let keys = serde_json::to_vec(self.tracker.set())
             .map_err(|error| Error::contract("keys of modes must be values that JSON can hold", error))?;

@@ -21,8 +21,8 @@ pub enum Goal {
 }
 
 impl Goal {
-    /// Returns `true` if a value is better than the best value so far by more than `min_change`, or is the
-    /// first. A value that isn't finite is never better.
+    /// Returns `true` if a value is better than the best value so far by more than `min_change`, or if there
+    /// is no best value yet. A value that isn't finite is never better.
     pub(super) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
         let gain = best.map(|best| match self {
             Self::Smaller => best - value,
@@ -32,12 +32,13 @@ impl Goal {
     }
 }
 
-/// An observer that stops a run if a metric hasn't improved for a number of measurements. Add it after the
-/// observer that measures the metric.
+/// An observer that stops a run if a metric hasn't improved for a number of measurements. Add this observer
+/// after the observer that measures the metric.
 ///
-/// The metric is one of the record's metrics or a number that the step itself reports ([`Record::figure`]).
-/// Only steps at which it is measured count. A measurement made only because the run ends doesn't count. NaN
-/// is no improvement. The best value and the count are saved in checkpoints.
+/// The metric is one of the record's metrics or a number that every step reports ([`Record::figure`]). Steps
+/// at which the metric isn't measured don't count, nor does a measurement that is made only because the run
+/// ends. NaN is no improvement. The best value and the number of measurements since then are saved in
+/// checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EarlyStop {
     name: String,
@@ -73,8 +74,8 @@ impl EarlyStop {
         Ok(Self { name, metric, goal, patience, min_change: 0.0, state: StopState::default() })
     }
 
-    /// Sets the name of the observer's state in checkpoints, instead of `early_stop`. Several such observers
-    /// in a run need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `early_stop`. Several early-stop
+    /// observers in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);

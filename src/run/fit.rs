@@ -12,35 +12,36 @@ use crate::env::Env;
 use crate::train::{StepStats, TrainEnv, Trainer, check_interval};
 use crate::{Error, Result};
 
-/// The time that a run takes before its progress line appears.
+/// The time from the start of a run until its progress line appears.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FitOutcome {
-    /// The trainer has made all steps.
+    /// The trainer has made all steps of the run.
     Done,
     /// An observer stopped the run.
     Stopped,
-    /// A signal, SIGINT (Ctrl-C) or SIGTERM, stopped the run before its last step. It needs the feature
-    /// `signals`.
+    /// A signal, SIGINT (Ctrl-C) or SIGTERM, stopped the run before its last step. This outcome needs the
+    /// feature `signals`.
     Interrupted,
 }
 
 impl FitOutcome {
-    /// Returns the outcome with the number that the first replica sent.
+    /// Returns the outcome that the first replica sent as a number.
     fn from_number(number: f64) -> Self {
         let all = [Self::Done, Self::Stopped, Self::Interrupted];
         all.into_iter().find(|one| f64::from(*one as u8) == number).unwrap_or(Self::Stopped)
     }
 }
 
-/// A run that trains up to a number of steps: it calls observers, saves checkpoints, and can end on Ctrl-C.
+/// A run that trains up to a given number of steps. The run calls observers, saves checkpoints, and can end
+/// on Ctrl-C.
 ///
-/// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining
-/// steps with bit for bit the results of an uninterrupted run. Its observers continue with their states, too.
-/// A checkpoint stores these states by the observers' names, so several observers with a state need different
-/// names (`with_name`).
+/// If the trainer was resumed from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)), the run
+/// makes the remaining steps, and their results equal those of an uninterrupted run bit for bit. Observers
+/// get their states back, too. A checkpoint stores these states by the observers' names, so several observers
+/// with a state need different names (`with_name`).
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
@@ -80,9 +81,9 @@ pub struct Fit<'a, E: Env> {
     every: Option<usize>,
     is_interruptible: bool,
     shows_progress: bool,
-    /// The observer of warnings that the caller gave, if any.
+    /// The observer that the caller gave for warnings; `None` if the caller gave none.
     warnings: Option<&'a mut Warnings<E::States>>,
-    /// The observer of warnings that is used if the caller gave none.
+    /// The observer of warnings that this run uses if the caller gave none.
     own_warnings: Warnings<E::States>,
 }
 
@@ -97,8 +98,8 @@ impl<E: Env> std::fmt::Debug for Fit<'_, E> {
 
 impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Returns a run that ends when the trainer has made `steps` steps in total, including steps before a
-    /// resume. It has its own [`Warnings`], whose memory ends with the run; [`warnings`](Self::warnings) sets
-    /// an observer that can be kept over several runs.
+    /// resume. By default it has new [`Warnings`], which are dropped at its end; [`warnings`](Self::warnings)
+    /// sets an observer that can be kept over several runs.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         Self {
@@ -121,8 +122,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     }
 
     /// Sets the observer of warnings, to access its warnings after the run, or to keep its memory over
-    /// several runs. By default each run has a new one, which prints warnings on stderr. It is called before
-    /// all other observers.
+    /// several runs. By default each run has a new observer of warnings, which prints them on stderr. The
+    /// observer of warnings is called before all other observers.
     #[must_use]
     pub fn warnings(mut self, warnings: &'a mut Warnings<E::States>) -> Self {
         self.warnings = Some(warnings);
@@ -145,8 +146,9 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self
     }
 
-    /// Saves a checkpoint in the folder `path` every `every` steps, and at the end of the run unless the run
-    /// ends in an error. The run checks before its first step that it can write the folder.
+    /// Saves a checkpoint in the folder `path` every `every` steps and at the end of the run; for `None` only
+    /// at the end. A run that ends in an error saves no checkpoint at its end. The run checks before its
+    /// first step that it can write the folder.
     ///
     /// # Errors
     /// [`Error::Config`] for an interval of 0 steps.
@@ -157,11 +159,12 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     }
 
     /// Ends the run after the step during which SIGINT (Ctrl-C) or SIGTERM arrives. A second signal ends the
-    /// process at once; the checkpoint on disk is complete in this case, too. Without this setting, and after
-    /// the run, a signal ends the process at once, as usual.
+    /// process at once; the last saved checkpoint is complete in this case, too. Without this setting, and
+    /// after the run, a signal ends the process at once, as usual.
     ///
-    /// If the program installed its own signal handler before its first run with this setting, that handler
-    /// is called at each signal, also during runs. It then decides the effect of a second signal.
+    /// If the program installed a signal handler before its first run with this setting, that handler is
+    /// called at each signal, also during runs. The program's handler then decides the effect of a second
+    /// signal.
     ///
     /// Requires the feature `signals`, which is on by default.
     #[cfg(feature = "signals")]
@@ -174,13 +177,12 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// Trains until the trainer has made all steps, or the run is stopped.
     ///
     /// # Errors
-    /// The errors of [`Trainer::check_savable`] before the first step, and those of [`Trainer::step`],
-    /// [`Trainer::save`] and the observers. The last checkpoint is untouched then. [`Error::Warned`] for a
+    /// The errors of [`Trainer::check_savable`] before the first step; the errors of [`Trainer::step`],
+    /// [`Trainer::save`] and the observers. No error changes the last checkpoint. [`Error::Warned`] for a
     /// warning with [`OnWarning::Fail`]. [`Error::Peer`] if another replica has ended or doesn't answer;
-    /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`], before the first step, for
-    /// two observers of the same name that both have a state; after a step, for a metric with the name of a
-    /// value that the step itself reports, and for an observer that saves to the folder of the run's own
-    /// checkpoint.
+    /// resume from the last checkpoint ([`Trainer::resume`]). [`Error::Config`] for two observers of the same
+    /// name that both have a state, for a metric with the name of a number that every step reports, and for
+    /// an observer that saves to the folder of this run's checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E>) -> Result<FitOutcome> {
         let ended = self.fit(trainer, &mut Trainer::step)?;
         if ended == FitOutcome::Done && trainer.context().group.rank() == 0 {
@@ -193,7 +195,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     /// [`Trainer::advance`]. Observers are called as usual.
     ///
     /// # Errors
-    /// The errors of [`run`](Self::run), and those of `step`.
+    /// The errors of [`run`](Self::run) and of `step`.
     pub fn run_by(
         mut self,
         trainer: &mut Trainer<E>,
@@ -209,8 +211,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
     ) -> Result<FitOutcome> {
         trainer.check_equal_replicas()?;
         if trainer.context().group.rank() > 0 {
-            // Only the first replica calls observers. All replicas catch a signal, so that none ends in the
-            // middle of a step, and the first replica decides for all whether the run ends.
+            // Only the first replica calls observers. All replicas listen for signals, so that no replica is
+            // killed in the middle of a step. The first replica decides whether the run ends on all replicas.
             self.observers.clear();
         }
         if let Some(path) = &self.checkpoint {
@@ -236,8 +238,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         self.attach_states(trainer)?;
         let ended = self.train(trainer, step, &is_interrupted);
         if ended.is_err() {
-            // The trainer keeps the observers' states, for a run that continues with this trainer. If
-            // attaching them fails, too, the first error is the one to report.
+            // The observers' states are attached to the trainer, for a later run with this trainer. If
+            // attaching them fails, too, only the error of the run is reported.
             drop(self.attach_states(trainer));
         }
         ended
@@ -256,7 +258,7 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
             let name = observer.name().to_owned();
             let has_state = !state.is_null() || !tensors.is_empty();
             if has_state || !names.contains(&name) {
-                // If the observer had a state before and has none now, this call removes the old one.
+                // If the observer had a state before and has none now, this call removes the old state.
                 trainer.attach(&name, state, tensors)?;
             }
             if has_state && !names.insert(name.clone()) {
@@ -309,7 +311,8 @@ impl<'a, E: TrainEnv> Fit<'a, E> {
         if saved != Some(trainer.steps_done()) {
             self.save(trainer)?;
         }
-        // Each replica waits here until all have written their files, so that none ends its process earlier.
+        // Each replica waits here until all have written their files, so that no replica ends its process
+        // earlier.
         trainer.context().broadcast_from_first(0.0)?;
         Ok(ended)
     }

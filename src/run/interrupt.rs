@@ -8,13 +8,13 @@ use signal_hook::flag;
 
 use crate::{Error, Result};
 
-/// The signal handlers of the process. Handlers can't be removed, so there is one set for all runs. While no
-/// run listens, a signal has its usual effect. If the program has its own handler, both are called, and these
-/// handlers do nothing outside of runs.
+/// The signal handlers of this library, which are installed once for all runs because they can't be removed.
+/// While no run listens, a signal has its usual effect. If the program has a handler, too, each signal calls
+/// both, and only the program's handler has an effect outside of runs.
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// `true` if a signal has arrived since the number of listening runs last rose from 0.
+    /// `true` if a signal has arrived since the number of listening runs rose from 0 to 1.
     has_arrived: Arc<AtomicBool>,
     /// `true` if the next signal ends the process.
     deadly: Arc<AtomicBool>,
@@ -26,10 +26,11 @@ impl Handlers {
     fn new() -> std::io::Result<Self> {
         let (has_arrived, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
-            // The program's handler must be looked up before these handlers replace it.
+            // The current action is read before the handlers are installed, because they replace it.
             let ends_process = is_default(signal);
-            // Handlers are called in the order of registration. The handler that ends the process comes
-            // before the one that sets `deadly`, so that the first signal only arms it.
+            // Handlers are called in the order of registration. The handler that ends the process if `deadly`
+            // is set comes before the handler that sets `deadly`. The first signal during a run therefore
+            // only sets `deadly`, and the second ends the process.
             if ends_process {
                 flag::register_conditional_default(signal, deadly.clone())?;
             }
@@ -44,7 +45,8 @@ impl Handlers {
 #[cfg(unix)]
 #[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
 fn is_default(signal: i32) -> bool {
-    // SAFETY: an all-zero `sigaction` is valid, and without a new action the call only writes to it.
+    // SAFETY: an all-zero `sigaction` is valid. The call has a null pointer for the new action, so it only
+    // writes the current action to `action`.
     let (status, action) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
@@ -59,8 +61,8 @@ fn is_default(_signal: i32) -> bool {
 
 /// Returns `true` once SIGINT (Ctrl-C) or SIGTERM has arrived during a run that listens
 /// ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)). The run then saves a checkpoint and ends.
-/// Code that waits for other processes, such as a [`Group`](crate::group::Group), should stop waiting then,
-/// because schedulers kill the process soon after the signal.
+/// Code that waits for other processes, such as a [`Group`](crate::group::Group), should stop waiting once
+/// this is `true`, because schedulers kill the process soon after the signal.
 ///
 /// ```
 /// assert!(!gfn::run::interrupted());
@@ -73,13 +75,15 @@ pub fn interrupted() -> bool {
         .is_some_and(|handlers| handlers.listening > 0 && handlers.has_arrived.load(Ordering::SeqCst))
 }
 
-/// Listens for SIGINT (Ctrl-C) and SIGTERM (which schedulers send before they kill a process) until it is
-/// dropped.
+/// A guard that listens for SIGINT (Ctrl-C) and SIGTERM (which schedulers send before they kill a process)
+/// until it is dropped.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
+    /// Starts to listen for signals. The first call installs the signal handlers.
+    ///
     /// # Errors
-    /// [`Error::Config`] if the system doesn't allow a handler.
+    /// [`Error::Config`] if the system doesn't allow a signal handler.
     pub(super) fn listen() -> Result<Self> {
         let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
         let handlers = match &mut *handlers {
@@ -100,7 +104,7 @@ impl Interrupt {
         Ok(Self(handlers.has_arrived.clone()))
     }
 
-    /// Returns `true` once a signal has arrived.
+    /// Returns `true` once SIGINT or SIGTERM has arrived.
     pub(super) fn has_arrived(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -13,15 +13,15 @@ use crate::train::Trainer;
 use crate::train::{LAYOUT, to_json};
 use crate::{Error, Result};
 
-/// An observer that saves a checkpoint whenever a metric is better than at all steps before. Add it after the
-/// observer that measures the metric.
+/// An observer that saves a checkpoint whenever a metric is better than at all earlier steps. Add this
+/// observer after the observer that measures the metric.
 ///
-/// The metric is one of the record's metrics or a number that the step itself reports ([`Record::figure`]).
-/// To use another number, add a closure before it that puts the number into the record as a metric. The
-/// checkpoint is written after all observers were called, and replaces the previous one as a whole.
-/// [`Trainer::resume`] can continue from it, unless several replicas train, because only the first replica
-/// writes it. NaN is never the best. The best value is saved in checkpoints. If the folder is missing, a
-/// resumed run starts without a best value.
+/// The metric is one of the record's metrics or a number that every step reports ([`Record::figure`]). To use
+/// another number, add a closure before this observer that puts the number into the record's metrics. The
+/// checkpoint is written after all observers were called, and replaces the previous best checkpoint as a
+/// whole. [`Trainer::resume`] can continue from the checkpoint, unless several replicas train, because only
+/// the first replica writes it. NaN is never the best value. The best value is saved in checkpoints. If the
+/// folder of the best checkpoint is missing, a resumed run starts without a best value.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, examples::word_env, Rng};
@@ -57,22 +57,23 @@ struct Best {
 }
 
 impl KeepBest {
-    /// Returns an observer that saves the best checkpoint by `metric` in the folder `path`, which must be
-    /// used for nothing else.
+    /// Returns an observer that saves the checkpoint with the best `metric` in the folder `path`. Nothing
+    /// else may use this folder.
     #[must_use]
     pub fn new(metric: &str, goal: Goal, path: impl Into<PathBuf>) -> Self {
         Self { name: "keep_best".to_owned(), metric: metric.to_owned(), goal, path: path.into(), best: None }
     }
 
-    /// Sets the name of the observer's state in checkpoints, instead of `keep_best`. Several such observers
-    /// in a run need different names.
+    /// Sets the name of the observer's state in checkpoints, instead of `keep_best`. Several keep-best
+    /// observers in a run need different names.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// Returns the best value so far, and the step at which it was measured and the checkpoint was saved.
+    /// Returns the best value so far and the step of its measurement, at which the checkpoint was saved;
+    /// `None` before the first finite measurement.
     #[must_use]
     pub fn best(&self) -> Option<(f64, usize)> {
         self.best.map(|best| (best.value, best.step))

@@ -13,15 +13,15 @@ use crate::train::TrainEnv;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// An observer that writes one JSON object per step, each on its own line (JSON Lines). Add it as the last
-/// observer, so that it also writes the metrics of the others.
+/// An observer that writes one JSON object per step, each on its own line (JSON Lines). Add this observer
+/// after all observers that measure metrics, so that it also writes their metrics.
 ///
 /// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and the metrics
 /// measured after the step. A number that isn't finite is written as `null`. Each line is passed to the
 /// operating system at once, so that the file of a killed process has all its lines.
 ///
-/// A resumed run continues the file. It first removes an incomplete last line and the lines of steps after
-/// the checkpoint, because it makes these steps again. A run from step 0 starts a new file.
+/// A resumed run continues the file. The run first removes an incomplete last line, and the lines of steps
+/// after the checkpoint, because it makes these steps again. A run from step 0 starts a new file.
 #[derive(Debug)]
 pub struct MetricsFile {
     path: PathBuf,
@@ -66,7 +66,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(io)?;
         if !line.ends_with(b"\n") {
-            // The line is incomplete: the file ends here, or a killed run left a partial line.
+            // The line is empty or incomplete: the file ends here, or a killed run left a partial line.
             if length > 0 && line[0] != b'{' {
                 return Err(foreign(number));
             }
@@ -105,11 +105,11 @@ impl<E: TrainEnv> Observer<E> for MetricsFile {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Writes the file to disk, because otherwise a checkpoint could survive a crash that loses the lines of
-    /// steps before it.
+    /// Forces the file's data to disk before a checkpoint is saved. Otherwise a crash of the machine could
+    /// lose the lines of steps that the checkpoint contains.
     fn save(&mut self) -> Result<Value> {
         let io = self.io();
-        // A pipe or device has no data on a disk to write.
+        // Only a regular file can be forced to disk; for a pipe or a device nothing is done.
         let file = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|there| there.is_file()));
         file.map_or(Ok(()), File::sync_data).map_err(io)?;
         Ok(Value::Null)

@@ -13,21 +13,21 @@ use crate::error::Warning;
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
 
-/// Measured numbers by name, such as `tv` or `modes_found`.
+/// Measured numbers by name: `tv` for the total variation, or `modes_found`, for example.
 pub type Metrics = BTreeMap<String, f64>;
 
-/// The results of one step. The record is passed from observer to observer, and each may add metrics.
+/// The results of one step. The record is passed from observer to observer, and each observer may add
+/// metrics.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Record {
     /// The number of training steps made, including the step of this record.
     pub step: usize,
-    /// The number of new objects whose reward was computed so far, by this replica alone
-    /// ([`Trainer::reward_calls`]).
+    /// The number of new objects whose reward this replica has computed so far ([`Trainer::reward_calls`]).
     pub reward_calls: u64,
-    /// The results that the step itself reports.
+    /// The results that the training step reports: loss, log Z and others.
     #[serde(flatten)]
     pub stats: StepStats,
-    /// The warnings that the step raised. A metrics file doesn't contain them.
+    /// The warnings raised at this step. Metrics files don't contain warnings.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
     /// The metrics that observers have measured after the step.
@@ -39,39 +39,41 @@ pub struct Record {
     /// `true` at the last of the planned steps of the run.
     #[serde(skip)]
     pub last: bool,
-    /// `true` if at least one validation didn't measure at this step.
+    /// `true` if the run has a validation that didn't measure at this step.
     #[serde(skip)]
     pub(super) partial: bool,
     /// The names of metrics that were measured only because the run ends at this step.
     #[serde(skip)]
     pub(super) at_end: Vec<String>,
-    /// The folders of checkpoints that observers requested. [`Fit`](crate::run::Fit) writes them after all
-    /// observers were called.
+    /// The folders for which observers requested checkpoints. [`Fit`](crate::run::Fit) writes these
+    /// checkpoints after all observers were called.
     #[serde(skip)]
     pub(super) checkpoints: Vec<PathBuf>,
 }
 
 impl Record {
-    /// Makes the record of a step, without metrics and warnings.
+    /// Makes the record of a step, still without metrics and warnings.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
         Self { step, reward_calls, stats, last, ..Self::default() }
     }
 
-    /// Requests a checkpoint in the folder `path`. It is written after all observers were called for this
-    /// step, so that it holds their states. If several replicas train, only the first replica's checkpoint is
-    /// written: its parameters can be restored, but the run can't resume from it.
+    /// Requests a checkpoint in the folder `path`. The checkpoint is written after all observers were called
+    /// for this step, so that it holds their states. If several replicas train, only the first replica writes
+    /// this checkpoint: its parameters can be restored, but the run can't resume from it.
     pub fn save_checkpoint(&mut self, path: impl Into<PathBuf>) {
         self.checkpoints.push(path.into());
     }
 
-    /// Returns a number of this record by name: one of the [`metrics`](Self::metrics), or one that the step
-    /// itself reports (`loss`, `log_z`, `mean_len` or `grad_norm`, for example).
+    /// Returns the number with this name: one of the [`metrics`](Self::metrics), or a number that every step
+    /// reports, such as `loss`, `log_z`, `mean_len` or `grad_norm`. Returns `None` if the record has no such
+    /// number.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures().into_iter().find(|(tag, _)| *tag == name).map(|(_, value)| value)
     }
 
-    /// Returns the number that an observer uses by its name; `None` at steps at which it isn't measured.
+    /// Returns the number with this name, which an observer needs; `None` if the number wasn't measured at
+    /// this step.
     ///
     /// # Errors
     /// [`Error::Config`] if all validations measured at this step and none of them returned a metric of this
@@ -88,8 +90,8 @@ impl Record {
         Ok(figure)
     }
 
-    /// Returns all values of the record that are single numbers: first those that the step itself reports,
-    /// then the metrics.
+    /// Returns all numbers of the record with their names: first the numbers that every step reports, then
+    /// the metrics.
     pub(super) fn figures(&self) -> Vec<(&str, f64)> {
         self.own_figures()
             .into_iter()
@@ -97,7 +99,8 @@ impl Record {
             .collect()
     }
 
-    /// Returns the numbers that the step itself reports. The seconds of a phase have the tag `seconds/PHASE`.
+    /// Returns the numbers that every step reports, with their names. The seconds that a phase took have the
+    /// name `seconds/PHASE`.
     fn own_figures(&self) -> [(&'static str, f64); 11] {
         let stats = &self.stats;
         let [sample, score, backward, update] = stats.seconds;
@@ -116,8 +119,8 @@ impl Record {
         ]
     }
 
-    /// Returns an error for metrics with the name of another key of the record, because a line of a metrics
-    /// file has each key once.
+    /// Returns an error for a metric that has the name of a number that every step reports, because each key
+    /// may occur only once in a line of a metrics file.
     pub(super) fn check_metrics(&self) -> Result<()> {
         let own = self.own_figures().map(|(tag, _)| tag);
         match self
@@ -136,13 +139,14 @@ impl Record {
     }
 }
 
-/// A callback after each step of [`Fit`](crate::run::Fit). It may add to the [`Record`] and may stop the run.
+/// A callback that [`Fit`](crate::run::Fit) calls after each step. The callback may add metrics to the
+/// [`Record`] and may stop the run.
 ///
 /// Closures `FnMut(&Trainer<E>, &mut Record) -> Result<ControlFlow<()>>` implement this trait. A run may have
 /// any number of observers. Observers with a state in checkpoints need different names.
 ///
-/// [`Record::save_checkpoint`] requests a checkpoint; [`KeepBest`](crate::run::KeepBest) saves the best step
-/// so far in this way.
+/// [`Record::save_checkpoint`] requests a checkpoint. [`KeepBest`](crate::run::KeepBest) does so whenever a
+/// step is the best so far.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -180,25 +184,26 @@ pub trait Observer<E: Env> {
     /// Returns the name of the observer's state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Called once, before the first step of [`Fit::run`](crate::run::Fit::run). `state` is the value that
-    /// [`save`](Self::save) returned for the checkpoint from which the run resumes, if there is one.
+    /// Prepares for a run: called once, before the first step of [`Fit::run`](crate::run::Fit::run). `_state`
+    /// is the value that [`save`](Self::save) returned for the checkpoint from which the run resumes, or in
+    /// an earlier run of the same trainer; `None` if no such value exists.
     ///
     /// # Errors
-    /// Any error. It ends the run before its first step.
+    /// Any error, which ends the run before its first step.
     fn start(&mut self, _trainer: &Trainer<E>, _state: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
-    /// Called after each step, in the order in which observers were added. All observers are called even if
-    /// one stops the run.
+    /// Observes a step: called after each step, in the order in which observers were added. If one observer
+    /// stops the run, the remaining observers are still called for this step.
     ///
     /// # Errors
-    /// Any error. It ends the run.
+    /// Any error, which ends the run.
     fn after_step(&mut self, trainer: &Trainer<E>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Returns the state that a checkpoint must hold; `null`, the default, if there is no state. Called when
-    /// a run has started and before each checkpoint. The state is written to the checkpoint's manifest, which
-    /// is meant for settings and counts. Return growing lists by [`save_tensors`](Self::save_tensors).
+    /// Returns the observer's state for a checkpoint; `null`, the default, if it has no state. Called when a
+    /// run has started and before each checkpoint. The checkpoint's manifest stores this state, so it should
+    /// be small (settings and counts). Return growing lists by [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -206,8 +211,8 @@ pub trait Observer<E: Env> {
         Ok(Value::Null)
     }
 
-    /// Returns state that is too large for JSON: named tensors of dtype f32, f64, i64 or u8, of any size.
-    /// Called after [`save`](Self::save). The default is no tensors.
+    /// Returns the part of the state that is too large for JSON: named tensors of dtype f32, f64, i64 or u8,
+    /// of any size. Called after [`save`](Self::save). The default is no tensors.
     ///
     /// # Errors
     /// Any error that prevents saving.
@@ -215,9 +220,9 @@ pub trait Observer<E: Env> {
         Ok(Vec::new())
     }
 
-    /// Called before [`start`](Self::start) with the tensors that [`save_tensors`](Self::save_tensors)
-    /// returned for the checkpoint from which the run resumes, sorted by name. It isn't called if the
-    /// checkpoint has no tensors of this observer.
+    /// Restores the tensors that [`save_tensors`](Self::save_tensors) returned for the checkpoint from which
+    /// the run resumes, or in an earlier run of the same trainer. The order of the tensors may differ. Called
+    /// before [`start`](Self::start), and only if there are such tensors.
     ///
     /// # Errors
     /// Any error about tensors that the observer can't restore.

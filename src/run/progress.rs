@@ -8,12 +8,12 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The shortest time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The template of the line. The message is cut at the terminal's edge, so its least important parts come
-/// last.
+/// The template of the line: a bar and a message. The message is cut at the terminal's edge, so it ends with
+/// its least important parts.
 const TEMPLATE: &str = "{bar:12} {wide_msg}";
 
-/// The progress of a training run on stderr: steps, steps per second, loss, log Z and time left. It is a
-/// single line that is never wider than the terminal. It shows nothing if stderr isn't a terminal.
+/// A line on stderr that shows the progress of a training run: steps, steps per second, loss, log Z and time
+/// left. The line is never wider than the terminal. Nothing is shown if stderr isn't a terminal.
 ///
 /// ```
 /// use gfn::run::Progress;
@@ -28,13 +28,13 @@ const TEMPLATE: &str = "{bar:12} {wide_msg}";
 pub struct Progress {
     /// The progress bar that draws the line; `None` if stderr isn't a terminal.
     bar: Option<ProgressBar>,
-    /// The time of the latest redraw; `None` before the first.
+    /// The time of the latest redraw; `None` before the line is drawn for the first time.
     last_redraw: Option<Instant>,
-    /// The time before which the line isn't shown.
+    /// The time before which the line isn't shown; `None` if it is shown from the start.
     hidden_until: Option<Instant>,
     label: String,
     total: u64,
-    /// The number of steps made before this run, which don't count in its speed.
+    /// The number of steps made before this run, which don't count in the run's speed.
     before: u64,
     started: Instant,
     step: u64,
@@ -43,8 +43,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress towards `total_steps` steps, shown on stderr if stderr is a terminal. `label` is
-    /// shown at the end of the line.
+    /// Returns a progress line for a run up to `total_steps` steps. `label` is shown at the end of the line.
     #[must_use]
     pub fn new(total_steps: u64, label: &str) -> Self {
         let target = std::io::stderr().is_terminal().then(ProgressDrawTarget::stderr);
@@ -81,22 +80,23 @@ impl Progress {
         }
     }
 
-    /// Shows the line only after the time `wait`. If the run ends earlier, the line never appears.
+    /// Hides the line until the time `wait` has passed. If the run ends earlier, the line never appears.
     #[must_use]
     pub fn after(mut self, wait: Duration) -> Self {
         self.hidden_until = self.started.checked_add(wait);
         self
     }
 
-    /// Continues from `step`. Steps made before it don't count in this run's speed.
+    /// Sets the number of steps made before this run, for a resumed run. These steps don't count in the run's
+    /// speed.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
         (self.before, self.step) = (step, step);
         self
     }
 
-    /// Reports that `step` steps are done. It may be called in every step, because the line is redrawn ten
-    /// times a second at most.
+    /// Reports that `step` steps are done, with the latest loss and log Z. The call is cheap enough for every
+    /// step, because the line is redrawn at most ten times a second.
     pub fn update(&mut self, step: u64, loss: f64, log_z: Option<f64>) {
         if self.bar.is_none() {
             return;
@@ -156,17 +156,18 @@ fn short(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
-/// A function that prints a line above a progress line. It returns `false` if the progress line has ended.
+/// A function that prints a line above a progress line. The function returns `false` if the progress line has
+/// ended.
 type Printer = Box<dyn Fn(&str) -> bool + Send>;
 
 static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
 
-/// Sets the function that prints lines from now on, until it returns `false`.
+/// Sets the function by which all later messages are printed, until it returns `false`.
 fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
     *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
 }
 
-/// Prints a line on stderr, above the progress line if one is shown.
+/// Prints a line on stderr, above the progress line if a progress line is shown.
 pub(super) fn say(line: &str) {
     let printer = PRINTER.lock().unwrap_or_else(PoisonError::into_inner);
     if !printer.as_ref().is_some_and(|print| print(line)) {

@@ -14,16 +14,17 @@ use crate::train::Trainer;
 use crate::{Error, Result};
 
 /// An observer that writes the results of each step to an event file, which `tensorboard --logdir FOLDER`
-/// shows while the run continues. Add it as the last observer, so that it also writes the metrics of the
-/// others.
+/// shows while the run continues. Add this observer after all observers that measure metrics, so that it also
+/// writes their metrics.
 ///
 /// The tags are the keys of [`MetricsFile`](super::MetricsFile), and `seconds/sample`, `seconds/score`,
 /// `seconds/backward` and `seconds/update`. TensorBoard stores values in single precision. Each step is
 /// passed to the operating system at once, so that the file of a killed process has all its steps.
 ///
-/// Every run, resumed or not, starts a new file in the folder, and makes the folder if it doesn't exist. The
-/// file's first records make TensorBoard discard later steps of earlier files, because the run makes these
-/// steps again. Use a separate folder for each run, and the same folder for a run that is resumed.
+/// Every run, resumed or not, starts a new file in the folder, and makes the folder if it doesn't exist. A
+/// resumed run repeats the steps after its checkpoint. The first records of its file therefore make
+/// TensorBoard discard these steps of the earlier files. Use a separate folder for each run, and the same
+/// folder when a run is resumed.
 ///
 /// ```
 /// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -88,8 +89,8 @@ impl<E: TrainEnv> Observer<E> for TensorBoard {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Writes the file to disk, because otherwise a checkpoint could survive a crash that loses the events of
-    /// steps before it.
+    /// Forces the file's data to disk before a checkpoint is saved. Otherwise a crash of the machine could
+    /// lose the events of steps that the checkpoint contains.
     fn save(&mut self) -> Result<Value> {
         let synced = self.file.as_ref().map_or(Ok(()), File::sync_data);
         synced.map_err(|source| Error::io(&self.path, source))?;
@@ -97,24 +98,24 @@ impl<E: TrainEnv> Observer<E> for TensorBoard {
     }
 }
 
-/// Returns the time since 1970, which TensorBoard shows as wall time. Training doesn't depend on it.
+/// Returns the time since 1970, which TensorBoard shows as wall time. Training doesn't depend on this time.
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Returns the first two records of a file: the version of the format, and a session that starts at `step`.
+/// Returns the first two records of a file: the version of the format, and the start of a session at `step`.
 fn head(wall_time: f64, step: usize) -> Vec<u8> {
-    // Field 3 of `Event` is the version of the file. Field 7 is a `SessionLog`, whose field 1 has the value 1
-    // for a start.
+    // Field 3 of `Event` is the version of the file. Field 7 is a `SessionLog`; its field 1 is the status,
+    // and the status 1 means start.
     [event(wall_time, 0, 3, b"brain.Event:2"), event(wall_time, step, 7, &[1 << 3, 1])].concat()
 }
 
-/// Returns the record of a step's scalars. Field 5 of `Event` is a `Summary`, whose field 1 repeats for each
-/// value.
+/// Returns the record with the named numbers of a step. Field 5 of `Event` is a `Summary`, which has a field
+/// 1 for each number.
 fn scalars(wall_time: f64, step: usize, figures: &[(&str, f64)]) -> Vec<u8> {
     let mut summary = Vec::new();
     for (tag, figure) in figures {
-        // Field 1 of `Value` is the tag. Field 2 is the number, in 4 bytes.
+        // Field 1 of `Value` is the number's name. Field 2 is the number as a 4-byte float.
         let mut value = Vec::new();
         put(&mut value, 1, tag.as_bytes());
         value.push(2 << 3 | 5);
@@ -124,8 +125,8 @@ fn scalars(wall_time: f64, step: usize, figures: &[(&str, f64)]) -> Vec<u8> {
     event(wall_time, step, 5, &summary)
 }
 
-/// Returns a record with an `Event`. Field 1 of the event is the wall time in 8 bytes, field 2 the step (left
-/// out for 0), and `field` holds `content`.
+/// Returns a record with an `Event`. Field 1 of the event is the wall time in 8 bytes. Field 2 is the step,
+/// left out for step 0. The field with the number `field` holds `content`.
 fn event(wall_time: f64, step: usize, field: u8, content: &[u8]) -> Vec<u8> {
     let mut event = vec![1 << 3 | 1];
     event.extend(wall_time.to_le_bytes());
@@ -144,14 +145,15 @@ fn event(wall_time: f64, step: usize, field: u8, content: &[u8]) -> Vec<u8> {
     record
 }
 
-/// Appends a field of protocol buffers that holds bytes of any length.
+/// Appends a length-delimited field of the protocol-buffers format.
 fn put(out: &mut Vec<u8>, field: u8, content: &[u8]) {
     out.push(field << 3 | 2);
     put_varint(out, content.len());
     out.extend(content);
 }
 
-/// Appends a number in groups of seven bits, the lowest first. All groups but the last have the high bit set.
+/// Appends a number as a varint: one byte per seven bits, lowest bits first. All bytes but the last have the
+/// high bit set.
 fn put_varint(out: &mut Vec<u8>, mut number: usize) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -160,13 +162,13 @@ fn put_varint(out: &mut Vec<u8>, mut number: usize) {
     out.push(number as u8);
 }
 
-/// Returns the checksum of bytes as record files store it: rotated and shifted, because the CRC of bytes that
-/// contain their own CRC would be a special case.
+/// Returns the masked CRC of bytes, as record files store it: the CRC is rotated, and a constant is added.
+/// The format masks it because the CRC of data that contains an unmasked CRC would be a weak checksum.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
-/// Returns the CRC-32C (Castagnoli) of bytes. It is computed bit by bit, because a step has only a few
+/// Returns the CRC-32C (Castagnoli) of bytes. The CRC is computed bit by bit, because a step has only a few
 /// hundred bytes.
 fn crc32c(bytes: &[u8]) -> u32 {
     let shift = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
@@ -184,7 +186,8 @@ mod tests {
     use crate::run::Fit;
     use crate::train::{StepStats, TrainerConfig};
 
-    /// The bytes that `RecordWriter` of TensorBoard 2.21 writes for the first two events of the test.
+    /// The bytes, in hexadecimal, that `RecordWriter` of TensorBoard 2.21 writes for the events of `head(1.5,
+    /// 300)`.
     const HEAD: &str = "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c\
         100000000000000095fbfe1809000000000000f83f10ac023a020801713b788a";
     const SCALARS: &str =
@@ -203,7 +206,7 @@ mod tests {
         assert_eq!(hex(&scalars(2.25, 300, &[("loss", 0.5), (&tag, 0.0)])), expected);
     }
 
-    /// Returns the events of a file, without their wall times.
+    /// Returns the bytes of all events of a file, without their wall times, which differ between runs.
     fn events(bytes: &[u8]) -> Vec<Vec<u8>> {
         let (mut rest, mut found) = (bytes, Vec::new());
         while !rest.is_empty() {

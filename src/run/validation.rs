@@ -10,9 +10,9 @@ use crate::{Error, Result};
 
 /// An observer that measures metrics every few steps, and at the last planned step of a run.
 ///
-/// A run that is continued beyond its planned end has one measurement more than a run that was planned to be
-/// longer from the start. [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Several validations
-/// in a run need different names for their metrics.
+/// If a finished run is continued, it has one measurement more than a run that was planned to be longer from
+/// the start: the measurement at the first planned end. [`EarlyStop`](super::EarlyStop) doesn't count that
+/// measurement. Several validations in a run need different names for their metrics.
 ///
 /// Measurements that use random numbers should take them from [`Trainer::evaluation_rng`], so that they don't
 /// change the training.
@@ -23,7 +23,8 @@ pub struct Validation<F> {
 }
 
 impl<F> Validation<F> {
-    /// Returns an observer that calls `measure` every `every` steps; [`Fit`](crate::run::Fit) has an example.
+    /// Returns an observer that calls `measure` every `every` steps and adds the returned metrics to the
+    /// record. [`Fit`](crate::run::Fit) has an example.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for an interval of 0 steps.

@@ -10,14 +10,13 @@ use crate::Result;
 static DIFFERENTIATE: OnceLock<fn(&Tensor) -> Result<()>> = OnceLock::new();
 
 /// Sets the function that computes the gradients of losses in this process, instead of libtorch's own call.
-/// Use it in a program whose hooks and autograd functions are written in another language, because libtorch
-/// doesn't pass on the errors of that language. A second call has no effect.
+/// Use this function in a program whose hooks and autograd functions are written in another language, because
+/// libtorch doesn't pass on the errors of that language. A second call has no effect.
 pub fn differentiate_by(function: fn(&Tensor) -> Result<()>) {
     let _ = DIFFERENTIATE.set(function);
 }
 
-/// Adds the gradient of a loss with respect to each tensor on which it depends to the gradient of that
-/// tensor.
+/// Computes the gradients of a loss, and adds them to the gradients of all tensors on which the loss depends.
 ///
 /// # Errors
 /// [`Error::Torch`](crate::Error::Torch) for an error of a hook, a network or an objective; the errors of a

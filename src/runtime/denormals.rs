@@ -1,9 +1,10 @@
 //! Treats denormal numbers as zero while libtorch computes gradients.
 //!
 //! The gradient of a softmax contains the probabilities of almost impossible actions, which may be denormal
-//! numbers. Some processors take a hundred times as long for denormal numbers. The mode that treats them as
-//! zero belongs to a thread, not to a library. Rust assumes that the mode isn't set, and a reward in f64 may
-//! need denormals. Therefore the mode is set only during libtorch's backward passes.
+//! numbers. Some processors take a hundred times as long for denormal numbers. The processor's mode that
+//! treats denormal numbers as zero belongs to a thread, not to a library. Rust assumes that the mode isn't
+//! set, and a reward in f64 may need denormals. Therefore the mode is set only during libtorch's backward
+//! passes.
 
 /// Calls `work` with denormal numbers treated as zero, and restores the mode of the thread afterwards. `work`
 /// should be a single libtorch operation.
@@ -18,12 +19,13 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     }
     let before = mode();
     let _restore = Restore(before);
-    // The bits FTZ (flush to zero) and DAZ (denormals are zero).
+    // Bit 15 is FTZ (flush to zero), and bit 6 is DAZ (denormals are zero).
     set_mode(before | 1 << 15 | 1 << 6);
     work()
 }
 
-/// Calls `work` without changing the mode, because other processors handle denormals at full speed.
+/// Calls `work` without changing the mode, because processors other than x86_64 handle denormal numbers at
+/// full speed.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()

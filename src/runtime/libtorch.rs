@@ -80,12 +80,13 @@ fn load_cuda() -> Result<(), Refusal> {
 
 #[cfg(not(target_os = "linux"))]
 fn load_cuda() -> Result<(), Refusal> {
-    // Nothing is to be loaded, because on other systems the linker keeps the library.
+    // Nothing needs to be loaded, because on systems other than Linux the linker keeps libtorch's CUDA
+    // library.
     Ok(())
 }
 
-/// Returns the message of the innermost error of a chain. This is the loader's message, which names the
-/// missing library.
+/// Returns the message of the innermost error of a chain. The innermost error is the loader's message, which
+/// names the missing library.
 #[cfg(target_os = "linux")]
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;

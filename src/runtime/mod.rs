@@ -1,8 +1,8 @@
 //! Set-up of the process: threads, memory allocator, device, and libtorch.
 //!
 //! A program that doesn't choose the numbers of threads gets defaults from its first trainer or sampler. To
-//! choose them, or to choose a device by name, call [`Runtime::new`] first in `main`, before any use of a
-//! tensor or of rayon:
+//! choose the numbers, or to choose a device by name, call [`Runtime::new`] first in `main`, before any use
+//! of a tensor or of rayon:
 //!
 //! ```
 //! use gfn::runtime::{DeviceKind, Runtime};
@@ -124,15 +124,16 @@ impl Runtime {
     ///   sets both numbers.
     /// * glibc's allocator keeps large blocks for later operations instead of returning them to the system.
     ///
-    /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device.
-    /// If a program doesn't call it, its first trainer or sampler gives libtorch one thread and leaves
-    /// rayon's default, unless the program has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`,
-    /// `RAYON_NUM_THREADS`, `tch::set_num_threads` or a custom global rayon pool.
+    /// Call this function once, at the start of `main`. A second call with the same `threads` changes only
+    /// the device. If a program doesn't call this function, its first trainer or sampler gives libtorch one
+    /// thread and leaves rayon's default, unless the program has chosen numbers of threads by
+    /// `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a custom global
+    /// rayon pool.
     ///
     /// # Threads and reproducibility
     /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums
     /// round differently for each number of threads (and each type of processor). Runs with different numbers
-    /// of libtorch threads therefore diverge after some steps: they are equally good, but not equal. If
+    /// of libtorch threads therefore diverge after some steps: the runs are equally good, but not equal. If
     /// `threads` is a single number, libtorch has one thread, so any such number gives the same bits.
     ///
     /// # Threads and speed

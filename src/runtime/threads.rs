@@ -1,4 +1,5 @@
-//! Numbers of threads and the allocator's thresholds. They are set once per process.
+//! Numbers of threads and the allocator's thresholds. The numbers and the thresholds are set once per
+//! process.
 
 use std::env;
 use std::sync::{Mutex, Once, PoisonError};
@@ -6,7 +7,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use super::denormals::flushing_denormals;
 use crate::{Error, Result, parallel};
 
-/// The numbers of threads of rayon and libtorch. If a single number is given, it is rayon's; libtorch then
+/// The numbers of threads of rayon and libtorch. A single number sets the threads of rayon, and libtorch then
 /// uses one thread. If other programs use the cores, several libtorch threads can be ten times slower than
 /// one, because they spin while they wait for each other.
 ///
@@ -17,10 +18,10 @@ use crate::{Error, Result, parallel};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
     /// The number of threads of rayon's pool, which steps, masks and encodes states and evaluates small
-    /// networks. Results are the same, bit for bit, with any number.
+    /// networks. Results are the same, bit for bit, with any number of threads.
     pub rayon: usize,
     /// The number of threads of libtorch's pools, which split large products and sums. Results with different
-    /// numbers differ by rounding.
+    /// numbers of threads differ by rounding.
     pub libtorch: usize,
 }
 
@@ -30,17 +31,17 @@ impl From<usize> for Threads {
     }
 }
 
-/// The numbers of threads of this process; `None` until they are set. They can't be changed, because neither
-/// rayon's pool nor libtorch's can be built twice.
+/// The numbers of threads of this process; `None` until they are set. The numbers can't be changed, because
+/// neither rayon's pool nor libtorch's can be built twice.
 static CURRENT: Mutex<Option<Threads>> = Mutex::new(None);
 
 impl Threads {
-    /// Returns `f` of each item, in order, or the first error. Rewards use it to process the states of a
-    /// batch in parallel.
+    /// Returns the result of `f` for each item, in order, or the first error. Rewards use this method to
+    /// process the states of a batch in parallel.
     ///
     /// The items are split over rayon's threads if each thread gets at least `per_thread` items and if
-    /// measurements show that this is faster than the calling thread alone. In a replica that runs on a
-    /// thread, the items aren't split. The result is the same in all cases.
+    /// measurements show that this is faster than the calling thread alone. In a replica that
+    /// `gfn::group::replicate` runs on a thread, the items aren't split. The result is the same in all cases.
     ///
     /// ```
     /// let squares = gfn::runtime::Threads::try_map(&[1, 2, 3], 64, |k| Ok(k * k))?;
@@ -59,7 +60,7 @@ impl Threads {
         parallel::try_map_range(items.len(), per_thread, |k| f(&items[k]))
     }
 
-    /// Sets up the thread pools of this process. Returns an error if they already have other numbers of
+    /// Sets up the thread pools of this process. Returns an error if the pools already have other numbers of
     /// threads.
     pub(super) fn set(self) -> Result<()> {
         let mut set = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,9 +83,9 @@ impl Threads {
 
     fn set_rayon(self) -> Result<()> {
         let mut pool = rayon::ThreadPoolBuilder::new().num_threads(self.rayon);
-        // The calling thread is one of the pool's threads. If it only waited, each piece of work would have
-        // to wait for a core that another program may use. A pool of one thread is separate from the calling
-        // thread, because otherwise nothing would run the work of other threads.
+        // The calling thread is one of the pool's threads. If the calling thread only waited, each piece of
+        // work would have to wait for a core that another program may use. A pool of one thread is separate
+        // from the calling thread, because otherwise nothing would run the work of other threads.
         if self.rayon > 1 && rayon::current_thread_index().is_none() {
             pool = pool.use_current_thread();
         }
@@ -104,8 +105,9 @@ impl Threads {
                 .map_err(|_| other_threads(self))?;
         }
         if threads > 1 {
-            // An operation that is large enough to be split starts libtorch's threads. They inherit the mode
-            // for denormal numbers from the thread that starts them, which is why they are started here.
+            // An operation that is large enough to be split starts libtorch's threads. These threads inherit
+            // the mode for denormal numbers from the thread that starts them, which is why they are started
+            // here.
             let _ = flushing_denormals(|| {
                 tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp()
             });
@@ -129,14 +131,14 @@ fn other_threads(threads: Threads) -> Error {
     )
 }
 
-/// Sets the thread numbers and allocator thresholds that the program hasn't chosen, before the first trainer
-/// or sampler runs.
+/// Sets the number of libtorch threads and the allocator's thresholds before the first trainer or sampler
+/// runs, unless the program has chosen them.
 ///
 /// By default libtorch starts one thread per core, and these threads spin while they wait for each other. If
 /// rayon's threads or another program use the same cores, most of the time is spent waiting. Therefore
 /// libtorch gets one thread, and rayon keeps its default. If the program called
-/// [`Runtime::new`](crate::runtime::Runtime::new), or chose libtorch's threads in another way, nothing is
-/// changed.
+/// [`Runtime::new`](crate::runtime::Runtime::new), nothing is changed. If the program chose libtorch's
+/// threads in another way, only the allocator's thresholds are set.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
@@ -151,8 +153,8 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Returns `true` if the program or its user chose the number of libtorch threads. If the number is
-/// libtorch's default (a thread per core or per pair of hyperthreads), nobody has chosen it.
+/// Returns `true` if an environment variable sets the number of libtorch threads, or if the number isn't
+/// libtorch's default, which is a thread per core or per pair of hyperthreads.
 fn chose_libtorch_threads() -> bool {
     let by_environment =
         ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
@@ -160,8 +162,8 @@ fn chose_libtorch_threads() -> bool {
     by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
 }
 
-/// Returns the number of cores that this process may use, and the number of cores of the system. They differ
-/// in a container with a limit, which libtorch's default ignores.
+/// Returns the number of cores that this process may use, and the number of cores of the system. The two
+/// numbers differ in a container with a limit, which libtorch's default ignores.
 fn cores() -> [usize; 2] {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     [usable, online_cores().unwrap_or(usable)]
@@ -178,9 +180,9 @@ fn online_cores() -> Option<usize> {
     None
 }
 
-/// Raises thresholds of glibc's allocator, so that the memory of large activations is reused. Otherwise it
-/// would be mapped, zeroed by the kernel and unmapped in each operation. Measurements are in
-/// `docs/decisions.md`.
+/// Raises thresholds of glibc's allocator, so that the memory of large activations is reused. With the
+/// default thresholds, the memory would be mapped, zeroed by the kernel and unmapped in each operation.
+/// Measurements are in `docs/decisions.md`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep_memory() {
     const MIB: libc::c_int = 1 << 20;

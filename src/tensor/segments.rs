@@ -3,8 +3,8 @@
 
 use tch::{Device, Kind, Tensor};
 
-/// Returns the index of the segment of each entry, `[total]`. `offsets`, `[segments + 1]`, are the first
-/// entry of each segment, followed by the number of entries.
+/// Returns the index of the segment of each entry, `[total]`. `offsets`, `[segments + 1]`, holds the index of
+/// each segment's first entry, followed by the number of entries.
 pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     let mut ids = Vec::with_capacity(offsets.last().copied().unwrap_or(0));
     for (segment, ends) in offsets.windows(2).enumerate() {
@@ -13,17 +13,17 @@ pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     Tensor::from_slice(&ids).to_device(device)
 }
 
-/// Returns the sum of each segment, `[segments]`; 0 for an empty segment. `ids` are the segments of the
-/// entries.
+/// Returns the sum of each segment, `[segments]`; 0 for an empty segment. `ids` holds the segment of each
+/// entry.
 pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
     Tensor::zeros([segments as i64], (values.kind(), values.device())).index_add(0, ids, values)
 }
 
 /// Returns the log of the sum of exponentials of each segment, `[segments]`; 0 for an empty segment.
 ///
-/// `max`, `[segments]`, is the largest value of each segment. It is subtracted before the exponential and
-/// added again, so that no exponential overflows. `empty`, `[segments]`, is 1 for an empty segment and 0 for
-/// other segments.
+/// `max`, `[segments]`, is the largest value of each segment. The largest value is subtracted before the
+/// exponential and added again, so that no exponential overflows. `empty`, `[segments]`, is 1 for an empty
+/// segment and 0 for other segments.
 pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Tensor) -> Tensor {
     let scaled = (values - max.index_select(0, ids)).exp();
     // The sum of an empty segment is set to 1, because the gradient of the log of zero isn't finite.
@@ -31,7 +31,7 @@ pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Te
 }
 
 /// Returns the largest value of each segment, `[segments]`, on the device of the values and without gradient.
-/// It is 0 for a segment that is empty or whose largest value isn't finite.
+/// The result is 0 for a segment that is empty or whose largest value isn't finite.
 pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
     match values.device() {
         Device::Cpu => segment_max_on_host(values, offsets),
@@ -46,7 +46,8 @@ fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
     from_host(&max.collect::<Vec<_>>(), values.kind(), values.device())
 }
 
-/// Returns the maxima, computed on the device, because a copy to the host would wait for the device.
+/// Computes [`segment_max`] on the device of the values, because a copy to the host would wait for the
+/// device.
 fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
     let lengths = Tensor::from_slice(&lengths).to_device(values.device());

@@ -8,8 +8,8 @@
 
 use tch::{Device, Kind, TchError, Tensor, no_grad};
 
-/// Calls `f` with the elements of a dense, contiguous f32 tensor on the host, and returns its result; `None`
-/// for any other tensor.
+/// Calls `f` with the elements of a dense, contiguous f32 tensor on the host, and returns the result of `f`;
+/// `None` for any other tensor.
 pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R> {
     let (data, len) = elements(tensor)?;
     // SAFETY: `elements` has checked that `len` aligned f32 lie at `data`. `tensor` keeps the storage alive,
@@ -19,9 +19,9 @@ pub(crate) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R>
     Some(f(unsafe { std::slice::from_raw_parts(data, len) }))
 }
 
-/// Calls `f` with the elements of two tensors, which it may change, and returns its result. Returns `None`
-/// unless both tensors are f32, dense, contiguous, on the host and of the same size, and don't overlap in
-/// memory.
+/// Calls `f` with the elements of two tensors, which `f` may change, and returns the result of `f`. Both
+/// tensors must be f32, dense, contiguous, on the host and of the same size, and must not overlap in memory;
+/// otherwise `None` is returned.
 pub(crate) fn write<R>(
     a: &mut Tensor,
     b: &mut Tensor,
@@ -32,8 +32,8 @@ pub(crate) fn write<R>(
     if a_len != b_len || !(apart || a_len == 0) {
         return None;
     }
-    // SAFETY: as in `read`, and the two ranges were just checked not to overlap, so the slices are the only
-    // ones.
+    // SAFETY: `elements` has checked both pointers, as in `read`. The check above excludes that the two
+    // ranges overlap, so no other slice refers to these elements.
     let (a, b) = unsafe {
         (std::slice::from_raw_parts_mut(a_data, a_len), std::slice::from_raw_parts_mut(b_data, b_len))
     };

@@ -18,7 +18,7 @@ use crate::replay::ReplayBuffer;
 use crate::{Error, Result};
 
 impl<E: TrainEnv> Trainer<E> {
-    /// Adds a replay buffer, which stores every new trajectory. Its share of a batch is
+    /// Adds a replay buffer, which is offered every new trajectory. Its share of a batch is
     /// [`TrainerConfig::source`](super::TrainerConfig::source). A second call replaces the buffer. Replayed
     /// objects keep the log-rewards that they were stored with. If the reward has changed since then,
     /// [`Fit`](crate::run::Fit) warns with [`Warning::RewardChanged`](crate::error::Warning::RewardChanged).
@@ -33,15 +33,16 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Adds given trajectories, such as an offline data set. Their share of a batch is
     /// [`TrainerConfig::source`](super::TrainerConfig::source); the first step returns an error if that share
-    /// is 0. Training adds no trajectories to the data and uses their stored log-rewards. A checkpoint holds
-    /// the data only if they are drawn by loss, because it then stores their losses.
+    /// is 0. Training adds no trajectories to the data and uses their stored log-rewards. A checkpoint
+    /// contains the data only if trajectories are drawn by loss, because their losses must then be saved.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.sources.insert(Share::Data, Box::new(Replay::new(data, true)));
         self
     }
 
-    /// Draws a condition vector for each trajectory, which policy, log Z and reward depend on.
+    /// Sets the source from which each trajectory gets a condition vector. Policy, log Z and reward depend on
+    /// this vector.
     #[must_use]
     pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
         self.context.conditions = Some(Box::new(conditions));
@@ -49,10 +50,10 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Gives each trajectory drawn from the replay buffer another condition with probability `share`, and
-    /// computes the reward of its object under the new condition. The entries of the buffer don't change.
+    /// computes the reward of its object under the new condition. The buffer's entries are unchanged.
     ///
-    /// The objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count these calls of the
-    /// reward. Cache the values of a costly reward.
+    /// The objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count these evaluations of the
+    /// reward. A costly reward should cache its results.
     ///
     /// # Errors
     /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer,
@@ -96,9 +97,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Replaces the policy as the source of fresh trajectories. The trainer then doesn't sample from its
-    /// policy, and requests a number of trajectories from this source
-    /// ([`BatchRequest`](super::BatchRequest)).
+    /// Replaces the policy as the source of fresh trajectories. The trainer then requests all fresh
+    /// trajectories from `source` ([`BatchRequest`](super::BatchRequest)), and doesn't sample from its
+    /// policy.
     ///
     /// The first step returns an error for an objective that learns only from trajectories of the policy, and
     /// for settings of the trainer's own sampling: sampling with the average, and local search. If the
@@ -127,8 +128,9 @@ impl<E: TrainEnv> Trainer<E> {
     /// an example.
     ///
     /// # Errors
-    /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step,
-    /// for a share of no trajectory and for shares that together exceed a batch.
+    /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has. The first step
+    /// returns [`Error::Config`] for a share that rounds to no trajectory, and for shares whose sum exceeds
+    /// the batch.
     pub fn with_source(mut self, share: f64, source: impl Source<E>) -> Result<Self> {
         if !(share > 0.0 && share <= 1.0) {
             return Err(Error::config("the share of a source", share, "0 < share <= 1"));
@@ -172,9 +174,9 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Keeps a target network, for objectives that compare the policy with it
+    /// Keeps a target network, for objectives that compare the policy with a target network
     /// ([`NextExit::TargetNetwork`](crate::objective::NextExit::TargetNetwork)). A target network is a copy
-    /// of the parameters that is updated every `every` steps. It is saved in checkpoints.
+    /// of the parameters that is updated every `every` steps and saved in checkpoints.
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
@@ -216,11 +218,11 @@ impl<E: TrainEnv> Trainer<E> {
     /// batch, for every objective, so the replicas' parameters stay equal.
     ///
     /// Loss, log Z, gradient norm and the number of states are computed over all replicas. The
-    /// [latest](Self::latest) trajectories and the [calls of the reward](Self::reward_calls) are those of
-    /// this replica. [`Fit`](crate::run::Fit) calls observers on the first replica only and ends all replicas
-    /// together. The other replicas wait while observers run, so a group of processes needs a timeout that is
-    /// longer than observers take. A run with the same number of replicas gives the same results bit for bit,
-    /// also if it is resumed.
+    /// [latest](Self::latest) trajectories and the [calls of the reward](Self::reward_calls) belong to this
+    /// replica alone. [`Fit`](crate::run::Fit) calls observers on the first replica only and ends all
+    /// replicas together. The other replicas wait while observers run, so the timeout of a group of processes
+    /// must be longer than the run time of the observers. A run with the same number of replicas gives the
+    /// same results bit for bit, also if it is resumed.
     ///
     /// ```
     /// use gfn::group::replicate;
@@ -244,7 +246,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Errors
     /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas
     /// that differ (build them from one seed and for one environment); [`Error::Peer`] if another replica has
-    /// ended. The first step asks each replica's reward about a few random objects, which
+    /// ended. The first step evaluates each replica's reward for a few random objects, which
     /// [`reward_calls`](Self::reward_calls) doesn't count, and returns an error if rewards differ. Rewards
     /// aren't compared if [fresh trajectories come from a custom source](Self::with_fresh), or if random
     /// walks exceed [`max_steps`](super::TrainerConfig::max_steps).
@@ -264,11 +266,11 @@ impl<E: TrainEnv> Trainer<E> {
 
     /// Replaces the default optimizer, [`TrainerConfig::adam`](super::TrainerConfig::adam), by the optimizer
     /// that `make` builds for the policy's parameters. The schedule
-    /// [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) multiplies its learning rates. Does
-    /// nothing for a policy without parameters.
+    /// [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) multiplies the learning rates of the new
+    /// optimizer, too. Does nothing for a policy without parameters.
     ///
     /// # Errors
-    /// Errors that `make` returns.
+    /// The errors of `make`.
     pub fn with_optimizer<O: Optimizer + 'static>(
         mut self,
         make: impl FnOnce(&Parameters) -> Result<O>,
@@ -291,7 +293,7 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Stores a note in every checkpoint for its readers ([`Checkpoint::note`](super::Checkpoint::note)).
+    /// Stores a note for readers in every checkpoint ([`Checkpoint::note`](super::Checkpoint::note)).
     /// Resuming ignores it.
     ///
     /// # Errors
@@ -301,7 +303,8 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(self)
     }
 
-    /// Returns the policy's parameters, or an error that names `needed_by`, which can't work without them.
+    /// Returns the policy's parameters. Returns an error that names `needed_by`, the part that needs them, if
+    /// the policy has no parameters.
     fn parameters(&self, needed_by: &'static str) -> Result<&Parameters> {
         let none = || {
             Error::missing(
@@ -313,8 +316,8 @@ impl<E: TrainEnv> Trainer<E> {
         self.context.policy.parameters().ok_or_else(none)
     }
 
-    /// Returns an error for a name that is empty, contains `/`, or belongs to another part. A checkpoint
-    /// tells parts apart by their names.
+    /// Returns an error for a name that is empty, contains `/`, or belongs to another part. Parts need
+    /// different names, because a checkpoint identifies them by name.
     fn check_name(&self, name: &str) -> Result<()> {
         let is_taken = || RESERVED.contains(&name) || parts(self).iter().any(|part| part.name() == name);
         if name.is_empty() || name.contains('/') || is_taken() {

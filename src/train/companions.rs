@@ -16,8 +16,8 @@ use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 
-/// A part that runs beside training: it sees each batch, may supply quantities that the objective needs, and
-/// stores its state in checkpoints. The target network is a companion;
+/// A part of the trainer that is called in each training step. A companion sees the batch, may supply
+/// quantities that the objective needs, and has a state in checkpoints. The target network is a companion;
 /// [`Trainer::with_companion`](super::Trainer::with_companion) adds custom companions.
 ///
 /// ```
@@ -58,8 +58,8 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         &[]
     }
 
-    /// Inserts quantities that the objective needs and [`score`](crate::objective::score) can't compute. It
-    /// is called before a batch is scored.
+    /// Inserts quantities into `_supplied` that the objective needs and [`score`](crate::objective::score)
+    /// can't compute. The trainer calls this method before it scores a batch.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -67,9 +67,9 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Called before each update, after the gradients are computed. With several replicas
-    /// ([`Trainer::with_group`](super::Trainer::with_group)) they are the gradients of the whole batch, and a
-    /// companion must change them in the same way on all replicas.
+    /// Reacts to the gradients, after they are computed and before each update. With several replicas
+    /// ([`Trainer::with_group`](super::Trainer::with_group)) these are the gradients of the whole batch, and
+    /// a companion must change them in the same way on all replicas.
     ///
     /// # Errors
     /// Any error that must end the step before it updates anything.
@@ -77,7 +77,7 @@ pub trait Companion<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Called at the end of each step, after its updates.
+    /// Reacts to the end of a step, after its updates.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -89,18 +89,18 @@ pub trait Companion<E: Env>: Persist<E> + Any {
 /// The purpose of a trainer's moving average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AverageFor {
-    /// Used for evaluation only ([`Trainer::averaged`](crate::train::Trainer::averaged)). Training doesn't
-    /// change.
+    /// Evaluation only ([`Trainer::averaged`](crate::train::Trainer::averaged)). Training doesn't use the
+    /// average.
     Evaluation,
-    /// Used for evaluation and for sampling fresh trajectories. The trajectories then don't come from the
-    /// current policy, so the objective must be off-policy.
+    /// Evaluation and sampling of fresh trajectories. These trajectories don't come from the current policy,
+    /// so the objective must be off-policy.
     Sampling,
 }
 
-/// A copy of the parameters that is updated at its own interval: the moving average, or a target network,
-/// which is an average of decay 0.
+/// A copy of the parameters that is updated every few steps: the moving average, or a target network, which
+/// is an average with decay 0.
 pub(super) struct Averaged {
-    /// The name of its section in a checkpoint, `average` or `target_network`.
+    /// The name of the copy's section in a checkpoint: `average` or `target_network`.
     pub(super) name: &'static str,
     pub(super) average: Average,
     /// The number of training steps between two updates of the copy.
@@ -136,7 +136,7 @@ impl<E: Env> Persist<E> for Averaged {
 /// The quantities that target networks supply.
 const OF_TARGETS: [Quantity; 2] = [Quantity::TargetLogFlow, Quantity::TargetLogExit];
 
-/// A target network is a companion that supplies quantities computed with the copied parameters.
+/// A target network is a companion: it supplies the quantities that its copy of the parameters gives.
 impl<E: Env> Companion<E> for Averaged {
     fn supplies(&self) -> &'static [Quantity] {
         &OF_TARGETS
@@ -159,9 +159,9 @@ impl<E: Env> Companion<E> for Averaged {
     }
 }
 
-/// Returns the quantities that companions supply for the objective, and an error if a quantity of a target
-/// network is missing. It must run before the forward pass, because a target network swaps parameters
-/// temporarily, which would corrupt the recorded graph of autograd.
+/// Returns the quantities that companions supply for the objective. Returns an error if the objective needs a
+/// target network and there is none. This function must run before the forward pass, because a target network
+/// swaps parameters temporarily, which would invalidate the graph that autograd has recorded.
 pub(super) fn supply<E: TrainEnv>(
     companions: &[Box<dyn Companion<E>>],
     batch: &Trajectories<E>,

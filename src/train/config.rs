@@ -7,25 +7,25 @@ use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
 use crate::{Error, Result};
 
-/// The trajectory to an object that was drawn from the replay buffer.
+/// The choice of the trajectory to an object that was drawn from the replay buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ReplayPath {
-    /// The stored trajectory, on which the object was sampled.
+    /// The stored trajectory, with which the object was sampled.
     Stored,
-    /// A new trajectory, sampled by uniform legal backward steps. It needs no network evaluation, and
-    /// repeated draws show the object on many trajectories.
+    /// A new trajectory, sampled by uniform legal backward steps. Such trajectories need no network
+    /// evaluation, and repeated draws of an object give different trajectories.
     #[default]
     UniformBackward,
-    /// A new trajectory, sampled from P_B.
+    /// A new trajectory, sampled backwards from the policy's P_B.
     PolicyBackward,
 }
 
-/// Settings for updates on single transitions ([`TrainerConfig::transitions`]).
+/// The settings for updates on single transitions ([`TrainerConfig::transitions`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransitionBatches {
-    /// The number of transitions per update, drawn from the whole batch. If the batch has fewer transitions,
-    /// all are used.
+    /// The number of transitions per update, drawn from the whole batch. If the batch has fewer transitions
+    /// than `size`, all of them are used.
     pub size: usize,
     /// The number of updates that are made on each batch.
     pub updates_per_draw: usize,
@@ -41,58 +41,58 @@ pub struct TransitionBatches {
 pub struct TrainerConfig {
     /// The number of trajectories per step, from all sources together.
     pub batch: usize,
-    /// The shares of newly sampled, replayed and given trajectories. Without a replay buffer, or while it is
-    /// empty, the replayed share is newly sampled instead.
+    /// The shares of fresh, replayed and given trajectories. Without a replay buffer, while the buffer is
+    /// empty, and in the first `replay_after` steps, fresh trajectories take the replayed share, too.
     pub source: DataSource,
-    /// The number of steps before the first draw from the replay buffer.
+    /// The number of training steps before the first draw from the replay buffer.
     pub replay_after: usize,
-    /// The trajectory to a replayed object: the stored one, or a new one.
+    /// The choice of the trajectory to a replayed object: the stored trajectory or a new one.
     pub replay_path: ReplayPath,
-    /// The probability of a uniform action instead of the policy's. `None` means [`EPSILON`](Self::EPSILON)
-    /// if the objective learns from any trajectory and the policy's distribution can be mixed with a uniform
-    /// one ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)),
+    /// The probability that an action is sampled uniformly instead of from the policy. `None` means
+    /// [`EPSILON`](Self::EPSILON) if the objective learns from any trajectory and the policy's distribution
+    /// can be mixed with a uniform one
+    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)),
     /// otherwise 0.
     pub epsilon: Option<Schedule>,
-    /// The divisor of the forward policy's logits in sampling.
+    /// The temperature: the forward policy's logits are divided by it when trajectories are sampled.
     pub temperature: Schedule,
-    /// A number added to the logit of the exit action in sampling.
+    /// The number that is added to the logit of the exit action when trajectories are sampled.
     pub exit_bias: Schedule,
-    /// The standard deviation added to Gaussian steps in sampling, for continuous environments. Discrete
-    /// environments refuse it.
+    /// The additional standard deviation of Gaussian steps when trajectories are sampled, for continuous
+    /// environments. Discrete environments return an error unless it is 0.
     pub noise: Schedule,
-    /// Local search from the object of each newly sampled trajectory. Trajectories to the resulting objects
-    /// are sampled backwards and join the batch.
+    /// The settings of local search, which starts from the object of each fresh trajectory. Trajectories to
+    /// the objects found are added to the batch. `None` disables local search.
     pub local_search: Option<LocalSearch>,
-    /// The largest number of transitions that are scored at once. Memory for gradients then doesn't grow with
-    /// the batch, at the cost of an additional pass without gradients. The gradient is the same. `None`
+    /// The largest number of transitions that are scored at once (a chunk). With chunks, memory for gradients
+    /// doesn't grow with the batch, and the gradient is the same, but the batch is scored twice. `None`
     /// scores the whole batch at once.
     pub chunk: Option<usize>,
-    /// Settings for several updates per step, each on single transitions of the batch, instead of one update
-    /// on whole trajectories. They need an objective whose residuals are of [one
+    /// The settings for several updates per step, each on single transitions of the batch; `None` for updates
+    /// on whole trajectories. Such updates need an objective whose residuals span [one
     /// transition](crate::objective::Objective::learns_from_transitions).
     pub transitions: Option<TransitionBatches>,
-    /// The exponent of R in training: a schedule that ends at 1, so that the final target is R itself. A run
-    /// may begin with a flatter reward (an exponent below 1) and sharpen it. Buffers and exact distances use
-    /// R itself; loss and log Z of a step belong to R with the step's exponent. Objectives without a reward
-    /// ignore it.
+    /// The exponent β of the reward: training uses R^β instead of R. The schedule must end at 1, so that the
+    /// final target is R. A run may begin with an exponent below 1, that is, with a flatter reward. Loss and
+    /// log Z of a step refer to R^β; replay buffers and exact distances use R. Objectives without a reward
+    /// ignore the exponent.
     pub reward_exponent: Schedule,
-    /// The factor on both learning rates, of log Z and of the other parameters. If the number of steps is
-    /// known, a linear schedule to 0 ends closer to the target than the default, which is for a run of
-    /// unknown length. After a schedule has reached 0 nothing is learned, and [`Fit`](crate::run::Fit) warns
-    /// of it.
+    /// The factor that multiplies both learning rates, that of log Z and that of the other parameters. If the
+    /// number of steps is known, a linear schedule to 0 ends closer to the target than the default, which is
+    /// for a run of unknown length. While the factor is 0, nothing is learned, and [`Fit`](crate::run::Fit)
+    /// warns.
     pub lr_scale: Schedule,
     /// The settings of the default optimizer, Adam.
     pub adam: AdamConfig,
-    /// The function of a residual that the loss sums, such as its square.
+    /// The function that is applied to each residual before the loss is summed, such as the square.
     pub regression: RegressionLoss,
     /// The largest number of steps of a sampled trajectory.
     pub max_steps: usize,
 }
 
 impl Default for TrainerConfig {
-    /// Returns the defaults: 128 trajectories per step, half of them replayed if there is a buffer;
-    /// exploration if objective and policy allow it; learning rates that fall with the square root of the
-    /// step.
+    /// Returns the defaults: 128 trajectories per step, half of them replayed if the trainer has a replay
+    /// buffer; exploration if objective and policy allow it; learning rates that fall as 1 / sqrt(step).
     fn default() -> Self {
         Self {
             batch: 128,
@@ -116,11 +116,11 @@ impl Default for TrainerConfig {
 }
 
 impl TrainerConfig {
-    /// The default of `epsilon`: 0.1 at first, falling to 0.01 at step 2,000 and constant after it, so that
-    /// objects that the policy no longer samples are found again.
+    /// The default of `epsilon`: it falls from 0.1 to 0.01 at step 2,000 and then stays constant. The value
+    /// doesn't fall to 0, so that objects that the policy no longer samples are found again.
     pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
 
-    /// Checks the settings by themselves, and against the objective.
+    /// Checks each setting, and the settings that need a certain objective.
     pub(super) fn check(&self, objective: &dyn Objective) -> Result<()> {
         if self.batch == 0 {
             return Err(Error::config("batch", "0", "at least one trajectory"));
@@ -147,7 +147,7 @@ impl TrainerConfig {
             schedule.check()?;
         }
         let end = self.reward_exponent.landmarks().last().map(|&step| self.reward_exponent.at(step));
-        // The final value of a custom function is unknown, so it isn't checked.
+        // The final value of a custom schedule is unknown, so it isn't checked.
         let known = !matches!(self.reward_exponent, Schedule::Custom(_));
         if known && end.is_some_and(|end| (end - 1.0).abs() > 1e-9) {
             let expected = "a schedule that ends at 1, so that training ends with the reward itself";
@@ -163,7 +163,7 @@ impl TrainerConfig {
         }
     }
 
-    /// Checks the settings of updates on single transitions. They need an objective whose residuals span one
+    /// Checks the settings of updates on single transitions, and that the residuals of the objective span one
     /// transition.
     fn check_transitions(&self, transitions: TransitionBatches, objective: &dyn Objective) -> Result<()> {
         let TransitionBatches { size, updates_per_draw } = transitions;
@@ -203,15 +203,17 @@ impl TrainerConfig {
 /// The results of one training step, and the time that its phases took.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StepStats {
-    /// The loss before the update. If a batch has several updates, the loss before the first.
+    /// The loss before the update; if a batch has several updates, the loss before the first of them.
     pub loss: f64,
-    /// The estimate of log Z before the update: the parameter log Z, log F(s0), or the mean over the batch.
+    /// The estimate of log Z before the update: the parameter log Z, log F(s0), or the mean of the
+    /// trajectories' estimates.
     pub log_z: f64,
     /// The mean number of actions per trajectory of the batch, exits included.
     pub mean_len: f64,
     /// The number of states that the trajectories of the batch visited.
     pub states: usize,
-    /// The number of distinct states visited, which are the states that the network evaluated.
+    /// The number of distinct states that the trajectories visited. The network evaluated each of these
+    /// states once.
     pub distinct: usize,
     /// The Euclidean norm of the gradients of all parameters, before clipping.
     pub grad_norm: f64,
@@ -223,12 +225,13 @@ pub struct StepStats {
 impl StepStats {
     /// Sets the results that are computed from the scores of the first update.
     pub(super) fn describe(&mut self, scores: &Scores, reward_exponent: f64) {
-        // Single transitions lack the initial state, whose flow is Z, so log Z is NaN.
+        // Scores of single transitions don't include the initial state, whose flow is Z, so log Z is NaN.
         let log_z =
             if scores.ahead.is_none() { scores.log_z_estimates(reward_exponent) } else { vec![f64::NAN] };
         self.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
-        // The trainer replaces this mean by the mean over trajectories. It keeps this one if there are
-        // several replicas, because it has only the scores of the other replicas' trajectories.
+        // A trainer without other replicas replaces this mean by the mean over its trajectories. With several
+        // replicas it keeps this mean, because it has the scores but not the trajectories of the other
+        // replicas.
         self.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
         (self.distinct, self.states) = scores.distinct;
     }

@@ -26,19 +26,20 @@ pub struct Context<E: Env> {
     pub env: E,
     /// The reward, which computes log R of objects.
     pub reward: Box<dyn Reward<E::States>>,
-    /// The policy in training; [`policy`](Self::policy) returns it.
+    /// The policy that is trained; [`policy`](Self::policy) returns a reference to it.
     pub(super) policy: Box<dyn OwnedPolicy<E> + Send>,
-    /// The source of each trajectory's condition ([`Trainer::with_conditions`]), if there is one.
+    /// The source of each trajectory's condition ([`Trainer::with_conditions`]); `None` if the trainer has no
+    /// conditions.
     pub conditions: Option<Box<dyn ConditionSource>>,
     /// The objective, which gives the loss.
     pub objective: Box<dyn Objective>,
     /// The settings of the trainer.
     pub config: TrainerConfig,
-    /// The number of completed training steps. A step counts once it has ended.
+    /// The number of completed training steps.
     pub step: usize,
     /// The connection of this replica to the replicas that train with it. The group may have a single member.
-    /// All members draw and learn at the same time, so sources and companions may exchange tensors with those
-    /// of other members.
+    /// All members draw and learn at the same time, so the sources and companions of different members may
+    /// exchange tensors.
     pub group: Box<dyn Group>,
     pub(super) average: Option<Averaged>,
 }
@@ -58,8 +59,8 @@ impl<E: Env> Context<E> {
         self.config.exploration(self.step)
     }
 
-    /// Returns the moving average of the parameters together with the parameters; `None` without an average
-    /// or parameters.
+    /// Returns the moving average of the parameters together with the parameters; `None` if the trainer keeps
+    /// no average or the policy has no parameters.
     pub(super) fn averaged(&self) -> Option<(&Averaged, &Parameters)> {
         self.average.as_ref().zip(self.policy.parameters())
     }
@@ -85,14 +86,14 @@ impl<E: Env> Context<E> {
         self.share_of(self.config.batch)
     }
 
-    /// Returns the number of items that this replica handles out of `n` items for all replicas.
+    /// Returns the number of items that this replica handles if `n` items are divided among all replicas.
     pub(super) fn share_of(&self, n: usize) -> usize {
         let before = |rank| rank * n / self.group.size();
         before(self.group.rank() + 1) - before(self.group.rank())
     }
 
-    /// Draws a condition for each of `n` trajectories, as a tensor `[n, C]` for conditions of `C` numbers;
-    /// `None` if the trainer has no conditions.
+    /// Draws a condition for each of `n` trajectories. Returns them as a tensor `[n, C]` for conditions of
+    /// `C` numbers; `None` if the trainer has no conditions.
     ///
     /// # Errors
     /// The errors of the source of conditions.
@@ -102,7 +103,7 @@ impl<E: Env> Context<E> {
         Ok(Some(drawn))
     }
 
-    /// Returns, on all members of the group, the value that the first member passed.
+    /// Returns the first member's `value` on all members of the group. Every member must call this method.
     ///
     /// # Errors
     /// [`Error::Peer`] if another replica has ended.
@@ -111,7 +112,8 @@ impl<E: Env> Context<E> {
         Ok(all.first().map_or(value, |first| first.double_value(&[0])))
     }
 
-    /// Returns the trajectories with log-rewards computed for their objects.
+    /// Computes the log-rewards of the trajectories' objects, and returns the trajectories with these
+    /// log-rewards.
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
         let rewards =
             log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
@@ -131,8 +133,8 @@ impl<E: Env> Context<E> {
         self.config.transitions.map_or(self.objective.epochs(), |transitions| transitions.updates_per_draw)
     }
 
-    /// Returns the random stream of this replica for one step; `None` without other replicas. It is derived
-    /// from the stream that all replicas share, so a checkpoint needs only the shared stream.
+    /// Returns the random stream of this replica for one step; `None` without other replicas. This stream is
+    /// derived from the stream that all replicas share, so a checkpoint stores only the shared stream.
     pub(super) fn split_stream(&self, shared: &mut Rng) -> Option<Rng> {
         self.replicas().map(|group| {
             let mut streams = shared.split();
@@ -143,8 +145,8 @@ impl<E: Env> Context<E> {
         })
     }
 
-    /// Returns an error for trajectories with conditions that the trainer can't have drawn, and for
-    /// trajectories without conditions if the trainer draws conditions.
+    /// Returns an error for trajectories with conditions if the trainer draws no conditions or its source of
+    /// conditions refuses them, and for trajectories without conditions if the trainer draws conditions.
     pub(super) fn check_conditions(&self, trajectories: &Trajectories<E>) -> Result<()> {
         match (&self.conditions, trajectories.conditions()) {
             (None, None) => Ok(()),
@@ -158,7 +160,8 @@ impl<E: Env> Context<E> {
         }
     }
 
-    /// Returns an error for an update outside of [`Trainer::apply`] if only `apply` computes the gradients.
+    /// Returns an error for an update without [`Trainer::apply`] if only `apply` computes the gradients (with
+    /// chunks or several replicas).
     pub(super) fn check_custom_update(&self) -> Result<()> {
         let (setting, remedy) = if self.replicas().is_some() {
             ("a run with several replicas", "update by `Trainer::apply`, which sums their gradients")
@@ -194,19 +197,19 @@ impl<E: Env> Context<E> {
 
 /// An environment that a [`Trainer`] can train on.
 ///
-/// The trainer for [`GraphEnv`] and [`VectorEnv`] is compiled in this library, so that programs compile fast.
-/// The trainer for another environment is compiled in the program. An empty implementation is enough: `impl
-/// TrainEnv for MyEnv {}`.
+/// The trainer's code for [`GraphEnv`] and [`VectorEnv`] is compiled with this library, so that programs
+/// compile fast. The code for another environment is compiled with the program that uses it. An empty
+/// implementation is enough: `impl TrainEnv for MyEnv {}`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` isn't an environment to train on yet",
     note = "if the type implements `Env`, write `impl gfn::train::TrainEnv for MyEnv {{}}`",
     note = "rules become an environment by `.env()`, `VectorEnv::new` or `GraphEnv::new`"
 )]
 pub trait TrainEnv: ReplayEnv + 'static {
-    /// Checks the laws of the environment. A trainer calls it once, before its first step. Graph environments
-    /// and environments over vectors check samples, in a fraction of a second ([`Budget::quick`]). The
-    /// default checks nothing; override it, for example by [`check_env`](crate::contract::check_env) with a
-    /// quick budget.
+    /// Checks the laws of the environment. A trainer calls this method once, when the trainer is built. Graph
+    /// environments and environments over vectors check a sample of states, in a fraction of a second
+    /// ([`Budget::quick`]). The default checks nothing; override it, for example by
+    /// [`check_env`](crate::contract::check_env) with a quick budget.
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) with the name of the law and the state that breaks it;
@@ -216,7 +219,7 @@ pub trait TrainEnv: ReplayEnv + 'static {
     }
 
     /// Returns the trainer's functions for this environment. An implementation that repeats this body with
-    /// `#[inline(never)]` compiles them in its own crate.
+    /// `#[inline(never)]` makes the compiler generate these functions in the implementation's crate.
     #[doc(hidden)]
     fn trainer_code() -> TrainerCode<Self> {
         TrainerCode::new()
@@ -237,7 +240,8 @@ impl TrainEnv for GraphEnv {
 impl TrainEnv for VectorEnv {
     fn check_laws(&self) -> Result<()> {
         let budget = Budget::quick();
-        // Checking a vector may try each of its moves on a copy, so wide vectors get a smaller budget.
+        // Checking a vector may try each of its moves on a copy. Wide vectors have many moves, so they get a
+        // smaller budget.
         let entries = budget.entries / self.width().max(1);
         check_env(self, Budget { entries, ..budget }, &mut Rng::seeded(0)).map(drop)
     }
@@ -248,16 +252,17 @@ impl TrainEnv for VectorEnv {
     }
 }
 
-/// The steps before which policy and reward are checked again. Training may have enlarged a difference that
-/// the first check couldn't tell from rounding.
+/// The steps, counted from 0, at which policy and reward are checked again. Training may have enlarged a
+/// violation that was too small for the first check to tell it from rounding.
 const CHECKED_AGAIN: [usize; 2] = [10, 100];
 
-/// Returns the step before which the next check is due, after a check before `step`.
+/// Returns the step at which policy and reward are checked next, after a check at `step`.
 pub(super) fn next_check(step: usize) -> usize {
     CHECKED_AGAIN.into_iter().find(|&again| again > step).unwrap_or(usize::MAX)
 }
 
-/// The large functions of a [`Trainer`]. The public methods call the functions of the same names.
+/// The large functions of a [`Trainer`], as pointers. The trainer's public methods call the functions of the
+/// same names.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct TrainerCode<E: Env> {

@@ -1,10 +1,10 @@
 //! The scores of a batch, its loss, and the gradients of the parameters.
 //!
-//! A loss is a function of scores alone. With gradients in chunks (`TrainerConfig::chunk`) a
-//! first pass computes the scores chunk by chunk without gradients. Then the loss and its gradient with
-//! respect to each score are computed, and a second pass over the chunks propagates that gradient into the
-//! parameters. The result is exact by the chain rule. The scores are computed twice, but only one chunk needs
-//! memory for gradients at a time.
+//! A loss is a function of scores alone. With gradients in chunks (`TrainerConfig::chunk`) a first pass
+//! computes the scores chunk by chunk without gradients. Then the loss and its gradient with respect to each
+//! score are computed, and a second pass over the chunks propagates this gradient into the parameters. By the
+//! chain rule the result is the exact gradient. Scores are computed twice, but only one chunk at a time needs
+//! memory for gradients.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -23,28 +23,28 @@ use crate::rollout::{Container, Trajectories};
 use crate::tensor::{log_sum_exp, to_host};
 use crate::{Error, Result, Rng, runtime};
 
-/// The scores of a batch, which [`Trainer::score`](super::Trainer::score) returns and a loss is computed
-/// from.
+/// The scores of a batch, which [`Trainer::score`](super::Trainer::score) returns and
+/// [`Trainer::loss`](super::Trainer::loss) takes.
 pub struct BatchScores {
-    /// The separately scored parts of the batch. There is a single part unless `join` built
-    /// these scores.
+    /// The separately scored parts of the batch. Only scores that `join` built have several parts.
     parts: Vec<ScoredPart>,
-    /// The scores of all parts, concatenated by `join`.
+    /// The scores of all parts, concatenated by `join`; `None` for a single part.
     joined_scores: Option<Scores>,
-    /// `true` for scores of single transitions or of joined parts, which sources can't learn from.
+    /// `true` for scores of single transitions and for joined parts. Sources can't learn from such scores.
     is_partial: bool,
 }
 
-/// The scores of trajectories that were scored together in one call.
+/// The scores of the trajectories that one call of `score` scored.
 struct ScoredPart {
-    /// The scores of all trajectories of all replicas. If they were scored in chunks or by several replicas,
-    /// they are leaf tensors, which collect the gradient of the loss.
+    /// The scores of this part's trajectories, joined over all replicas. Scores of chunks or of several
+    /// replicas are leaf tensors, in which autograd accumulates the gradient of the loss.
     whole: Scores,
-    /// The scores of this replica's trajectories, if there are several replicas.
+    /// The scores of this replica's trajectories; `None` if it trains alone.
     replica: Option<Scores>,
-    /// The position of this replica's scores among the scores of all replicas.
+    /// The position, per quantity, of this replica's scores in `whole`.
     offsets: QuantityOffsets,
-    /// The trajectories in chunks (`Vec<Trajectories<E>>`), if the backward pass must score them again.
+    /// The trajectories in chunks (`Vec<Trajectories<E>>`), which the backward pass scores again; `None`
+    /// without chunks.
     chunks: Option<Box<dyn Any + Send>>,
 }
 
@@ -55,8 +55,8 @@ impl std::fmt::Debug for BatchScores {
 }
 
 impl BatchScores {
-    /// Joins the scores of several parts of a batch, which may overlap, for a step that scores its batch in
-    /// parts. The loss of joined scores is the mean of the parts' losses. Sources don't learn from joined
+    /// Joins the scores of several parts of a batch, for a step that scores its batch in parts. Parts may
+    /// overlap. The loss of joined scores is the mean of the parts' losses. Sources don't learn from joined
     /// scores.
     ///
     /// # Errors
@@ -74,7 +74,8 @@ impl BatchScores {
         self.joined_scores.as_ref().unwrap_or(&self.parts[0].whole)
     }
 
-    /// Returns copies of the scores without gradients, which don't change if the parameters do.
+    /// Returns copies of the scores without gradients. Later updates of the parameters don't change the
+    /// copies.
     #[must_use]
     pub fn detached(&self) -> Scores {
         self.whole().detached()
@@ -90,13 +91,14 @@ impl BatchScores {
         self
     }
 
-    /// Returns the scores of this replica's trajectories without gradients, if there are several replicas.
+    /// Returns the scores of this replica's trajectories without gradients; `None` if the replica trains
+    /// alone.
     pub(super) fn of_replica(&self) -> Option<Scores> {
         self.parts[0].replica.as_ref().map(Scores::detached)
     }
 
-    /// Returns an error for scores of single transitions or of joined parts if a source learns from the
-    /// losses of whole batches.
+    /// Returns an error for scores of single transitions or of joined parts if `needs_losses`, that is, if a
+    /// source learns from the losses of whole batches.
     pub(super) fn check_learners(&self, needs_losses: bool) -> Result<()> {
         if !self.is_partial || !needs_losses {
             return Ok(());
@@ -106,8 +108,9 @@ impl BatchScores {
         Err(Error::missing("a source that learns from losses", "the scores of whole batches", remedy))
     }
 
-    /// Returns an error if these are scores of other trajectories. Returns `false` for scores of single
-    /// transitions or of parts of the batch.
+    /// Returns an error for an empty batch, and for scores of other trajectories than `trajectories`.
+    /// Otherwise returns `true`, or `false` for scores of single transitions or of parts of the batch, from
+    /// which sources can't learn.
     pub(super) fn check_batch<E: Env>(&self, trajectories: &Trajectories<E>) -> Result<bool> {
         if trajectories.is_empty() {
             return Err(Error::config("batch", "no trajectory", "at least one trajectory"));
@@ -129,9 +132,9 @@ impl BatchScores {
     }
 }
 
-/// Scores a batch. Several replicas join their scores. With
+/// Scores a batch, and joins the scores of several replicas. With
 /// [`TrainerConfig::transitions`](super::TrainerConfig::transitions) the function scores single transitions
-/// instead, which it draws with `rng`.
+/// of the batch instead, which it draws with `rng`.
 pub(super) fn score<E: TrainEnv>(
     context: &Context<E>,
     companions: &[Box<dyn Companion<E>>],
@@ -163,7 +166,8 @@ pub(super) fn score<E: TrainEnv>(
             whole.set(quantity, tensor)?;
         }
     }
-    // The score may share memory with the parameter log Z, which the update changes, so it is copied.
+    // The score log Z is copied because it may share memory with the parameter log Z, which the update
+    // changes.
     if chunks.is_none()
         && let Some(log_z) = whole.get(Quantity::LogZ).map(Tensor::copy)
     {
@@ -186,8 +190,8 @@ pub(super) fn score<E: TrainEnv>(
     })
 }
 
-/// Returns the loss of scores as a tensor and as a finite number. For several parts it is the mean of the
-/// parts' losses.
+/// Returns the loss of scores as a tensor and as a finite number. The loss of several parts is the mean of
+/// the parts' losses.
 pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result<(Tensor, f64)> {
     let objective = context.objective.as_ref();
     let mut losses = Vec::new();
@@ -217,7 +221,7 @@ pub(super) fn loss<E: Env>(context: &Context<E>, scores: &BatchScores) -> Result
 /// Adds the gradients of a loss of these scores to the parameters. With several replicas each replica adds
 /// only the contribution of its own trajectories.
 pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores: &BatchScores) -> Result<()> {
-    // Leaf tensors accumulate gradients, so gradients of an earlier call are set to zero.
+    // Leaf tensors accumulate gradients, so the gradients of an earlier call are cleared first.
     for part in scores.parts.iter().filter(|part| part.chunks.is_some() || part.replica.is_some()) {
         for (_, leaf) in part.whole.all() {
             let mut gradient = leaf.grad();
@@ -262,7 +266,7 @@ pub(super) fn backward<E: TrainEnv>(context: &Context<E>, loss: &Tensor, scores:
 }
 
 /// Replaces the name in an error about a missing quantity by the objective's name, because the objective
-/// needs the quantity.
+/// needs the quantity. Returns any other error unchanged.
 fn name_objective(objective: &dyn Objective, error: Error) -> Error {
     match error {
         Error::Missing { needed_by: SCORING, missing, remedy } => {
@@ -274,12 +278,12 @@ fn name_objective(objective: &dyn Objective, error: Error) -> Error {
 
 /// Sets log Z to the importance estimate from the first batch (the log of the mean importance weight), unless
 /// the user chose an initial value. If log Z started hundreds too low, it would need thousands of steps to
-/// rise, and the policy would meanwhile learn to compensate for the gap. Returns log Z if it was set.
+/// rise, and the policy would meanwhile learn to compensate for the gap. Returns the parameter log Z if the
+/// function set it.
 ///
-/// The estimate uses the `fresh` trajectories, which come first in the batch, because the policy didn't
-/// sample the others. If the batch has no fresh trajectories, it uses all of them. The value is only a
-/// starting value if the trajectories explore or don't come from the policy. Replicas use the mean weight
-/// over all replicas.
+/// The estimate uses the first `fresh` trajectories, because the policy didn't sample the others. If `fresh`
+/// is 0, the estimate uses the whole batch. The estimate is biased if the trajectories explore or don't come
+/// from the policy, but it is only a starting value. Replicas use the mean weight over all replicas.
 pub(super) fn start_log_z<E: TrainEnv>(
     context: &Context<E>,
     trajectories: &Trajectories<E>,
@@ -299,7 +303,7 @@ pub(super) fn start_log_z<E: TrainEnv>(
         scores.map_err(|error| name_objective(objective, error))?.log_weights(objective.reward_exponent());
     let all: Vec<f64> = context.group.join(&Tensor::from_slice(&mine))?.iter().flat_map(to_host).collect();
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // `score` returns an error for such values that names their cause.
+    // A value that isn't finite isn't set here. `score` reports it later by an error that names the cause.
     if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
         return Ok(None);
     }
@@ -307,8 +311,8 @@ pub(super) fn start_log_z<E: TrainEnv>(
     Ok(Some(log_z))
 }
 
-/// Splits trajectories into chunks of at most `limit` transitions. A trajectory with more transitions is a
-/// chunk of its own.
+/// Splits trajectories into chunks of at most `limit` transitions. A trajectory with more transitions than
+/// `limit` becomes a separate chunk.
 fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
     let offsets = trajectories.offsets();
     let mut chunks = Vec::new();
@@ -322,7 +326,7 @@ fn split_to_chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Resu
     Ok(chunks)
 }
 
-/// Scores all chunks without gradients and joins their scores to leaf tensors.
+/// Scores all chunks without gradients, and concatenates their scores as leaf tensors.
 fn leaf_scores<E: Env>(
     context: &Context<E>,
     chunks: &[Trajectories<E>],
@@ -335,7 +339,7 @@ fn leaf_scores<E: Env>(
 }
 
 /// Concatenates the scores of parts of a batch, detached from the parameters. The results are leaf tensors,
-/// which collect the gradient of the loss.
+/// in which autograd accumulates the gradient of the loss.
 pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
     let leaf = |quantity: Quantity, tensor: Tensor| {
         if quantity.is_differentiated() { tensor.detach().set_requires_grad(true) } else { tensor }
@@ -348,16 +352,15 @@ pub(super) fn join_leaves(parts: &[Scores]) -> Result<Scores> {
 pub(super) struct QuantityOffsets(BTreeMap<Quantity, i64>);
 
 impl QuantityOffsets {
-    /// Advances the indices past a part.
+    /// Advances each quantity's index by the number of its values in `part`.
     pub(super) fn skip(&mut self, part: &Scores) {
         for (quantity, values) in part.all() {
             *self.0.entry(quantity).or_default() += values.numel() as i64;
         }
     }
 
-    /// Propagates the gradients of the leaf tensors through this part's scores into the parameters, and
-    /// advances the indices past the part. Returns `true` if any of the part's scores depends on the
-    /// parameters.
+    /// Propagates the gradients of `leaves` through the scores of `part` into the parameters, and advances
+    /// the indices past the part. Returns `true` if any of the part's scores depends on the parameters.
     pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
         let mut terms = Vec::new();
         for (quantity, values) in part.all() {

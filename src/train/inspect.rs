@@ -47,8 +47,8 @@ impl<E: Env> Trainer<E> {
         self.context.policy()
     }
 
-    /// Returns the policy as its concrete type `P`; `None` if the trainer was built with a policy of another
-    /// type.
+    /// Returns the policy with its concrete type `P`; `None` if the trainer was built with a policy of
+    /// another type.
     #[must_use]
     pub fn policy_as<P: 'static>(&self) -> Option<&P> {
         let policy: &dyn Any = self.context.policy.as_ref();
@@ -61,16 +61,16 @@ impl<E: Env> Trainer<E> {
         self.context.policy
     }
 
-    /// Consumes the trainer and returns its policy as its concrete type `P`; `None` if the policy has another
-    /// type.
+    /// Consumes the trainer and returns its policy with its concrete type `P`; `None` if the policy has
+    /// another type.
     #[must_use]
     pub fn into_policy_as<P: 'static>(self) -> Option<P> {
         let policy: Box<dyn Any> = self.context.policy;
         policy.downcast().ok().map(|policy| *policy)
     }
 
-    /// Tells the trainer that the policy was changed by something other than training. The next step checks
-    /// it as the first step did.
+    /// Tells the trainer that the policy was changed by something other than training. The next step then
+    /// checks the policy as the first step does.
     pub fn policy_changed(&mut self) {
         self.next_check = 0;
     }
@@ -80,9 +80,9 @@ impl<E: Env> Trainer<E> {
         self.context.step
     }
 
-    /// Returns the number of new objects that a reward was computed for: fresh trajectories, proposals of
-    /// local search, and objects added to the replay buffer. Replayed objects aren't
-    /// counted. Each of several replicas counts its own objects.
+    /// Returns the number of new objects whose reward was computed: objects of fresh trajectories, proposals
+    /// of local search, and objects added to the replay buffer. Replayed objects aren't counted. Each of
+    /// several replicas counts its own objects.
     pub fn reward_calls(&self) -> u64 {
         self.sources.reward_calls
     }
@@ -97,9 +97,9 @@ impl<E: Env> Trainer<E> {
         self.latest.as_ref()
     }
 
-    /// Returns how many of the [`latest`](Self::latest) trajectories were supplied by the policy, by local
-    /// search, or by a source that replaces the policy. They come first. The others were replayed, given as
-    /// data, or supplied by further sources.
+    /// Returns the number of fresh trajectories in the [`latest`](Self::latest) batch. Fresh trajectories are
+    /// supplied by the policy, by local search, or by a source that replaces the policy, and come first. The
+    /// other trajectories were replayed, given as data, or supplied by further sources.
     pub fn n_fresh(&self) -> usize {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
     }
@@ -114,7 +114,7 @@ impl<E: Env> Trainer<E> {
         self.rng.clone().split()
     }
 
-    /// Checks that the trainers of all replicas are equal. Each run checks it before its first step.
+    /// Checks that the trainers of all replicas are equal. Each run calls this method before its first step.
     ///
     /// # Errors
     /// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
@@ -122,20 +122,21 @@ impl<E: Env> Trainer<E> {
         super::replicas::check_equal_replicas(self)
     }
 
-    /// Returns a warning ([`Warning::Resumed`]) that names the settings changed since the checkpoint that
-    /// this run resumed from; `None` if nothing changed.
+    /// Returns a warning ([`Warning::Resumed`]) that names the settings in which this run differs from the
+    /// checkpoint that it resumed from; `None` if no setting differs.
     pub fn resume_warning(&self) -> Option<&Warning> {
         self.resume_warning.as_ref()
     }
 
-    /// Returns the state that was [attached](Self::attach) under this name, in this run or before a resume.
+    /// Returns the state that was [attached](Self::attach) under this name, in this run or before it was
+    /// resumed.
     pub fn attachment(&self, name: &str) -> Option<(&Value, &[(String, Tensor)])> {
         self.attachments.get(name).map(|(state, tensors)| (state, tensors.as_slice()))
     }
 
-    /// Stores the state of code around the trainer in its checkpoints, under `name`: a JSON value, and
-    /// tensors for values that are too large for JSON. A state without JSON value and tensors removes the
-    /// attachment. [`Fit`](crate::run::Fit) attaches the states of its observers.
+    /// Stores the state of code around the trainer in the trainer's checkpoints, under `name`. `state` is a
+    /// JSON value, and `tensors` holds values that are too large for JSON. A `null` without tensors removes
+    /// the attachment. [`Fit`](crate::run::Fit) attaches the states of its observers.
     ///
     /// # Errors
     /// [`Error::Config`] for a state with tensors under a name that contains `/`.
@@ -153,8 +154,8 @@ impl<E: Env> Trainer<E> {
         Ok(())
     }
 
-    /// Replaces the policy's parameters by their average, to be called after training. Evaluations, samples
-    /// and checkpoints then use the average.
+    /// Replaces the policy's parameters by their moving average. Call this method after training:
+    /// evaluations, samples and checkpoints then use the average.
     ///
     /// # Errors
     /// [`Error::Missing`] without an average ([`with_average`](Self::with_average)).
@@ -166,7 +167,8 @@ impl<E: Env> Trainer<E> {
         averaged.average.give(parameters)
     }
 
-    /// Runs `f` on the policy with averaged parameters, or with the current ones if there is no average.
+    /// Runs `f` on the policy with averaged parameters, or with the current parameters if the trainer keeps
+    /// no average.
     ///
     /// # Errors
     /// The errors of `f`.
@@ -196,16 +198,16 @@ impl<E: TrainEnv> Trainer<E> {
         self.companions.iter().find_map(|companion| downcast(companion.as_ref()))
     }
 
-    /// Returns `true` if fresh trajectories come from outside of the trainer, supplied by a source
+    /// Returns `true` if the source of fresh trajectories samples outside of the trainer
     /// ([`with_fresh`](Self::with_fresh)).
     pub fn is_sampled_outside(&self) -> bool {
         self.sources.fresh_traits(&self.context).is_external
     }
 
-    /// Checks that an observer can see every trajectory. It can't if there are several replicas, because the
-    /// first replica, which alone has observers, sees only its share of each batch. It can't either if a
-    /// source replaces the policy and there is a replay buffer, because the source may put trajectories into
-    /// the buffer only.
+    /// Checks that an observer can see every trajectory. This is impossible with several replicas, because
+    /// only the first replica has observers, and it sees only its share of each batch. Seeing every
+    /// trajectory is also impossible if a source samples outside of the trainer and there is a replay buffer,
+    /// because the trainer may put some of this source's trajectories only into the buffer.
     ///
     /// # Errors
     /// [`Error::Missing`] if the observer can't see every trajectory.
@@ -227,14 +229,14 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Saves everything that the run needs to continue: parameters, optimizer, random stream, replay buffer,
-    /// step, and the states that observers had when they were last saved.
+    /// step, and the attached states of observers, which date from the last time that the run attached them.
     ///
     /// Each of several replicas ([`with_group`](Self::with_group)) saves its own checkpoint: the first
-    /// replica at `path`, the others beside it, with their number after a dot. All replicas must save in the
-    /// same step, because each waits until all have written their files before any of them replaces an older
-    /// checkpoint. If only one replica calls `save`, it waits for the others until it fails;
-    /// [`checkpoint`](Self::checkpoint) returns the checkpoint of one replica without waiting. An observer of
-    /// [`Fit`](crate::run::Fit) requests checkpoints by
+    /// replica at `path`, the others beside it, with the replica's number after a dot. All replicas must call
+    /// `save` in the same step, because each replica replaces its older checkpoint only after all have
+    /// written their files. If only one replica calls `save`, it waits for the others until the group's
+    /// timeout; [`checkpoint`](Self::checkpoint) returns the checkpoint of one replica without waiting. An
+    /// observer of [`Fit`](crate::run::Fit) requests checkpoints by
     /// [`Record::save_checkpoint`](crate::run::Record::save_checkpoint), so that they hold the current states
     /// of all observers.
     ///
@@ -260,23 +262,26 @@ impl<E: TrainEnv> Trainer<E> {
     /// Checks that checkpoints can be saved at `path`, before a run.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters, and those of [`Checkpoint::try_path`].
+    /// [`Error::Missing`] for a policy without parameters; the errors of [`Checkpoint::try_path`].
     pub fn check_savable(&self, path: impl AsRef<Path>) -> Result<()> {
         self.context.policy.parameters().ok_or_else(no_parameters)?;
         Checkpoint::try_path(replica_path(self, path.as_ref()))
     }
 
-    /// Continues from a checkpoint, with bit for bit the same results as the run that wrote it.
+    /// Restores this trainer from a checkpoint. Its next steps equal, bit for bit, the steps that the saving
+    /// run made after the checkpoint.
     ///
     /// The trainer must have the same environment, network, objective, data and parts as the trainer that
-    /// saved the checkpoint. A checkpoint with another network, objective (or other
-    /// [settings](crate::objective::Objective::settings) of it), parts or description is refused. Settings of
-    /// the trainer, such as the learning rate, may be changed on purpose:
-    /// [`resume_warning`](Self::resume_warning) names the changes, and [`Fit`](crate::run::Fit) reports them.
+    /// saved the checkpoint. A checkpoint with another network, objective,
+    /// [settings](crate::objective::Objective::settings) of the objective, parts or description is refused.
+    /// Settings of the trainer, such as the learning rate, may differ:
+    /// [`resume_warning`](Self::resume_warning) names the differences, and [`Fit`](crate::run::Fit) reports
+    /// them.
     ///
-    /// Replicas resume after they have joined ([`with_group`](Self::with_group)). Their number must be the
-    /// same as before, and each resumes from its own checkpoint. A run has an id, which its checkpoints store
-    /// and a resumed run keeps; replicas with checkpoints of different runs or steps are refused.
+    /// Replicas must join their group ([`with_group`](Self::with_group)) before they resume. Their number
+    /// must be the same as before, and each resumes from its own checkpoint. A run has an id, which its
+    /// checkpoints store and a resumed run keeps; replicas with checkpoints of different runs or steps are
+    /// refused.
     ///
     /// # Errors
     /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description;
@@ -289,7 +294,7 @@ impl<E: TrainEnv> Trainer<E> {
     /// trainer's reward if none are recorded. Returns the number of trajectories that the buffer keeps.
     ///
     /// # Errors
-    /// [`Error::Missing`] without a buffer, and those of reward and buffer.
+    /// [`Error::Missing`] without a buffer; the errors of reward and buffer.
     pub fn remember(&mut self, trajectories: &Trajectories<E>) -> Result<usize> {
         let Self { context, sources, .. } = self;
         let Replay { buffer, .. } = sources.replay_for("keeping trajectories")?;
@@ -306,11 +311,11 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Fills the replay buffer with `n` trajectories of uniform random actions, without evaluating a network.
-    /// If the trainer has conditions, each trajectory gets one. Each of several replicas adds its share of
-    /// `n` to its own buffer. Returns the number of trajectories that the buffer keeps.
+    /// If the trainer has conditions, it draws one for each trajectory. Each of several replicas adds its
+    /// share of `n` to its own buffer. Returns the number of trajectories that the buffer keeps.
     ///
     /// # Errors
-    /// [`Error::Missing`] without a buffer, and those of sampler and reward.
+    /// [`Error::Missing`] without a buffer; the errors of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
         let Self { context, sources, rng, .. } = self;

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | [`Trainer`] | one step: [`draw`](Trainer::draw), [`score`](Trainer::score), [`loss`](Trainer::loss), [`apply`](Trainer::apply), [`advance`](Trainer::advance), the same methods that a custom loop calls |
 //! | [`Source`] | supplies trajectories: the policy, a replay buffer, given data, or a custom source ([`Trainer::with_source`], [`Trainer::with_fresh`]) |
-//! | [`Companion`] | runs beside training: target network, a custom one ([`Trainer::with_companion`]) |
+//! | [`Companion`] | runs beside training: a target network, or a custom companion ([`Trainer::with_companion`]) |
 //! | [`AverageFor`] | a moving average of the parameters, for evaluation or for sampling |
-//! | [`Persist`] | the state of a source or companion in a checkpoint; [`Context`] is what both see of the trainer |
+//! | [`Persist`] | the state of a source or companion in a checkpoint; [`Context`] holds the parts of the trainer that both see |
 //! | [`Checkpoint`] | a saved run: parameters, optimizer, random stream, replay buffer |
 //! | [`ConditionSource`](crate::condition::ConditionSource) | supplies the conditions of a conditional policy ([`condition`](crate::condition)) |
 //!
@@ -15,8 +15,8 @@
 //!
 //! # Exploration
 //!
-//! Exploration changes the *behaviour*: the trajectories that the policy is trained on, not the distribution
-//! that it is trained towards. It needs an objective that learns from any trajectory.
+//! Exploration changes the trajectories that the policy is trained on, but not the distribution that the
+//! policy is trained towards. Exploration needs an objective that learns from any trajectory.
 //!
 //! | method | set by |
 //! |---|---|

@@ -25,14 +25,15 @@ use crate::{Error, Result, Rng};
 
 const REPLICAS_MUST_MATCH: &str = "replicas must train the same model for the same reward, with the same \
     objective and settings: build all replicas in the same way and from the same seed";
-/// The number of objects whose reward each replica computes before the first step, to compare the rewards.
+/// The number of objects whose reward each replica computes before the first step, to compare its reward with
+/// the rewards of the other replicas.
 const N_PROBES: usize = 8;
-/// The allowed difference of two replicas' log-rewards, multiplied by 1 + |log R|. Machines may round
-/// differently.
+/// The allowed difference of two replicas' log-rewards, relative to 1 + |log R|. Machines may round
+/// differently, so the log-rewards needn't be equal.
 const TOLERANCE: f64 = 1e-4;
 
-/// Compares the trainers of all replicas: parameters, objective, description, settings, step and position of
-/// the random stream. Custom schedules can't be compared.
+/// Compares the trainers of all replicas: parameters, objective, description, settings, presence of
+/// conditions, step and position of the random stream. Custom schedules (functions) aren't compared.
 ///
 /// # Errors
 /// [`Error::Contract`] for two trainers that differ; [`Error::Peer`] if another replica has ended.
@@ -53,8 +54,9 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
 }
 
 /// Compares the environments of all replicas, and their rewards for a few objects of random walks, which are
-/// the same for all replicas. `has_own_rewards` is `true` if trajectories bring their log-rewards; rewards
-/// aren't compared then, because the trainer may have none.
+/// the same for all replicas. `has_own_rewards` is `true` if trajectories are sampled outside and come with
+/// log-rewards. Rewards and conditions aren't compared then, because the trainer's reward may be a
+/// placeholder.
 ///
 /// # Errors
 /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another
@@ -69,8 +71,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     let uniform = env.uniform();
     let mut walks =
         match Sampler::new(env, &uniform).max_steps(config.max_steps).walks(N_PROBES, &mut Rng::seeded(0)) {
-            // If random walks exceed the step limit, they exceed it on every replica, so all replicas skip
-            // the comparison.
+            // All replicas make the same random walks. If a walk exceeds the step limit, it does so on every
+            // replica, so all replicas skip the comparison.
             Err(Error::StepLimit { .. }) => return Ok(()),
             drawn => drawn?,
         };
@@ -87,8 +89,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
             !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
         };
-        // Conditions are compared first, although they come after the rewards in the list: if they differ,
-        // they are the reason why rewards differ.
+        // Conditions are compared before rewards, although they come after the rewards in the list: different
+        // conditions would explain different rewards.
         let differing =
             if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
         let Some(k) = differing else { continue };
@@ -107,14 +109,14 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     Ok(())
 }
 
-/// Compares named numbers with those of the other replicas. Returns an error that names the first number that
-/// differs.
+/// Compares this replica's named numbers with the numbers of the other replicas. Returns an error that names
+/// the first number that differs.
 fn compare<E: Env>(context: &Context<E>, mine: &[(&'static str, u64)]) -> Result<()> {
     let Some(group) = context.replicas() else { return Ok(()) };
     let hashes: Vec<i64> = mine.iter().map(|(_, hash)| hash.cast_signed()).collect();
     for (other, theirs) in group.join(&Tensor::from_slice(&hashes))?.iter().enumerate() {
-        // A member of the group that does something else at this point sends numbers of another dtype or
-        // count.
+        // A replica that is at another point of the program sends a tensor of another dtype or length, which
+        // also counts as a difference.
         let theirs = Vec::<i64>::try_from(theirs).unwrap_or_default();
         if let Some(k) = (0..mine.len()).find(|&k| theirs.get(k) != Some(&hashes[k])) {
             let detail = format!("replica {other} has another {} than replica {}", mine[k].0, group.rank());
@@ -129,7 +131,7 @@ fn hash_text(text: &str) -> u64 {
 }
 
 /// Returns the scores of all replicas as the scores of one batch, and the position of this replica's scores
-/// among them. The scores are leaf tensors, which collect the loss's gradient.
+/// in this batch. The scores are leaf tensors, in which autograd accumulates the gradient of the loss.
 pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, QuantityOffsets)> {
     let mut parts = Vec::new();
     for packed in &group.join(&Tensor::from_slice(&pack(mine)))? {
@@ -148,8 +150,8 @@ pub(super) fn join_scores(group: &dyn Group, mine: &Scores) -> Result<(Scores, Q
     Ok((join_leaves(&parts)?, offsets))
 }
 
-/// Returns scores as the message of one replica to the others: lists of numbers, each preceded by its length.
-/// Doubles hold all these numbers exactly.
+/// Encodes scores as a message from one replica to the others: a sequence of lists, each preceded by its
+/// length. An f64 holds each of these numbers exactly.
 fn pack(scores: &Scores) -> Vec<f64> {
     let rows = |rows: &[usize]| rows.iter().map(|&row| row as f64).collect::<Vec<_>>();
     let wide = f64::from(u8::from(scores.log_pf.kind() == Kind::Double));
@@ -161,7 +163,7 @@ fn pack(scores: &Scores) -> Vec<f64> {
     lists.into_iter().flat_map(|list| std::iter::once(list.len() as f64).chain(list)).collect()
 }
 
-/// Reads the scores of a message that [`pack`] made. Returns `None` unless they are scores of the same
+/// Decodes the scores of a message that [`pack`] made. Returns `None` unless the message has the same
 /// quantities as the scores `like`.
 fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let mut next = || {
@@ -173,7 +175,8 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     let &[wide, distinct, visited, instance] = next()? else { return None };
     let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
     let (offsets, inner, conditions) = (rows(next()?), rows(next()?), next()?);
-    // `pack` writes row indices in ascending order, so a message with another order isn't from `pack`.
+    // `pack` writes row indices in ascending order. A message with another order is refused, because `pack`
+    // didn't write it.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
@@ -190,8 +193,7 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     }
     scores.instance = (instance >= 0.0).then_some(instance as u32);
     scores.distinct = (distinct as usize, visited as usize);
-    // Numbers are left over if the message has further quantities, or conditions although this replica has
-    // none.
+    // A message is refused if numbers are left over, or if it has conditions although this replica has none.
     (packed.is_empty() && (like.conditions.is_some() || conditions.is_empty())).then_some(scores)
 }
 
@@ -241,7 +243,8 @@ fn sum_gradients(group: &dyn Group, parameters: &Parameters) -> Result<()> {
             if gradient.defined() {
                 gradient.shallow_clone().copy_(&summed);
             } else if defined > 0.0 {
-                // Only a backward pass creates a gradient tensor, so a backward pass of zeros is run.
+                // tch has no function that sets a gradient. A backward pass through zeros creates the
+                // gradient tensor, and the sum is copied into it.
                 tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
                 tensor.grad().copy_(&summed);
             }
@@ -258,8 +261,8 @@ mod tests {
     use crate::Rng;
     use crate::group::replicate;
 
-    /// Checks replicas whose shares of a batch reach different parameters. Graphs without edges give no
-    /// gradient to the part of a network that evaluates edges, for example.
+    /// Checks the sum of gradients if a parameter has a gradient on one replica only. For example, a replica
+    /// whose graphs have no edges computes no gradient for the part of a network that evaluates edges.
     #[test]
     fn a_gradient_of_one_replica_is_everybodys() {
         replicate(3, |replica| {

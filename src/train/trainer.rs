@@ -45,16 +45,16 @@ pub struct Trainer<E: Env> {
     pub(super) sources: Sources<E>,
     pub(super) companions: Vec<Box<dyn Companion<E>>>,
     pub(super) rng: Rng,
-    /// The id of the run, below 2^53. A resumed run keeps it, and replicas share it.
+    /// The id of the run, a random number below 2^53; a resumed run and all replicas have the same id.
     pub(super) run_id: u64,
-    /// The step before which policy and reward are checked next; 0 if the policy waits for conditions.
+    /// The step of the next check of policy and reward; 0 if `build` couldn't check the policy.
     pub(super) next_check: usize,
     pub(super) latest: Option<Batch<E>>,
     pub(super) description: Value,
     /// The user's text for readers of a checkpoint. Resuming ignores it.
     pub(super) note: Value,
     pub(super) attachments: Attachments,
-    /// The warning that names the settings that changed at the resume, if any did.
+    /// A warning that names the settings that differ from the checkpoint's; `None` if no setting differs.
     pub(super) resume_warning: Option<Warning>,
     pub(super) progress: StepProgress,
 }
@@ -67,23 +67,21 @@ pub(super) struct StepProgress {
     loss: Option<f64>,
     /// The number of updates made on this step's batch.
     updates: usize,
-    /// The parameter log Z, if this step gave it its first value and made no update yet.
+    /// The parameter log Z if this step set its initial value; `None` otherwise and after an update.
     first_log_z: Option<Tensor>,
-    /// The random stream that only this replica uses, if there are several replicas.
+    /// The random stream of this replica for the current step; `None` without other replicas.
     replica_rng: Option<Rng>,
 }
 
 impl<E: TrainEnv> Trainer<E> {
-    /// Builds a trainer at step 0 whose only source is its policy, which it owns
-    /// ([`policy_as`](Self::policy_as) returns the concrete type). Reward, policy and objective may be boxed.
+    /// Builds a trainer at step 0 whose only source of trajectories is its policy. Reward, policy and
+    /// objective may be boxed. [`policy_as`](Self::policy_as) returns the policy with its concrete type.
     ///
-    /// # Errors [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if
-    /// the objective compares trajectories with the mean of their batch, and for an environment without any
-    /// action; the errors of [`TrainEnv::check_laws`] and [`Adam::new`]; [`Error::Contract`] for a policy
-    /// whose probabilities for a state depend on other states of the batch, and for a policy that
-    /// distinguishes states by their labels although states that differ only in labels are one object
-    /// ([`Symmetry::relabelled`](crate::env::Symmetry::relabelled)). States of random walks are checked,
-    /// which have a separate random stream; a policy that takes conditions is checked by the first step.
+    /// # Errors
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for an environment without actions, and for
+    /// batches of one trajectory if the objective compares trajectories with their batch's mean; errors of
+    /// [`TrainEnv::check_laws`], [`check_policy`] (from the first step if the policy needs conditions) and
+    /// [`Adam::new`].
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -127,7 +125,7 @@ impl<E: TrainEnv> Trainer<E> {
             sources: Sources::default(),
             companions: Vec::new(),
             rng,
-            // Forked processes inherit the keys of the hash, so the process id is hashed.
+            // Forked processes have equal hash keys but different process ids, so the process id is hashed.
             run_id: RandomState::new().hash_one(std::process::id()) >> 11,
             next_check: if is_checked { next_check(0) } else { 0 },
             latest: None,
@@ -139,11 +137,11 @@ impl<E: TrainEnv> Trainer<E> {
         })
     }
 
-    /// Makes one training step by the calls of a custom loop: [`draw`](Self::draw), [`score`](Self::score),
-    /// [`loss`](Self::loss), [`apply`](Self::apply), [`advance`](Self::advance). Only
-    /// [`Fit`](crate::run::Fit) warns.
+    /// Makes one training step by [`draw`](Self::draw), [`score`](Self::score), [`loss`](Self::loss),
+    /// [`apply`](Self::apply) and [`advance`](Self::advance). Only [`Fit`](crate::run::Fit) raises warnings.
     ///
-    /// # Errors The errors of the five methods. A step that fails before its update leaves no gradients.
+    /// # Errors
+    /// The errors of the five methods. A step that fails clears the gradients of the parameters.
     pub fn step(&mut self) -> Result<StepStats> {
         (E::trainer_code().step)(self)
     }
@@ -198,10 +196,10 @@ impl<E: TrainEnv> Trainer<E> {
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
-    /// # Errors The errors of sampler, reward, policy and sources. The first step, the eleventh and the 101st
-    /// also check the policy as [`new`](Self::new) does. They return [`Error::Contract`] for a reward that
-    /// depends on meaningless labels, for which at most 16 objects are relabelled;
-    /// [`reward_calls`](Self::reward_calls) doesn't count them.
+    /// # Errors
+    /// The errors of sampler, reward, policy and sources. Steps 1, 11 and 101 check the policy as
+    /// [`new`](Self::new) does, and return [`Error::Contract`] for a reward that depends on meaningless
+    /// labels. [`reward_calls`](Self::reward_calls) doesn't count this check's objects (at most 16).
     pub fn draw(&mut self) -> Result<Batch<E>> {
         (E::trainer_code().draw)(self)
     }
@@ -233,10 +231,10 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(batch)
     }
 
-    /// Makes the checks that precede a batch, and draws the noise of the policy's noisy layers.
+    /// Checks replicas and policy if a check is due, and draws new noise for the policy's noisy layers.
     fn prepare(&mut self) -> Result<()> {
         if self.latest.is_none() {
-            // Replicas resume from separate files, so they compare what they train.
+            // Replicas may have resumed from unequal checkpoints, so each run compares their trainers again.
             self.check_equal_replicas()?;
             check_equal_tasks(&self.context, self.is_sampled_outside())?;
         }
@@ -251,7 +249,7 @@ impl<E: TrainEnv> Trainer<E> {
             )?;
             self.next_check = next_check(*step);
         }
-        // Draws no random numbers unless the network has noisy layers.
+        // Without noisy layers this call draws no random numbers.
         if let Some(parameters) = policy.parameters() {
             parameters.reset_noise(&mut self.rng);
         }
@@ -261,10 +259,9 @@ impl<E: TrainEnv> Trainer<E> {
     /// Computes all quantities of a batch that the objective needs, with gradients.
     ///
     /// # Errors
-    /// The errors of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for
-    /// trajectories from outside whose conditions don't fit the trainer, for a source that scores its batch
-    /// in parts, and for a batch that [`draw`](Self::draw) didn't return if the objective compares several
-    /// updates on one batch.
+    /// The errors of [`score`](crate::objective::score) and of companions; [`Error::Missing`] for custom
+    /// trajectories whose conditions don't match the trainer's, for a batch that must be scored in parts, and
+    /// for a batch not from [`draw`](Self::draw) if the objective makes several updates.
     pub fn score(&mut self, batch: &mut Batch<E>) -> Result<BatchScores> {
         (E::trainer_code().score)(self, batch)
     }
@@ -295,10 +292,10 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(scores)
     }
 
-    /// Returns the loss of `scores` by the trainer's objective: one finite number.
+    /// Returns the loss that the trainer's objective computes from `scores`.
     ///
-    /// # Errors [`Error::NonFinite`] and [`Error::Shape`] unless the loss is one finite number; errors of the
-    /// objective.
+    /// # Errors
+    /// Errors of the objective; [`Error::NonFinite`] or [`Error::Shape`] unless the loss is a finite scalar.
     pub fn loss(&mut self, scores: &BatchScores) -> Result<Tensor> {
         let started = Instant::now();
         let (loss, value) = gradients::loss(&self.context, scores)?;
@@ -307,17 +304,16 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(loss)
     }
 
-    /// Sets the loss that the step reports; by default the first that [`loss`](Self::loss) returned.
+    /// Sets the loss that the step reports. The default is the first loss that [`loss`](Self::loss) returns.
     pub fn record_loss(&mut self, loss: f64) {
         self.progress.loss = Some(loss);
     }
 
-    /// Clears gradients, differentiates a loss of these scores and updates as [`update`](Self::update) does.
+    /// Clears the gradients, differentiates a loss of these scores, and calls [`update`](Self::update).
     ///
     /// # Errors
-    /// [`Error::Missing`], before anything is updated, for a loss without a gradient (computed inside
-    /// `tch::no_grad`, for example) if there are parameters to train, and for scores of parts of a batch if a
-    /// source learns from losses; the errors of [`update`](Self::update).
+    /// The errors of [`update`](Self::update); [`Error::Missing`], before any update, for a loss without
+    /// gradient (inside `no_grad`), and for scores of parts of a batch if a source learns from losses.
     pub fn apply(&mut self, loss: &Tensor, scores: &BatchScores) -> Result<()> {
         (E::trainer_code().apply)(self, loss, scores)
     }
@@ -331,13 +327,12 @@ impl<E: TrainEnv> Trainer<E> {
         self.update_parameters()
     }
 
-    /// Updates the parameters by the gradients that they have, for a loop that differentiates its loss
-    /// itself. Companions see the gradients first
-    /// ([`Companion::before_update`](super::Companion::before_update)), then the optimizer makes a step.
+    /// Updates the parameters by their gradients, for a loop that differentiates its loss itself. Calls each
+    /// companion's [`before_update`](super::Companion::before_update) and then the optimizer.
     ///
     /// # Errors
-    /// The errors of companions and of [`Optimizer::step`]; [`Error::Missing`] if batches are scored in
-    /// chunks or by several replicas, because then only [`apply`](Self::apply) computes the gradients.
+    /// The errors of companions and [`Optimizer::step`]; [`Error::Missing`] with chunks or several replicas,
+    /// because only [`apply`](Self::apply) computes their gradients.
     pub fn update(&mut self) -> Result<()> {
         self.context.check_custom_update()?;
         self.update_parameters()
@@ -365,15 +360,14 @@ impl<E: TrainEnv> Trainer<E> {
         Ok(())
     }
 
-    /// Ends a step: sources learn from the scores (replay priorities, for example), companions and the moving
-    /// average are updated, and the step is counted. `scores` are the scores of the first update. A batch
-    /// from outside and a batch that was scored in parts count as steps, too, but update no replay priority.
+    /// Ends a step and counts it. Sources learn from `scores`, the scores of the step's first update; a
+    /// replay buffer sets priorities, for example. Sources don't learn from a custom batch or from a batch
+    /// that was scored in parts. Then companions and the moving average are updated.
     ///
     /// # Errors
     /// The errors of sources and companions; [`Error::Shape`] for scores of another batch; [`Error::Missing`]
-    /// for an update that was made outside of [`apply`](Self::apply) if batches are scored in chunks or by
-    /// several replicas, whose gradients only `apply` computes, and for scores of parts of a batch if a
-    /// source learns from losses.
+    /// for a step without [`apply`](Self::apply) if the trainer has chunks or several replicas, and for
+    /// scores of parts of a batch if a source learns from losses.
     pub fn advance(&mut self, batch: Batch<E>, scores: &BatchScores) -> Result<StepStats> {
         (E::trainer_code().advance)(self, batch, scores)
     }

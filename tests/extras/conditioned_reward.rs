@@ -1,4 +1,4 @@
-//! Rewards under conditions, compared with manual calculations.
+//! Rewards under conditions are compared with results of manual calculations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use gfn_extras::condition::{
 };
 use tch::Tensor;
 
-/// A reward that looks values up by the number of the state.
+/// Returns a reward that looks up the value of a state in a list. The index is the number of the state.
 fn table(values: &'static [f64]) -> Arc<dyn Reward<Slots> + Send + Sync> {
     Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
@@ -67,17 +67,18 @@ fn sums_and_powers_by_hand() {
 #[test]
 fn a_focus_is_a_cone() {
     let reward = two(true);
-    // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) has a cosine of 7 / (5 sqrt
-    // 2) = 0.98995.
+    // The objectives of state 3 are (3, 4). The factor is 1 if this is the goal direction. The cosine between
+    // (3, 4) and the direction (1, 1) is 7 / (5 sqrt 2) = 0.98995.
     let along = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
     assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
     let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
     let beside = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
     assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
-    // Outside of the cone, and without a direction; beta isn't applied.
+    // The first object is outside of the cone, and the second has no direction. Both get the fixed
+    // log-reward, to which beta isn't applied.
     assert_eq!(log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
     assert_eq!(log_reward_at(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-    // The factor on the surface is the limit.
+    // The factor on the surface of the cone must be the limit.
     let factor = cone().log_factor(0.9).unwrap();
     assert!((factor - 0.2f64.ln()).abs() < 1e-12);
 }
@@ -90,7 +91,7 @@ fn missing_parts_are_reported() {
     let vectors =
         reward.conditioning().encode(&reward.conditioning().conditions(3, &mut Rng::seeded(0))).unwrap();
     assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-    // The closures have no rewards of unfinished objects.
+    // The closures don't define rewards of unfinished objects, so the combined reward doesn't either.
     assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
     let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
     assert!(matches!(one, Err(Error::Config { .. })));
@@ -100,10 +101,10 @@ fn missing_parts_are_reported() {
     assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
 }
 
-/// An invalid reward is reported for any focus and temperature.
+/// Tests that an invalid reward is reported for any cone of goals and any reward exponent.
 #[test]
 fn invalid_rewards_are_passed_on() {
-    // Log-rewards of NaN and infinity.
+    // The invalid rewards are log-rewards of NaN and infinity.
     const NOT_A_NUMBER: &[f64] = &[f64::NAN];
     const INFINITE: &[f64] = &[f64::INFINITY];
     for (focus, bad) in [(true, NOT_A_NUMBER), (true, INFINITE), (false, NOT_A_NUMBER)] {
@@ -116,10 +117,11 @@ fn invalid_rewards_are_passed_on() {
     }
 }
 
-/// A cached reward takes no conditions, but a conditioned reward can wrap it.
+/// Tests a cached reward. A cached reward doesn't support conditions itself, but a conditioned reward can
+/// wrap it.
 #[test]
 fn conditions_weigh_cached_rewards() {
-    // The number of answers that a cache compares with repeated calls.
+    // The number of cached rewards that a cache checks by repeated calls.
     const COMPARED: usize = 16;
     let n_calls = Arc::new(AtomicUsize::new(0));
     let counter = n_calls.clone();

@@ -1,4 +1,4 @@
-//! Conditions and their vectors.
+//! Tests of conditions and of the vectors that encode them.
 
 use gfn::condition::ConditionSource;
 use gfn::{Error, Rng};
@@ -15,7 +15,8 @@ fn all(encoding: Encoding) -> Conditioning {
         .unwrap()
 }
 
-/// A draw at the end of the range stays within it after decoding, in both precisions.
+/// Tests draws at the end of a range. The draws must stay within the range after decoding, in single and
+/// double precision.
 #[test]
 fn the_ends_of_a_range_are_written_again() {
     for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {
@@ -39,7 +40,7 @@ fn conditions_come_back_from_their_vectors() {
         let vectors = conditioning.encode(&drawn).unwrap();
         assert_eq!(vectors.size(), [50, conditioning.width() as i64]);
         assert!(vectors.equal(&conditioning.draw(50, &mut Rng::seeded(3)).unwrap()));
-        // Networks, files and buffers may store them in single precision.
+        // Networks, files and buffers may store condition vectors in single precision.
         for (kind, bound) in [(tch::Kind::Double, 1e-12), (tch::Kind::Float, 1e-4)] {
             for (read, meant) in conditioning.decode(&vectors.to_kind(kind)).unwrap().iter().zip(&drawn) {
                 assert!((read.beta - meant.beta).abs() < bound);
@@ -54,7 +55,7 @@ fn conditions_come_back_from_their_vectors() {
             }
         }
     }
-    // Constant parts take no entries.
+    // Constant parts of a condition must have no entries in the vector.
     let constant =
         Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
     let constant = constant.preferences(Directions::Constant(vec![1.0, 3.0]), Encoding::Number).unwrap();
@@ -71,7 +72,8 @@ fn vectors_that_encode_no_condition_are_refused() {
         for kind in [tch::Kind::Double, tch::Kind::Float] {
             conditioning.check(&drawn.to_kind(kind)).unwrap();
         }
-        // In the last condition, the first number of beta and the last one of the focus.
+        // Two entries of the last vector are changed: the first entry of beta, and the last entry of the
+        // goal direction.
         for place in [0, conditioning.width() as i64 - 1] {
             let other = drawn.copy();
             let _ = other.get(49).get(place).fill_(1.5e6);

@@ -1,4 +1,4 @@
-//! Distributions of temperatures and preferences, and encodings of numbers.
+//! Tests of the distributions of reward exponents and preferences, and of the encodings of numbers.
 
 use gfn::{Error, Rng};
 use gfn_extras::condition::{Directions, Temperature, Thermometer};
@@ -46,7 +46,8 @@ fn betas_have_the_moments_of_their_laws() {
 
 #[test]
 fn dirichlet_vectors_have_the_moments_of_their_law() {
-    // Each entry is Beta(a, 2 a): mean 1/3, variance 2/9 / (3 a + 1).
+    // Each entry of the vector follows the distribution Beta(a, 2 a), where a is the concentration. The
+    // distribution has the mean 1/3 and the variance 2/9 / (3 a + 1).
     for concentration in [0.01, 0.5, 1.0, 4.0] {
         let mut rng = Rng::seeded(2);
         let distribution = Directions::Dirichlet { concentration };

@@ -1,4 +1,4 @@
-//! Pareto fronts, compared with their definition.
+//! Pareto fronts are compared with their definition.
 
 use gfn::Error;
 use gfn::env::Reals;
@@ -25,6 +25,6 @@ fn bad_objectives_are_refused() {
     let infinite = Reals::from_rows([[f64::INFINITY]]);
     assert!(pareto_front(&infinite).is_err());
     assert!(pareto_front(&Reals::filled(2, 0, 0.0)).unwrap().is_empty());
-    // 0 and -0 are equal objectives.
+    // The objectives 0 and -0 must be equal.
     assert_eq!(pareto_front(&Reals::from_rows([[-0.0, 1.0], [0.0, 1.0]])).unwrap(), [0]);
 }

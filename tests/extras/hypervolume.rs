@@ -1,10 +1,10 @@
-//! Hypervolumes, compared with other ways to compute them.
+//! Hypervolumes are compared with results of other methods.
 
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Rng};
 use gfn_extras::pareto::hypervolume;
 
-/// Computes the volume by inclusion and exclusion over all subsets.
+/// Computes the volume of a union of boxes by inclusion and exclusion over all subsets of the points.
 fn volume_by_subsets(points: &Reals) -> f64 {
     let n = points.len();
     let volume = |subset: u32| {
@@ -38,7 +38,8 @@ fn equals_inclusion_and_exclusion() {
 #[test]
 fn equals_a_count_of_lattice_cells_and_random_points() {
     let mut rng = Rng::seeded(1);
-    // Integer points with ties: the volume is the number of dominated unit cells.
+    // The points have integer coordinates, some of them equal. The volume must be the number of dominated
+    // unit cells.
     for width in 2..=4 {
         let points = Reals::from_flat(width, (0..30 * width).map(|_| rng.below(7) as f64).collect()).unwrap();
         let cells = (0..6usize.pow(width as u32)).filter(|cell| {
@@ -47,7 +48,7 @@ fn equals_a_count_of_lattice_cells_and_random_points() {
         });
         assert_eq!(hypervolume(&points, &vec![0.0; width]).unwrap(), cells.count() as f64);
     }
-    // Points on a sphere, which don't dominate each other.
+    // The points are on a sphere, so they don't dominate each other.
     for width in 2..=4 {
         let mut points = random(width, 120, &mut rng);
         for row in points.values_mut().chunks_exact_mut(width) {
@@ -68,7 +69,7 @@ fn equals_a_count_of_lattice_cells_and_random_points() {
 
 #[test]
 fn known_values_and_bad_input() {
-    // Three boxes of 3 x 1 x 1 that share the unit cube.
+    // The volume is that of three boxes of size 3 x 1 x 1 that have the unit cube in common.
     let cross = Reals::from_rows([[3.0, 1.0, 1.0], [1.0, 3.0, 1.0], [1.0, 1.0, 3.0]]);
     assert_eq!(hypervolume(&cross, &[0.0; 3]).unwrap(), 7.0);
     assert_eq!(hypervolume(&cross, &[-1.0; 3]).unwrap(), 3.0 * 16.0 - 3.0 * 8.0 + 8.0);

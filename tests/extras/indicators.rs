@@ -1,4 +1,4 @@
-//! Indicators of sets of objective vectors, compared with manual calculations.
+//! Indicators of sets of objective vectors are compared with results of manual calculations.
 
 use gfn::Error;
 use gfn::env::{Reals, Rows};
@@ -8,7 +8,8 @@ use gfn_extras::pareto::{focus_accuracy, inverted_generational_distance, r2_indi
 fn distances_from_a_front_by_hand() {
     let front = Reals::from_rows([[0.0, 4.0], [3.0, 0.0], [2.0, 2.0]]);
     assert_eq!(inverted_generational_distance(&front, &front).unwrap(), 0.0);
-    // Distances 4, 3 and sqrt 8 from the origin. A larger set is never further away.
+    // The three points of the front have distances 4, 3 and sqrt 8 from the origin. More objective vectors
+    // can't increase the indicator.
     let origin = Reals::from_rows([[0.0, 0.0]]);
     let far = inverted_generational_distance(&origin, &front).unwrap();
     assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
@@ -34,10 +35,12 @@ fn distances_from_a_front_by_hand() {
 fn r2_by_hand() {
     let weights = Reals::from_rows([[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]);
     let utopia = [1.0, 2.0];
-    // Distances (0.5, 1) and (0, 2): least weighted maxima 0, min(0.5, 1), min(1, 2).
+    // The distances of the two points from the utopian point are (0.5, 1) and (0, 2) per objective. For the
+    // three weight vectors, the smallest weighted distances are 0, 0.5 and 1.
     let points = Reals::from_rows([[0.5, 1.0], [1.0, 0.0]]);
     assert!((r2_indicator(&points, &weights, &utopia).unwrap() - (0.0 + 0.5 + 1.0) / 3.0).abs() < 1e-15);
-    // A dominated point changes nothing; a dominating one lowers the indicator.
+    // A point that another point dominates must change nothing. A point that dominates another point must
+    // lower the indicator.
     let more = Reals::from_rows([[0.5, 1.0], [1.0, 0.0], [0.4, 0.9]]);
     assert_eq!(r2_indicator(&more, &weights, &utopia).unwrap(), 0.5);
     let better = Reals::from_rows([[0.5, 1.5], [1.0, 0.0]]);
@@ -63,7 +66,7 @@ fn grids_hold_every_weight_once() {
 #[test]
 fn cones_know_no_length() {
     let objectives = Reals::from_rows([[1e-200, 1e-200], [1e200, 1e200], [1.0, 0.9], [0.0, 1.0], [0.0, 0.0]]);
-    // (1, 0.9) is at a cosine of 1.9 / sqrt(2 * 1.81) = 0.99862.
+    // The vector (1, 0.9) has a cosine of 1.9 / sqrt(2 * 1.81) = 0.99862 with the direction.
     assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9986).unwrap(), 0.6);
     assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], 0.9987).unwrap(), 0.4);
     assert_eq!(focus_accuracy(&objectives, &[3.0, 3.0], -1.0).unwrap(), 0.8);

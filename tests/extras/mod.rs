@@ -1,4 +1,4 @@
-//! The package `gfn-extras` through its public interface.
+//! Tests of the package `gfn-extras` through its public interface.
 
 mod conditioned_reward;
 mod conditioning;

@@ -1,4 +1,5 @@
-//! Distances between sets of points, compared with a search of all pairings and with manual calculations.
+//! Distances between sets of points are compared with a search of all pairings, and with results of manual
+//! calculations.
 
 use gfn::Rng;
 use gfn::env::Reals;
@@ -24,7 +25,7 @@ fn pairings_are_the_cheapest_of_all() {
     let mut rng = Rng::seeded(3);
     for n in 1..=7 {
         for _ in 0..20 {
-            // Small integers, so that there are ties.
+            // The costs are small integers, so that several pairings have equal costs.
             let cost: Vec<f64> = (0..n * n).map(|_| rng.below(6) as f64).collect();
             let pairs = cheapest_matching(&cost, n, &mut || Ok(())).unwrap();
             let mut columns = pairs.clone();
@@ -40,7 +41,8 @@ fn normals(n: usize, shift: f64, rng: &mut Rng) -> Reals {
     Reals::from_flat(1, (0..n).map(|_| shift + rng.normal()).collect()).unwrap()
 }
 
-/// The cheapest matching on a line pairs points in order; shifting all points gives the shift as distance.
+/// Tests points on a line. The cheapest matching pairs points in ascending order. If all points are
+/// shifted, the distance must be the shift.
 #[test]
 fn distances_of_known_pairs() {
     let mut rng = Rng::seeded(4);

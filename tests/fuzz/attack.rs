@@ -1,5 +1,5 @@
-//! The fuzzing engine: edits valid inputs, and watches time, memory and panics. It only sees memory that Rust
-//! allocates, not libtorch's tensors.
+//! The engine of the fuzz tests, which edits valid inputs, and watches time, memory and panics. Only memory
+//! that Rust allocates is watched, so libtorch's tensors aren't.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,19 @@ use std::time::{Duration, Instant};
 use crate::MEMORY;
 use gfn::Rng;
 
-/// Maximum time of one execution, on a machine that also does other work.
+/// The longest time of one execution, on a machine that also does other work.
 const MAX_TIME: Duration = Duration::from_secs(20);
-/// Maximum length of an input.
+/// The largest length of an edited input, in bytes.
 const MAX_BYTES: usize = 1 << 16;
-/// Memory that an execution may use in addition to a multiple of its input.
+/// The number of bytes that an execution may use in addition to a multiple of its input's length.
 const BASE_MEMORY: usize = 64 << 20;
 
-/// Attacks run one after another, because memory is counted for the whole process.
+/// The lock that an attack holds. Attacks run one after another, because memory is counted for the whole
+/// process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// A target: valid inputs, words with a meaning in them, and the bytes of memory allowed per byte of input.
+/// The description of an attack. `seeds` are valid inputs, `words` are texts that have a meaning in these
+/// inputs, and `bytes_per_byte` is the memory that is allowed per byte of an input.
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) seeds: Vec<Vec<u8>>,
@@ -26,19 +28,19 @@ pub(crate) struct Target<'a> {
     pub(crate) bytes_per_byte: usize,
 }
 
-/// Waits until no other attack runs.
+/// Waits until no other attack runs, and returns the lock.
 pub(crate) fn wait_for_turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the number in an environment variable, or `None` if the variable isn't set.
+/// Returns the number in an environment variable; `None` if the variable isn't set.
 fn number_of_variable(name: &str) -> Option<u64> {
     std::env::var(name)
         .ok()
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
-/// The executions of an attack: a fixed number, so that every machine does the same work.
+/// The executions of an attack. Their number is fixed, so that every machine does the same work.
 pub(crate) struct Runs {
     executions: u64,
     seed: u64,
@@ -46,13 +48,14 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Starts an attack of `executions` executions, or of `GFN_FUZZ_EXECUTIONS`.
+    /// Starts an attack with `executions` executions. The environment variable `GFN_FUZZ_EXECUTIONS`
+    /// overrides this number.
     pub(crate) fn begin(executions: u64) -> Self {
         let executions = number_of_variable("GFN_FUZZ_EXECUTIONS").unwrap_or(executions);
         Self { executions, seed: number_of_variable("GFN_FUZZ_SEED").unwrap_or(0), done: 0 }
     }
 
-    /// Returns the random numbers of the next execution, or `None` at the end.
+    /// Returns the random numbers for the next execution; `None` after the last one.
     pub(crate) fn next(&mut self) -> Option<Rng> {
         let is_left = self.done < self.executions;
         self.done += 1;
@@ -61,11 +64,12 @@ impl Runs {
 }
 
 impl Target<'_> {
-    /// Runs `execute` on `executions` edited inputs, which must end in time, within memory and without a
-    /// panic.
+    /// Runs `execute` on `executions` edited inputs. Every execution must end in time, stay within the
+    /// memory limit and not panic.
     pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
         let _turn = wait_for_turn();
-        // Valid inputs first; they also build tables that are created at first use.
+        // Valid inputs are executed first. This also builds the tables that are created when they are first
+        // used.
         self.seeds.iter().for_each(|seed| execute(seed));
         let last = std::env::var_os("GFN_FUZZ_LAST");
         let mut runs = Runs::begin(executions);
@@ -130,7 +134,7 @@ impl Target<'_> {
     }
 }
 
-/// Replaces the next number by one at the limit of some type.
+/// Replaces the first number after position `at` by a number at the limit of some type.
 fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const EDGES: [&str; 14] = [
         "0",
@@ -155,7 +159,8 @@ fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     }
 }
 
-/// Control: a reader with a rare panic, and one that allocates as much as a number says, must be detected.
+/// Tests the engine itself, as a control. The engine must detect a reader that rarely panics, and a reader
+/// that allocates as much memory as a number in its input says.
 #[test]
 fn attacks_find_what_is_wrong() {
     let target = || Target {

@@ -1,4 +1,4 @@
-//! The categorical distribution compared with its definition in double precision.
+//! Fuzz tests of the categorical distribution, which is compared with its definition in double precision.
 
 use crate::attack::{Runs, wait_for_turn};
 use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
@@ -6,7 +6,7 @@ use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use tch::{Kind, Tensor};
 
-/// Draws masks of states with rows of several action types, and their logits per block.
+/// Draws masks of states that have rows of several action types, and the logits of each block.
 fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];
@@ -33,7 +33,7 @@ fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     )
 }
 
-/// Returns the logits of each state's slots, in order.
+/// Returns the logits of each state's slots, in the order of the slots.
 fn logits_by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     let of = |state: usize| {
         let blocks = masks.blocks.iter().zip(logits);
@@ -45,7 +45,7 @@ fn logits_by_state(masks: &Masks, logits: &[Vec<f32>]) -> Vec<Vec<f64>> {
     (0..masks.len()).map(of).collect()
 }
 
-/// Returns the log-probabilities of a state's slots, minus infinity for illegal ones.
+/// Returns the log-probabilities of a state's slots. Illegal slots have minus infinity.
 fn log_softmax(logits: &[f64], legal: &[bool]) -> Vec<f64> {
     let legal_logits = || logits.iter().zip(legal).filter(|(_, legal)| **legal).map(|(logit, _)| *logit);
     let most = legal_logits().fold(f64::NEG_INFINITY, f64::max);

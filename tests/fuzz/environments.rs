@@ -1,5 +1,5 @@
-//! Random graph environments: random action types, graphs and rules. The checkers either refuse one, or its
-//! exact policy samples in proportion to the reward.
+//! Fuzz tests of graph environments with random action types, graphs and rules. Either the checkers must
+//! refuse an environment, or its exact policy must sample in proportion to the reward.
 
 use crate::attack::{Runs, wait_for_turn};
 use gfn::contract::{Budget, check_graph_env};
@@ -13,17 +13,18 @@ use gfn::policy::UniformPolicy;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
-/// Larger spaces are skipped.
+/// The largest number of states of an environment. Larger environments are skipped.
 const MAX_STATES: usize = 400;
 
-/// Random restrictions, by numbers that don't depend on labels, or by labels.
+/// Random rules. A rule depends either on quantities that are the same for all labellings, or on a label.
 #[derive(Clone, Copy, Debug)]
 struct RandomRules {
-    /// Nodes whose degree has this remainder take no edge.
+    /// Nodes whose degree has this remainder modulo 3 get no edge.
     closed: Option<usize>,
-    /// Graphs whose number of edges has this remainder can't be finished.
+    /// Graphs whose number of edges has this remainder modulo 3 can't be finished.
     unfinished: Option<usize>,
-    /// A node of this label takes no move, which is invalid up to isomorphism.
+    /// The node with this label can't be the first end of a new edge. Such a rule is invalid up to
+    /// isomorphism.
     label: Option<u32>,
     /// Graphs with this number of edges are declared unreachable.
     unreachable: Option<usize>,
@@ -100,7 +101,8 @@ fn env(rng: &mut Rng) -> Result<GraphEnv> {
     Ok(env.with_backward(if rng.below(3) == 0 { BackwardRule::ByType } else { BackwardRule::Derived }))
 }
 
-/// A log-reward by edges, nodes and attributes, independent of labels.
+/// Returns a log-reward that depends on the numbers of edges and nodes and on attributes, but not on
+/// labels.
 fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     let of = |graph: &GraphState| {
         let attributes: usize =
@@ -110,8 +112,8 @@ fn log_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.graphs().iter().map(of).collect())
 }
 
-/// Returns the distance of the exact policy's distribution from the target; `None` for a space that is too
-/// large.
+/// Returns the total variation between the exact policy's distribution and the target; `None` if the
+/// environment has too many states.
 fn distance(env: &GraphEnv) -> Result<Option<f64>> {
     let Ok(graph) = StateGraph::build(env, MAX_STATES) else { return Ok(None) };
     let target = graph.target_distribution(&log_reward, None)?.probs;
@@ -133,7 +135,8 @@ fn accepted_environments_sample_the_reward() {
         match check_graph_env(&env, Budget::thorough().with_walks(10), &mut rng) {
             Err(_) => refused += 1,
             Ok(_) => match distance(&env) {
-                // Ten random trajectories of the checkers may miss an error that the exact policy then finds.
+                // The ten random trajectories of the checkers may miss an error. The exact policy must then
+                // find it.
                 Err(Error::Contract { .. }) => refused += 1,
                 Err(Error::IllegalAction { .. }) => missed += 1,
                 Err(other) => panic!("execution {}: {other}", runs.done),
@@ -150,6 +153,6 @@ fn accepted_environments_sample_the_reward() {
          too large to list"
     );
     assert!(100_000 * missed <= passed + refused + 100_000, "{missed} faults were missed by the checks");
-    // Most random environments are valid, and some aren't.
+    // Most random environments must be valid, and some must be invalid.
     assert!(2 * passed > refused && 20 * refused > passed);
 }

@@ -1,4 +1,5 @@
-//! Fuzzing of checkpoints and data sets, and of files of weights and tables from other programs.
+//! Fuzz tests of the readers of checkpoints and data sets, and of files of weights and tables from other
+//! programs.
 
 use std::io::Write;
 use std::time::Duration;
@@ -34,8 +35,9 @@ const WORDS: [&str; 12] = [
     "null",
 ];
 
-/// Attacks the files of a folder one by one. The manifest's checksum is corrected after a change of tensors,
-/// so that checks behind it are reached: the error of the first try contains the right checksum.
+/// Attacks the files of a folder one by one. The manifest has a checksum of the tensors, which would reject
+/// every changed tensor. The function therefore corrects the checksum after an edit: the error of the first
+/// try to load contains the right checksum.
 fn attack_folder(names: [&str; 2], files: [&str; 2], folder: &Scratch, load: impl Fn() -> gfn::Result<()>) {
     load().unwrap();
     let paths = files.map(|file| folder.0.join(file));
@@ -98,7 +100,7 @@ fn data_sets() {
     });
 }
 
-/// Pickles from Python: lists of numbers, and a list with a numpy array.
+/// Pickles that Python wrote: a list of lists of numbers, and a list with a numpy array.
 const PICKLES: [&[u8]; 2] = [
     b"\x80\x02]q\x00(]q\x01(G?\xe0\x00\x00\x00\x00\x00\x00K\x01K\x02e]q\x02(G\xbf\xf4\x00\x00\x00\x00\x00\x00\x8a\x05\xff\xff\xff\xff\x00ee.",
     b"\x80\x02]q\x00cnumpy._core.multiarray\n_reconstruct\nq\x01cnumpy\nndarray\nq\x02K\x00\x85q\x03c_codecs\nencode\nq\x04X\x01\x00\x00\x00bq\x05X\x06\x00\x00\x00latin1q\x06\x86q\x07Rq\x08\x87q\tRq\n(K\x01K\x02K\x02\x86q\x0bcnumpy\ndtype\nq\x0cX\x02\x00\x00\x00f4q\r\x89\x88\x87q\x0eRq\x0f(K\x03X\x01\x00\x00\x00<q\x10NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tq\x11b\x89h\x04X\x11\x00\x00\x00\x00\x00\x00\x00\x00\x00\xc2\x80?\x00\x00\x00@\x00\x00@@q\x12h\x06\x86q\x13Rq\x14tq\x15ba.",
@@ -164,7 +166,8 @@ fn patterns() {
     });
 }
 
-/// External scoring programs may answer anything; the result must be a score or an error.
+/// Tests the answers of an external scoring program. The program may write anything, and the result must be
+/// a score or an error.
 #[test]
 fn answers_of_a_program() {
     let file = Scratch::new("answers");

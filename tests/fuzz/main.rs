@@ -1,9 +1,10 @@
 //! Fuzz tests: random edits of inputs for every reader, random graph environments, and the categorical
 //! distribution.
 //!
-//! Each target has a fixed number of executions, of about two seconds on one core. `GFN_FUZZ_EXECUTIONS=N`
-//! makes N executions of each instead, `GFN_FUZZ_SEED=N` chooses other inputs, and `GFN_FUZZ_LAST=FILE` saves
-//! the input before each execution, to find one that ends the process.
+//! Each test has a fixed number of executions, which take about two seconds on one core. Three environment
+//! variables change that. `GFN_FUZZ_EXECUTIONS=N` sets the number of executions of each test, and
+//! `GFN_FUZZ_SEED=N` chooses other inputs. `GFN_FUZZ_LAST=FILE` saves each input before its execution, so
+//! that an input that ends the process can be found.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
@@ -13,6 +14,6 @@ mod environments;
 mod folders;
 mod readers;
 
-/// Counts allocated memory and its peak.
+/// The allocator of the test program, which counts allocated memory and its peak.
 #[global_allocator]
 static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;

@@ -1,4 +1,4 @@
-//! Fuzzing of readers of text and files.
+//! Fuzz tests of functions that read text and files.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../../examples/reproduce/flags/config_file.rs"]
@@ -17,13 +17,13 @@ use gfn_molecules::{
     Cleanup, KnownMolecules, Molecule, MoleculeFormat, MoleculeReader, MoleculeScore, ScoreConfig,
 };
 
-/// A temporary file, removed on drop.
+/// A temporary file that is removed when the value is dropped.
 pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Self {
         let name = format!("gfn-fuzz-{}-{name}", std::process::id());
-        // In memory, if the system has such a folder.
+        // The file is in memory if the system has a folder for that.
         let memory = PathBuf::from("/dev/shm");
         let folder = if memory.is_dir() { memory } else { std::env::temp_dir() };
         Self(folder.join(name))
@@ -73,8 +73,9 @@ fn edge_lists() {
         80_000,
         |text| {
             if let Ok(graphs) = GraphFormat::EdgeList.read(text) {
-                // Written graphs are read back unchanged. Long comments allow graphs that a file without them
-                // may not have.
+                // Graphs that were read must stay unchanged if they are written and read again. Writing may
+                // fail, because a file with long comments can have graphs that are too large for a file
+                // without comments.
                 if let Ok(again) = GraphFormat::EdgeList.write(&graphs) {
                     assert!(GraphFormat::EdgeList.read(again.as_bytes()).unwrap() == graphs);
                 }
@@ -180,7 +181,7 @@ fn smiles_strings() {
         |text| {
             let Ok(text) = std::str::from_utf8(text) else { return };
             let _ = Cleanup::ALL.read(text);
-            // A molecule's own SMILES gives the same molecule.
+            // Reading the SMILES that a molecule writes must give the same molecule.
             if let Ok(molecule) = Molecule::from_smiles(text) {
                 let written = molecule.smiles();
                 let again =
@@ -194,14 +195,15 @@ fn smiles_strings() {
     );
 }
 
-/// An SD file of one molecule as RDKit writes it, and one with a stereo centre and data.
+/// An SD file with one record: a molecule as RDKit writes it, with a charge and a data item.
 const SD: &str = "\n     RDKit          2D\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    \
     0.0000    \
     0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0\n    1.2990    0.7500    0.0000 C   0  0\n    2.5981   \
     -0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  2  1\nM  CHG  1   3  -1\nM  END\n>  \
     <name>\nethanal\n\n$$$$\n";
 
-/// A table with quotes over several lines, an index, and a column chosen by name.
+/// A table with quotes that contain line breaks, with an index column, and with mixed separators. The
+/// SMILES column is chosen by name.
 const TABLE: &str = ",smiles;Name\t|\n0,\"CC(C)O\n\",\"a \"\"b\"\"\"\n1,CCN;\"x\ny\"\n";
 
 #[test]

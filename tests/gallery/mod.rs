@@ -1,4 +1,4 @@
-//! Environments for general checks.
+//! A collection of environments for general checks.
 
 use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
@@ -46,7 +46,8 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     }
 }
 
-/// Free and attached growth, labelled or not, directed or not: plain, with all features, and from a scaffold.
+/// Returns configurations of free and attached growth, labelled or up to isomorphism, directed or
+/// undirected. Each is plain, has all features, or starts from a scaffold.
 fn buildings() -> Vec<GraphBuildingConfig> {
     let mut out = Vec::new();
     for growth in [Growth::Free, Growth::Attached] {
@@ -76,14 +77,14 @@ fn buildings() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Two different nodes, an edge between them, and an attribute that is set.
+/// Builds a scaffold of two different nodes and an edge. One node has an attribute that is set.
 fn scaffold(kind: GraphKind) -> GraphState {
     let mut marked = Node::of_class(1);
     marked.attributes.set(0, 1);
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
 }
 
-/// Removes edges one by one from the complete graph on three nodes.
+/// Rules of an environment that removes edges one by one from the complete graph on three nodes.
 #[derive(Debug)]
 pub(crate) struct Pruning;
 
@@ -104,7 +105,7 @@ impl Pruning {
 
 impl GraphRules for Pruning {}
 
-/// A log-reward that differs between graphs, but not between isomorphic ones.
+/// Returns log-rewards that differ between graphs, but are equal for isomorphic graphs.
 pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
     let of_graph = |graph: &GraphState| {
         let nodes = graph.nodes().enumerate().map(|(a, node)| {
@@ -122,7 +123,7 @@ pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
 
 type Grid = VectorEnv;
 
-/// Builds a grid and its reward.
+/// Builds the environment of a grid and its reward.
 pub(crate) fn grid(
     ndim: usize,
     height: usize,

@@ -1,6 +1,6 @@
-"""Writes convolutions.json: rounds of attention by PyTorch Geometric's GATv2Conv and GPSConv, in float64.
+"""Writes convolutions.json, which holds results of PyTorch Geometric's GATv2Conv and GPSConv in float64.
 
-`python3 tests/golden/convolutions.py`, where torch_geometric is installed.
+Run `python3 tests/golden/convolutions.py` in an environment that has torch_geometric.
 """
 
 import json
@@ -11,8 +11,8 @@ import torch_geometric
 from torch_geometric.nn import GATv2Conv, GINConv, GINEConv, GPSConv
 
 WIDTH, HEADS, CLASSES = 6, 3, 2
-# Numbers of nodes, and edges with their classes: graphs of other sizes in one batch, one with an isolated
-# node.
+# The graphs of the batch. Each has its number of nodes and its edges (source, target, class). The graphs have
+# different sizes, and two of them have isolated nodes.
 GRAPHS = [(4, [(0, 1, 0), (1, 2, 1), (2, 0, 0)]), (2, [(1, 0, 1)]), (1, []), (3, [(0, 1, 1), (1, 2, 1)])]
 
 torch.set_default_dtype(torch.float64)
@@ -24,7 +24,11 @@ def numbers(*size):
 
 
 def messages(directed):
-    """From and to of each message, and what it carries: a column per class, then `against` and `itself`."""
+    """Returns the (source, target) pair and the feature row of each message.
+
+    A row has a column per edge class, a column for messages against the direction of an edge, and a column
+    for messages from a node to itself.
+    """
     ends, carried, first = [], [], 0
     for n, edges in GRAPHS:
         for a, b, kind in edges:
@@ -59,7 +63,7 @@ def case(conv, kind, directed, classes):
     ends, carried = messages(directed)
     n = sum(size for size, _ in GRAPHS)
     x, batch = numbers(n, WIDTH), torch.tensor([g for g, (size, _) in enumerate(GRAPHS) for _ in range(size)])
-    # Without classes PyTorch Geometric adds self-loops and no edge has a vector.
+    # If edges have no classes, PyTorch Geometric adds self-loops, and edges have no feature vectors.
     table = (
         [of("edges.class", numbers(CLASSES, WIDTH) if classes else torch.zeros(1, WIDTH))]
         if classes or conv == "Gat"
@@ -90,7 +94,8 @@ def case(conv, kind, directed, classes):
         h, normed = x + output(received.relu()), norm(of, "norm", kind)
         y = normed(h) if kind == "Layer" else normed(h, batch)
     else:
-        # Ours has the bias in each message, where no edge has a vector.
+        # GINConv adds the inner bias once. This library adds it to each message if edges have no vectors.
+        # The bias is therefore zero if edges have no classes.
         inner = linear(of, "inner", WIDTH, WIDTH)
         if not classes:
             inner.bias.data = of("inner.bias", torch.zeros(WIDTH))
@@ -109,7 +114,7 @@ def case(conv, kind, directed, classes):
             local.lin.weight.data = torch.cat([table[0], against, torch.zeros(1, WIDTH)]).T
             local.lin.bias.data = torch.zeros(WIDTH)
         layer = GPSConv(WIDTH, local, HEADS, norm="graph_norm")
-        # GPSConv resets its local convolution.
+        # GPSConv may reset its local convolution, so this checks that the weights set above are still in use.
         for name, module in (("inner", inner), ("output", output)):
             assert parameters[f"{name}.weight"] == module.weight.reshape(-1).tolist()
         layer.norm1, layer.norm2, layer.norm3 = (

@@ -30,12 +30,13 @@ pub(crate) fn all() -> Quantities {
     Quantities::PF | Quantity::LogPb | Quantity::LogFlow
 }
 
-/// Every built-in action type, up to isomorphism: two classes and an attribute on nodes and edges.
+/// Builds an environment with every built-in action type, up to isomorphism. Nodes and edges have two classes
+/// and an attribute.
 pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphEnv {
     everything_under(Semantics::UpToIsomorphism, kind, max_nodes)
 }
 
-/// The same with any semantics of labels.
+/// Builds the environment of [`everything`] with other semantics of labels.
 pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphEnv {
     let config = GraphBuildingConfig {
         semantics,
@@ -48,7 +49,7 @@ pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes:
     GraphBuilding::new(config).unwrap().into_env()
 }
 
-/// Draws a graph of the environment [`everything`]; each possible edge exists with probability `density`.
+/// Draws a state of the environment [`everything`]. Each possible edge exists with probability `density`.
 pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rng) -> GraphState {
     let mut graph = GraphState::new(kind);
     for _ in 0..n {
@@ -66,7 +67,8 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
     graph
 }
 
-/// A separate learned P_B and a flow head, even for convolutions that can't distinguish all graphs.
+/// Returns settings with a separate, learned P_B and a state-flow head. The settings are also accepted for
+/// convolutions that can't distinguish all graphs.
 pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
     let backward = BackwardPolicy::Separate;
     GraphNetConfig {
@@ -79,7 +81,7 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
     }
 }
 
-/// Lists a configuration for each convolution, each norm and each readout.
+/// Lists settings that together use every convolution, every norm and every readout.
 pub(crate) fn configs() -> Vec<GraphNetConfig> {
     let (graph, none) = (NormKind::Graph, NormKind::None);
     let more = [
@@ -93,11 +95,12 @@ pub(crate) fn configs() -> Vec<GraphNetConfig> {
     CONVS.map(config).into_iter().chain(more).collect()
 }
 
-/// A user-defined network that depends on node labels.
+/// A user-defined network that changes the outputs of the network `net`, so that they depend on the labels of
+/// nodes.
 #[derive(Debug)]
 pub(crate) struct SeesLabels<N> {
     pub(crate) net: N,
-    /// Blocks with a row per node, forward and backward.
+    /// The indices of the blocks of logits that have a row per node, for forward and for backward actions.
     of_nodes: [Vec<usize>; 2],
 }
 
@@ -137,7 +140,8 @@ pub(crate) fn net(env: &GraphEnv, config: GraphNetConfig, kind: Kind) -> GraphNe
     GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
 }
 
-/// Returns a network's blocks of logits before masking.
+/// Returns the blocks of logits that a network computes for a batch of graphs, before illegal actions are
+/// masked.
 pub(crate) fn blocks(
     env: &GraphEnv,
     net: &impl GraphNetwork,
@@ -153,7 +157,7 @@ pub(crate) fn blocks(
     tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }
 
-/// Returns the largest difference between two tensors of one shape.
+/// Returns the largest absolute difference between two tensors of the same shape.
 pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {
     assert_eq!(a.size(), b.size());
     if a.numel() == 0 { 0.0 } else { (a - b).abs().max().double_value(&[]) }

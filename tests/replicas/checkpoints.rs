@@ -1,4 +1,5 @@
-//! Checkpoints of replicas with separate buffers: one per replica, and equally many resume.
+//! Tests of checkpoints of replicas that have separate buffers. Each replica has its own checkpoint, and a
+//! run can be resumed only by the same number of replicas.
 
 use gfn::env::VectorEnv;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use gfn::run::{Fit, Goal, KeepBest};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
-/// Builds a trainer that replays half of each batch by loss, from a buffer large enough to evict nothing.
+/// Builds a trainer that replays half of each batch with priorities by loss. The buffer is so large that
+/// nothing is evicted.
 fn replay_trainer() -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
@@ -26,10 +28,11 @@ fn replay_trainer() -> Result<Trainer<VectorEnv>> {
     })?))
 }
 
-/// Final state of each replica: rank, parameters, and log-rewards in its buffer.
+/// The final state of each replica: its rank, its parameters, and the log-rewards in its buffer.
 type FinalStates = Vec<(usize, Vec<f64>, Vec<f64>)>;
 
-/// Trains up to `steps`, from a checkpoint if there is one, and saves.
+/// Trains `n` replicas up to step `steps`, starting from the checkpoint `from` if it is given, and saves them
+/// at `to`.
 fn run(n: usize, steps: usize, from: Option<&Path>, to: &Path) -> FinalStates {
     let ends = Mutex::new(Vec::new());
     replicate(n, |replica| {
@@ -66,8 +69,8 @@ fn replicas_resume_with_separate_buffers_bit_for_bit() {
     assert_ne!(at_once[0].2, at_once[1].2, "each has a buffer of its own");
 }
 
-/// A run that was killed after one replica had replaced its checkpoint and before the other did, which has a
-/// complete new one.
+/// Tests a run that was killed between two saves: one replica has replaced its checkpoint, the other hasn't.
+/// The other replica's new checkpoint is complete, but still has its hidden name.
 #[test]
 fn replicas_go_on_from_the_newest_step_that_all_have() {
     let folder = Folder::new("replicas-between");
@@ -80,20 +83,20 @@ fn replicas_go_on_from_the_newest_step_that_all_have() {
         run(2, 8, Some(&half), &half);
         copy(&folder.join(last), &folder.join(&format!(".{last}.partial")));
         copy(&folder.join("older"), &folder.join(last));
-        // The second time nothing has to be repaired.
+        // The first resume completes the save. At the second resume the checkpoints are already complete.
         for before in [5, 8] {
             assert_eq!(step(&folder.join(last)), before);
             assert!(run(2, 12, Some(&half), &resumed) == at_once);
             assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
         }
     }
-    // A run that was killed at its first save: one replica has a checkpoint, the other a complete one that
-    // isn't renamed yet.
+    // This run was killed at its first save. One replica has its checkpoint; the other's checkpoint is
+    // complete, but still has its hidden name.
     run(2, 8, Some(&half), &half);
     std::fs::rename(folder.join("half.1"), folder.join(".half.1.partial")).unwrap();
     assert!(run(2, 12, Some(&half), &resumed) == at_once);
     assert_eq!(["half", "half.1"].map(|name| step(&folder.join(name))), [8, 8]);
-    // The second replica only has a checkpoint of an older step.
+    // The second replica has only the checkpoint of an older step, so the replicas must refuse to resume.
     copy(&folder.join("older"), &folder.join("half.1"));
     let error = replicate(2, |replica| replay_trainer()?.with_group(replica)?.resume(&half)).unwrap_err();
     says(&error, &["checkpoints of different steps", "5", "8"]);
@@ -135,7 +138,7 @@ fn another_number_of_replicas_is_refused() {
     }
 }
 
-/// Only the first replica has observers, and saves the checkpoints that they request.
+/// Checks that only the first replica has observers, and that it saves the checkpoints that they request.
 #[test]
 fn an_observer_saves_the_first_replica() {
     let folder = Folder::new("replicas-best");

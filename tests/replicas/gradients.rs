@@ -1,5 +1,5 @@
-//! Replicas compute the gradient of the joined batch, for every objective; gradients are recorded after the
-//! sum over replicas, before the optimizer.
+//! Tests that replicas compute the gradient of the joined batch, for every objective. Gradients are recorded
+//! after they are summed over replicas, before the optimizer uses them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -29,7 +29,7 @@ use tch::{Device, Kind, Tensor};
 
 type MakeObjective = fn() -> Box<dyn Objective>;
 
-/// All objectives in the table of `gfn::objective`, and variants with other needed quantities.
+/// All objectives in the table of `gfn::objective`, and variants of them that need other quantities.
 const OBJECTIVES: [MakeObjective; 21] = [
     || Box::new(TrajectoryBalance),
     || Box::new(LogPartitionVariance),
@@ -54,7 +54,7 @@ const OBJECTIVES: [MakeObjective; 21] = [
     || Box::new(WithBackward::new(LogPartitionVariance, TrajectoryLikelihood)),
 ];
 
-/// Wraps an on-policy objective so that it accepts user-supplied trajectories.
+/// A wrapper with which an on-policy objective accepts user-supplied trajectories.
 #[derive(Debug)]
 struct AcceptsAnySource(Box<dyn Objective>);
 
@@ -73,8 +73,8 @@ impl Objective for AcceptsAnySource {
     }
 }
 
-/// Wraps an objective with a constant intrinsic reward; real intrinsic rewards are refused for replicas,
-/// because each replica would only see its share.
+/// A wrapper that gives an objective a constant intrinsic reward. Replicas refuse real intrinsic rewards,
+/// because each replica would see only its own share of the batch.
 #[derive(Debug)]
 struct ConstantNovelty(Box<dyn Objective>);
 
@@ -101,7 +101,8 @@ impl Objective for ConstantNovelty {
     }
 }
 
-/// log R is half the sum of a point's coordinates, for unfinished points, too.
+/// A reward for points of a grid: log R is half the sum of the coordinates. Unfinished points have partial
+/// log-rewards by the same formula.
 #[derive(Debug)]
 struct HalfSum;
 
@@ -120,7 +121,7 @@ impl Reward<VectorStates> for HalfSum {
 
 const BATCH: usize = 11;
 
-/// Differences between trainers of one objective.
+/// The settings in which the trainers of one objective differ.
 #[derive(Clone, Copy)]
 struct Setup {
     kind: Kind,
@@ -129,7 +130,8 @@ struct Setup {
 
 type VectorTrainer = Trainer<VectorEnv>;
 
-/// Builds a trainer on a share of eleven points of a grid with several paths each, and records its gradients.
+/// Builds a trainer on the trajectories `rows` of a batch of eleven trajectories on a grid. The trainer
+/// records its gradients in `recorded`.
 fn recording_trainer(
     make: MakeObjective,
     how: Setup,
@@ -162,7 +164,8 @@ fn gradients_of_one(make: MakeObjective, how: Setup) -> (StepStats, Vec<Vec<f64>
     (stats, recorded.take())
 }
 
-/// Returns the gradients that the first of `size` replicas records; `end` wraps each replica's group.
+/// Returns the gradients that the first of `size` replicas records. The closure `end` wraps the group that
+/// each replica is given.
 fn gradients_of<C: Group + 'static>(
     size: usize,
     make: MakeObjective,
@@ -181,7 +184,8 @@ fn gradients_of<C: Group + 'static>(
 #[test]
 fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     for make in OBJECTIVES {
-        // Sums are rounded in another order; double precision shows that there is no other difference.
+        // Replicas add numbers in another order, which changes rounding. The bound for double precision shows
+        // that there is no other difference.
         for (kind, most) in [(Kind::Float, 1e-6), (Kind::Double, 1e-14)] {
             let (one, whole) = gradients_of_one(make, Setup { kind, chunk: None });
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
@@ -202,7 +206,8 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
     }
 }
 
-/// Equal states are only merged within the share of a replica.
+/// Checks the gradient of a graph network. Equal states of a batch are merged only within the share of a
+/// replica, which must not change the gradient.
 #[test]
 fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
     const BATCH: usize = 31;
@@ -247,7 +252,7 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
     }
 }
 
-/// A replica whose part of each sum is multiplied by a number slightly above 1.
+/// A replica that multiplies its part of each sum by a number slightly above 1.
 #[derive(Debug)]
 struct OverweightReplica(Replica);
 
@@ -269,7 +274,8 @@ impl Group for OverweightReplica {
     }
 }
 
-/// Negative control: the test notices an error of 1 in 100,000 in one replica's part, in both precisions.
+/// Checks as a negative control that the test detects an error of 1 in 100,000 in the part of one replica, in
+/// both precisions.
 #[test]
 fn an_overweight_share_is_detected() {
     for make in OBJECTIVES {
@@ -284,8 +290,8 @@ fn an_overweight_share_is_detected() {
     }
 }
 
-/// The mean of the shares' own gradients isn't the batch's gradient if trajectories are compared with the
-/// batch's mean.
+/// Checks that averaging the gradients of separate shares would be wrong: an objective that compares
+/// trajectories with the mean of the batch has another gradient on the whole batch.
 #[test]
 fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     let gradient = |rows| {
@@ -300,7 +306,7 @@ fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
     assert!(distance > 1e-2, "{distance:e}");
 }
 
-/// Checks that the test above includes every objective of the library.
+/// Checks that the list of tested objectives includes every objective of the library.
 #[test]
 fn every_objective_of_the_table_is_compared() {
     let text = include_str!("../../src/objective/mod.rs");
@@ -308,7 +314,8 @@ fn every_objective_of_the_table_is_compared() {
     let cells =
         text.lines().filter_map(|line| line.strip_prefix("//! |")?.split_once("[`")?.1.split_once("`]"));
     let mut named: BTreeSet<&str> = cells.filter_map(|(name, _)| name.rsplit(':').next()).collect();
-    // The second of two objectives in one row.
+    // One row of the table has two objectives. Only the first objective of a row is parsed, so the second is
+    // added here.
     named.insert("AugmentedDetailedBalance");
     let compared: Vec<String> = OBJECTIVES.iter().map(|make| format!("{:?}", make())).collect();
     let compared: BTreeSet<&str> = compared.iter().flat_map(|one| one.split(|c| !is_name(c))).collect();
@@ -317,7 +324,7 @@ fn every_objective_of_the_table_is_compared() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The squares of log P_F, weighted by the first condition of each trajectory.
+/// An objective that sums the squares of log P_F, weighted by the first condition of each trajectory.
 #[derive(Debug)]
 struct ConditionWeighted;
 

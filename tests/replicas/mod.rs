@@ -1,4 +1,4 @@
-//! Replicas on threads.
+//! Tests of replicas that run on threads of one process.
 
 mod checkpoints;
 mod gradients;
@@ -31,7 +31,7 @@ pub(crate) fn trainer(replica: Replica) -> Result<Trainer<VectorEnv>> {
     make.with_average(0.9, AverageFor::Sampling)?.with_group(replica)
 }
 
-/// Copies a checkpoint over another one.
+/// Replaces the checkpoint `to` by a copy of the checkpoint `from`.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
     fs::create_dir_all(to).unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A source of a fixed share of trajectories for each replica.
+/// A source that gives each replica a fixed share of the trajectories `all`.
 pub(crate) struct FixedShare<E: Env> {
     pub(crate) all: Trajectories<E>,
     pub(crate) start: usize,
@@ -63,7 +63,8 @@ impl<E: Env + 'static> Source<E> for FixedShare<E> {
     }
 }
 
-/// Returns a replica's share of a batch, as trainers divide batches.
+/// Returns the range of a batch's trajectories that belong to a replica, by the rule by which trainers divide
+/// batches.
 pub(crate) fn share(of: &dyn Group, batch: usize) -> Range<usize> {
     let before = |rank| rank * batch / of.size();
     before(of.rank())..before(of.rank() + 1)
@@ -73,7 +74,7 @@ fn norm(numbers: &[f64]) -> f64 {
     numbers.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// Returns the largest relative distance between two lists of gradients.
+/// Returns the largest relative distance between corresponding gradients of two lists.
 pub(crate) fn largest_distance(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
     assert!(whole.len() == others.len() && !whole.is_empty());
     let of_one = |(whole, other): (&Vec<f64>, &Vec<f64>)| {

@@ -1,5 +1,5 @@
-//! Replicas in a folder with checkpoints of other runs, of a removed run, or of a later step: they resume
-//! their own run, and only remove checkpoints that they replaced.
+//! Tests of replicas in a folder that also holds checkpoints of other runs, of a removed run, or of a later
+//! step. Replicas must resume their own run, and must remove only checkpoints that they have replaced.
 
 use gfn::env::VectorEnv;
 use std::fs;
@@ -16,7 +16,7 @@ use gfn::run::Fit;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 
-/// Builds a trainer with a replay buffer if `replays`; the settings are the same without.
+/// Builds a trainer with or without a replay buffer, depending on `replays`. All other settings are equal.
 fn trainer(seed: u64, replays: bool) -> Result<Trainer<VectorEnv>> {
     let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(12) };
     let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(seed))?;
@@ -24,8 +24,8 @@ fn trainer(seed: u64, replays: bool) -> Result<Trainer<VectorEnv>> {
     Ok(if replays { trainer.with_replay(ReplayBuffer::new(buffer)?) } else { trainer })
 }
 
-/// Trains two replicas to a step, from scratch or from the checkpoint, and saves every `every` steps; returns
-/// the parameters.
+/// Trains two replicas up to step `steps`, from scratch or from the checkpoint at `path`, and saves them
+/// every `every` steps. Returns the parameters.
 fn train(seed: u64, steps: usize, every: usize, path: &Path, resume: bool) -> Vec<f64> {
     let first = Mutex::new(Vec::new());
     replicate(2, |replica| {
@@ -44,7 +44,8 @@ fn train(seed: u64, steps: usize, every: usize, path: &Path, resume: bool) -> Ve
     first.into_inner().unwrap()
 }
 
-/// Returns the step that two replicas resume at, and their parameters.
+/// Resumes two replicas from the checkpoint at `path`. Returns the step that they have reached, and their
+/// parameters.
 fn resume_replicas(path: &Path) -> Result<(usize, Vec<f64>)> {
     let first = Mutex::new((0, Vec::new()));
     replicate(2, |replica| {
@@ -67,7 +68,8 @@ fn run_id(path: &Path) -> u64 {
     Checkpoint::load(path).unwrap().manifest().state["run_id"].as_u64().unwrap()
 }
 
-/// Returns the paths of both replicas' checkpoints, and of the hidden ones that a kill leaves.
+/// Returns the paths of the checkpoints of both replicas, and of the hidden checkpoints that remain if a run
+/// is killed while saving.
 fn paths(path: &Path) -> [PathBuf; 4] {
     let name = path.file_name().unwrap().to_str().unwrap();
     let names =
@@ -118,7 +120,8 @@ fn a_backup_that_is_put_back_is_resumed() {
     assert_eq!(steps(&path), [12, 12]);
     (0..2).for_each(|replica| copy(&paths(&backup)[replica], &paths(&path)[replica]));
     assert!(resume_replicas(&path).unwrap() == (4, at_four));
-    // Training continues from there, and survives a kill between two renames.
+    // Training must continue from step 4. Training must also resume after the first replica was killed before
+    // it renamed its checkpoint.
     let [first, _, staged, _] = paths(&path);
     train(1, 8, 4, &path, true);
     fs::rename(&first, &staged).unwrap();
@@ -133,7 +136,8 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     let (path, other) = (folder.join("run"), folder.join("other"));
     train(1, 8, 4, &other, false);
     train(2, 4, 4, &path, false);
-    // The state after the second run was killed when its second replica had saved for the first time.
+    // In this state, the second run was killed when only its second replica had saved for the first time. The
+    // first replica's checkpoint is still that of the other run.
     copy(&paths(&other)[0], &paths(&path)[0]);
     assert_eq!(steps(&path), [8, 4]);
     let before = [0, 1].map(|replica| files(&paths(&path)[replica]));
@@ -143,7 +147,8 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
     assert!([0, 1].map(|replica| files(&paths(&path)[replica])) == before, "all files are as they were");
 }
 
-/// A staged checkpoint of another run isn't taken for a newer one of this run.
+/// Checks that hidden checkpoints of another run in the folder aren't taken for newer checkpoints of this
+/// run.
 #[test]
 fn a_staged_checkpoint_of_another_run_is_left_alone() {
     let folder = Folder::new("other-runs-staged");
@@ -156,7 +161,8 @@ fn a_staged_checkpoint_of_another_run_is_left_alone() {
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "the next save replaces it");
 }
 
-/// A checkpoint with a buffer that one or both replicas lack.
+/// Checks that resuming fails if one or both replicas lack the buffer that the checkpoint has. The
+/// checkpoints must remain unchanged.
 #[test]
 fn a_resume_that_fails_keeps_the_checkpoints() {
     let folder = Folder::new("other-runs-fails");
@@ -185,7 +191,8 @@ fn a_run_keeps_its_id_and_replicas_share_it() {
     train(1, 6, 2, &path, true);
     ids.extend(visible());
     assert!(ids.iter().all(|&id| id == ids[0] && id > 0), "{ids:?}");
-    // Another run with the same seed makes the same steps with another id, and so does a single trainer.
+    // Another run with the same seed makes the same steps, but must have another id. The same holds for a
+    // single trainer.
     train(1, 6, 2, &other, false);
     assert_ne!(run_id(&other), ids[0]);
     assert!(files(&path)[1] == files(&other)[1], "the same tensors");

@@ -1,4 +1,4 @@
-//! Learning of replicas, compared with one trainer on equally many trajectories.
+//! Tests of what replicas learn, compared with a single trainer on the same number of trajectories.
 
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;
@@ -15,7 +15,8 @@ use tch::{Device, Kind};
 
 const STEPS: usize = 600;
 
-/// Returns the exact Jensen-Shannon divergence on rings of three nodes after a run with batches of this size.
+/// Trains on rings of three nodes with batches of this size. Returns the exact Jensen-Shannon divergence
+/// between the policy and the target.
 fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?.into_env(), Rng::seeded(seed));
     let config = GraphNetConfig {
@@ -24,7 +25,8 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
         embedding: 32,
         identity: true,
         initial_exit_bias: 9f64.ln(),
-        // Seeds differ by a factor of ten; the bounds below were measured with this setting.
+        // The initial log Z is fixed, because the bounds of the tests were measured with this value. Other
+        // settings would need other bounds: divergences of different seeds differ by up to a factor of ten.
         estimators: EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() },
         ..GraphNetConfig::default()
     };
@@ -46,7 +48,8 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
 }
 
-/// Networks without identity features accept rings of any size.
+/// Checks that replicas whose environments have rings of different sizes are refused. The networks would
+/// accept both sizes, because the networks have no identity features.
 #[test]
 fn replicas_of_other_environments_are_refused() {
     let run = replicate(2, |replica| {
@@ -68,7 +71,7 @@ fn replicas_of_other_environments_are_refused() {
     assert!(error.contains("replica 1 has another environment than replica 0"), "{error}");
 }
 
-/// Returns the divergences of three seeds, sorted.
+/// Returns the divergences of runs with three seeds, in ascending order.
 fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
     let mut all = [0, 1, 2].map(|seed| replicate(replicas, |replica| jsd(seed, batch, replica)).unwrap());
     all.sort_by(f64::total_cmp);
@@ -81,7 +84,7 @@ fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
 fn four_replicas_learn_what_one_trainer_learns_of_as_many_trajectories() {
     let (one, four) = (jsds(64, 1), jsds(64, 4));
     assert!((one[0] / 2.0..2.0 * one[2]).contains(&four[1]), "four: {four:?}, one: {one:?}");
-    // Training on one share only.
+    // As a negative control, training on a single share of the batch must be worse.
     let share = jsds(16, 1);
     assert!(share[0] > 3.0 * one[2], "a share: {share:?}, one: {one:?}");
 }

@@ -1,4 +1,5 @@
-//! Runs of replicas: equal parameters, reproducible bits, and errors instead of deadlocks.
+//! Tests of runs of replicas: equal parameters, results that are reproducible bit for bit, and errors instead
+//! of deadlocks.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -70,7 +71,7 @@ fn a_run_goes_on_bit_for_bit() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Stops after some steps.
+/// An observer that stops the run after a number of steps.
 struct StopAfter(usize);
 
 impl Observer<VectorEnv> for StopAfter {
@@ -115,7 +116,8 @@ fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
     says(&run(true).unwrap_err(), &["what the observer saw is 2"]);
 }
 
-/// Each replica replays its own samples; updates use those of all replicas.
+/// Checks that replicas with separate buffers keep equal parameters: each replica replays its own samples,
+/// but an update uses the samples of all replicas.
 #[test]
 fn replicas_with_separate_buffers_stay_equal() {
     let ends = Mutex::new(Vec::new());
@@ -137,7 +139,8 @@ fn replicas_with_separate_buffers_stay_equal() {
     assert!(ends.iter().all(|&(_, held, fresh)| (held, fresh) == (30, 4)), "half of each share is replayed");
 }
 
-/// Each replica has its own teacher, heads and novelty; updates use those of all replicas.
+/// Checks that replicas with separate teachers, heads and novelties keep equal parameters, because an update
+/// uses the samples of all replicas.
 #[test]
 fn replicas_with_separate_exploration_stay_equal() {
     type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
@@ -207,7 +210,7 @@ fn no_replica_waits_for_one_that_has_ended() {
         })
     };
     for at in 0..3 {
-        // The error is the cause, not its effect on other replicas.
+        // The reported error must be the cause, not the error that it causes in other replicas.
         says(&fails(at).unwrap_err(), &["this replica is"]);
     }
     let left = replicate(2, |replica| {
@@ -217,7 +220,7 @@ fn no_replica_waits_for_one_that_has_ended() {
         replica.sum(&mut Tensor::from_slice(&[1.0]))
     });
     says(&left.unwrap_err(), &["replica 1: it has ended"]);
-    // A later call fails, too: no old message is taken as an answer.
+    // A call after the failed one must fail, too. An old message must not be taken for the answer.
     let again = replicate(2, |replica| {
         if replica.rank() == 1 {
             return replica.join(&Tensor::from_slice(&[1.0])).map(|_| true);
@@ -239,7 +242,8 @@ fn no_replica_waits_for_one_that_has_ended() {
     says(&replicate(0, |_| Ok(())).unwrap_err(), &["replicas is 0"]);
 }
 
-/// A tensor of one operation must not be taken as a tensor of another.
+/// Checks that all replicas fail if they call different operations. The tensor of one operation must not be
+/// taken for a tensor of another.
 #[test]
 fn different_operations_are_an_error_for_all_replicas() {
     let messages = Mutex::new(Vec::new());
@@ -300,7 +304,7 @@ fn settings_that_differ_between_replicas_are_refused() {
     says(&observed.unwrap_err(), &["counting modes while training", "its share"]);
 }
 
-/// Replicas compute slow rewards at the same time.
+/// Checks that replicas compute slow rewards at the same time, not one after another.
 #[test]
 fn slow_rewards_overlap() {
     let slow = |states: &VectorStates, conditions: Option<&Tensor>| {
@@ -312,7 +316,8 @@ fn slow_rewards_overlap() {
             let trainer =
                 Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
             let mut trainer = trainer.with_group(replica)?;
-            // Before its first step each replica evaluates the same objects.
+            // The first step isn't timed, because each replica evaluates additional objects in it, which are
+            // the same for all replicas.
             trainer.step()?;
             let started = Instant::now();
             Fit::new(7).run(&mut trainer)?;
@@ -324,12 +329,13 @@ fn slow_rewards_overlap() {
     assert!(alone > 0.48 && together < 0.6 * alone, "{alone} s alone, {together} s by four");
 }
 
-/// log R is twice the number of second letters.
+/// Returns log R of each word: twice the number of its letters 2.
 fn other(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| 2.0 * row.iter().filter(|&&x| x == 2).count() as f64).collect())
 }
 
-/// Otherwise each would learn a mixture of the rewards without an error.
+/// Checks that replicas with different rewards, conditions or descriptions are refused. If they were
+/// accepted, each would learn a mixture of the rewards without an error.
 #[test]
 fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     type Reward = fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>;
@@ -344,7 +350,7 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
         Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(9), Rng::seeded(0))
     };
     let error = refused(&|rank| with(if rank == 1 { other } else { count }));
-    // All replicas report the same error, which names the differing replica.
+    // All replicas must report the same error, which names the replica that differs.
     says(&error, &["same reward", "replica 1 has another reward: log R of ", "at replica 0"]);
     let noisy: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0]) * (1.0 + 1e-6)).collect());
     let plain: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0])).collect());

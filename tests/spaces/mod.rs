@@ -1,4 +1,4 @@
-//! Small environments for several tests.
+//! Small environments that several tests share.
 
 pub(crate) mod subdivisions;
 
@@ -6,7 +6,7 @@ use gfn::graph::{
     ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
 };
 
-/// Connected graphs of at most `n` nodes in two colours, grown node by node, up to isomorphism.
+/// The rules of connected graphs of at most `n` nodes in two colours, grown node by node, up to isomorphism.
 #[derive(Debug)]
 pub(crate) struct ColouredGraphs;
 

@@ -1,4 +1,4 @@
-//! Growth by a user-defined action type: inserting a node into an edge.
+//! An environment with a user-defined action type, which inserts a node into an edge.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -7,14 +7,15 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
-/// Replaces an edge `a - b` by `a - c - b` with a new node `c`; the backward action contracts a node whose
-/// two neighbours aren't joined.
+/// An action type that replaces an edge `a - b` by `a - c - b` with a new node `c`. The backward action
+/// replaces a node with two neighbours by an edge between them, if they aren't joined already.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subdivide {
     pub(crate) max_nodes: usize,
 }
 
-/// Returns the two neighbours of a node that could come from subdividing an edge.
+/// Returns the two neighbours of a node that may have been inserted into an edge. Returns `None` for any
+/// other node.
 fn ends(graph: &GraphState, c: u32) -> Option<(u32, u32)> {
     let mut near = graph.adjacency().neighbours(c as usize).map(|a| a as u32);
     match (near.next(), near.next(), near.next()) {
@@ -78,7 +79,7 @@ impl GraphActionType for Subdivide {
     }
 }
 
-/// Connected graphs, grown by leaves, edges and subdivision.
+/// The rules of connected graphs that grow by leaves, edges, and nodes inserted into edges.
 pub(crate) struct Subdivisions;
 
 impl Subdivisions {
@@ -98,13 +99,14 @@ impl GraphRules for Subdivisions {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    // Backward masks are derived from this: an edge whose removal disconnects the graph wasn't added last.
+    // The library derives backward masks from this function: an edge whose removal disconnects the graph
+    // can't be removed.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
     }
 }
 
-/// log R is the number of nodes with two neighbours: cycles are best.
+/// Returns log R, which is the number of nodes with two neighbours, so that cycles have the highest reward.
 pub(crate) fn log_reward(graph: &GraphState) -> f64 {
     (0..graph.n_nodes() as u32).filter(|&a| graph.degree(a) == 2).count() as f64
 }

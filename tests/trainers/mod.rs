@@ -1,4 +1,4 @@
-//! Small trainers for several tests, and folders for their checkpoints.
+//! Small trainers that several tests share, and temporary folders for their checkpoints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) type RingTrainer = Trainer<GraphEnv>;
 pub(crate) type ColoredTrainer = Trainer<GraphEnv>;
 pub(crate) type GridTrainer = Trainer<VectorEnv>;
 
-/// A temporary folder, empty at first and removed on drop.
+/// A temporary folder, which is empty at first and is removed when the `Folder` is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -44,12 +44,13 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the files of the checkpoint at this path.
+/// Returns the contents of the two files of the checkpoint at this path.
 pub(crate) fn files(path: &Path) -> [Vec<u8>; 2] {
     ["manifest.json", "model.safetensors"].map(|name| fs::read(path.join(name)).unwrap())
 }
 
-/// Returns all bits of the checkpoint at this path, without the run's id and the checksum that covers it.
+/// Returns the contents of the checkpoint at this path, without the id of the run and the checksum that
+/// depends on this id.
 pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
     let [manifest, tensors] = files(path);
     let mut manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
@@ -58,14 +59,15 @@ pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
     vec![serde_json::to_vec(&manifest).unwrap(), tensors]
 }
 
-/// Returns everything that a trainer would save: weights, moments, random stream, buffer, step.
+/// Returns everything that a trainer saves: weights, moments of the optimizer, random numbers, buffer, and
+/// step.
 pub(crate) fn state<E: TrainEnv>(trainer: &Trainer<E>, folder: &Folder) -> Vec<Vec<u8>> {
     let path = folder.join("state");
     trainer.save(&path).unwrap();
     bytes(&path)
 }
 
-/// Returns the numbers of a step as bits, without times.
+/// Returns the numbers of a step's statistics as bits, except the times, which differ from run to run.
 pub(crate) fn bits(stats: &StepStats) -> [u64; 6] {
     let StepStats { loss, log_z, mean_len, states, distinct, grad_norm, .. } = *stats;
     [loss.to_bits(), log_z.to_bits(), mean_len.to_bits(), states as u64, distinct as u64, grad_norm.to_bits()]
@@ -75,7 +77,7 @@ pub(crate) fn steps<E: TrainEnv>(trainer: &mut Trainer<E>, n: usize) -> Vec<[u64
     (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
 }
 
-/// Differences between trainers of one kind.
+/// The settings in which trainers of one environment differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Setting {
     pub(crate) seed: u64,
@@ -89,8 +91,8 @@ impl Setting {
         Self { seed, batch: 24, path, eviction: Eviction::Fifo }
     }
 
-    /// Uses one libtorch thread, because sums depend on the number of threads, bits are compared, and other
-    /// tests change the number.
+    /// Returns the trainer's settings. Also makes libtorch use one thread: tests compare bits, which depend
+    /// on the number of threads, and other tests change this number.
     fn config(&self) -> TrainerConfig {
         tch::set_num_threads(1);
         TrainerConfig {
@@ -103,7 +105,7 @@ impl Setting {
         }
     }
 
-    /// Small, so that it overflows within a few steps.
+    /// Returns settings of a buffer that is so small that it is full after a few steps.
     fn replay(&self) -> ReplayConfig {
         let draw = Draw::RewardPrioritised { exponent: 0.5 };
         ReplayConfig { capacity: 40, eviction: self.eviction, draw }
@@ -128,7 +130,7 @@ pub(crate) fn ring(setting: Setting) -> RingTrainer {
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
-/// Differs between isomorphism classes, so that draws depend on the buffer's content.
+/// Returns a reward that differs between isomorphism classes, so that draws depend on the buffer's content.
 pub(crate) fn colour_reward() -> PerGraph<fn(&GraphState) -> f64> {
     PerGraph(|graph| {
         graph.nodes().filter(|node| node.class == 1).count() as f64 - 0.3 * graph.n_edges() as f64
@@ -152,7 +154,7 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
-/// The same trainer with a buffer of terminal states only.
+/// Builds the trainer of [`colored_graphs`] with a buffer of terminal states, without paths.
 pub(crate) fn colored_ends(setting: Setting) -> ColoredTrainer {
     colored_graphs(setting).with_replay(ReplayBuffer::distinct(setting.replay()).unwrap().terminal_only())
 }
@@ -178,6 +180,6 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
     let reward = OriginalReward::standard(&grid).unwrap();
     let trainer =
         Trainer::new(env, reward, policy, DetailedBalance::default(), setting.config(), rng).unwrap();
-    // Every trajectory is kept, even of equal objects.
+    // This buffer keeps every trajectory, even if several trajectories end in the same object.
     trainer.with_replay(ReplayBuffer::new(setting.replay()).unwrap())
 }

@@ -14,7 +14,7 @@ pub(crate) fn words() -> VectorEnv {
     word_env(2, 3)
 }
 
-/// log R is the number of first letters.
+/// Returns log R of each word, which is the number of its letters 1.
 pub(crate) fn count(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
 }

@@ -1,5 +1,5 @@
-//! Starts a program in several processes of this machine that train together: `gfn-dist local -n 4 -- PROGRAM
-//! ARGS...`.
+//! Starts several processes of a program on this machine, which train together: `gfn-dist local -n 4 --
+//! PROGRAM ARGS...`.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, IsTerminal, Read};
@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-/// Start replicas of a training run
+/// Start the processes of a training run
 #[derive(Parser, Debug)]
 struct Args {
     #[command(subcommand)]
@@ -24,19 +24,20 @@ struct Args {
 
 #[derive(Subcommand, Debug)]
 enum Launcher {
-    /// Run a program in several processes of this machine
+    /// Run a program in several processes on this machine
     Local {
         /// Number of processes
         #[arg(short)]
         n: usize,
-        /// The program and its arguments. The output of the first process is printed unchanged; lines of the
-        /// others are prefixed with their rank
+        /// Program to run, and its arguments. The output of the first process is printed unchanged. Lines of
+        /// other processes are printed to standard error, with the rank of the process as prefix
         #[arg(last = true, required = true)]
         program: Vec<String>,
     },
 }
 
-/// The time that processes have to write a checkpoint and end before they are killed.
+/// The time that processes get to write a checkpoint after they were asked to end. Afterwards they are
+/// killed.
 const GRACE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The started processes, and the threads that print the output of all but the first.
+/// The started processes, and the threads that print the output of all processes but the first.
 struct Processes {
     children: Vec<Child>,
     printers: Vec<JoinHandle<()>>,
@@ -71,7 +72,7 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         );
         set.map_err(|error| format!("this system doesn't let the program handle signals: {error}"))?;
     }
-    // A random id, so that a process of another run can't join this one.
+    // The id of the run is random, so that no process of another run joins this one.
     let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
     let run = format!("{high:016x}{low:016x}");
     let port = free_port().map_err(|error| format!("no port of this machine is free: {error}"))?;
@@ -80,12 +81,14 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
         command.env("GFN_RUN_ID", &run);
-        // Each process gets a separate process group. Ctrl-C then reaches only this launcher, which passes
-        // the signal on once. A second signal would end a process before it has saved.
+        // Each process gets a separate process group, so that Ctrl-C reaches only this launcher. The launcher
+        // passes the signal on exactly once, because a second signal would end a process before it has saved
+        // its checkpoint.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
         if std::io::stdin().is_terminal() {
-            // The system would stop a background process that reads from the terminal, so its input is empty.
+            // A process in another process group would be stopped by the system when it reads from the
+            // terminal. The standard input of each process is therefore empty.
             command.stdin(Stdio::null());
         }
         if rank > 0 {
@@ -106,12 +109,13 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         }
     }
     let code = processes.wait(&stop_signal);
-    // Threads that print output are joined, so that the last lines are printed.
+    // Waiting for the printing threads ensures that the last lines of each process are printed.
     processes.printers.into_iter().for_each(|printer| drop(printer.join()));
     Ok(code)
 }
 
-/// Prints the lines of a process, prefixed with its rank.
+/// Starts a thread that prints the lines of a process to standard error, with the rank of the process as
+/// prefix.
 fn print_lines(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     thread::spawn(move || {
         let (mut output, mut line) = (BufReader::new(output), Vec::new());
@@ -137,8 +141,9 @@ fn status_exit_code(status: ExitStatus) -> ExitCode {
 }
 
 impl Processes {
-    /// Waits until all processes have ended. When one fails, or this process gets a signal, all are asked to
-    /// end, and killed if they don't in time. The exit code is that of the first failure or signal.
+    /// Waits until all processes have ended. If a process fails or this launcher gets a signal, all processes
+    /// are asked to end, and killed if they don't end within `GRACE`. Returns the exit code of the first
+    /// failure or signal.
     fn wait(&mut self, stop_signal: &AtomicUsize) -> ExitCode {
         let (mut code, mut deadline) = (ExitCode::SUCCESS, None);
         let mut ended: Vec<Option<ExitStatus>> = vec![None; self.children.len()];

@@ -1,4 +1,5 @@
-//! The unit box and the line: continuous environments with the same sampler, losses and trainer as graphs.
+//! Tasks on the unit box and on the line. These environments are continuous, and use the same sampler, losses
+//! and trainer as graphs.
 
 use gfn::metrics::Cumulative;
 use gfn::rollout::{ReplayEnv, Walks};
@@ -10,32 +11,34 @@ use crate::prelude::*;
 /// Train a perceptron to sample the points of the unit square
 #[derive(Args)]
 pub(crate) struct Boxes {
-    /// Smallest length of a step along each axis; with --polar the radius of a step
+    /// Smallest length of a step along each axis. With --polar it is the radius of every step
     #[arg(long, default_value_t = 0.25)]
     delta: f64,
-    /// Steps along quarter-circles
+    /// Let each step end on a quarter-circle around its start, instead of anywhere in a rectangle
     #[arg(long)]
     polar: bool,
-    /// Components of each mixture of Beta distributions
+    /// Number of components of each mixture of Beta distributions
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.components)]
     components: usize,
-    /// Largest alpha and beta of a Beta distribution; the smallest is 0.6
+    /// Largest value of the parameters alpha and beta of a Beta distribution; the smallest value is 0.6
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.max_concentration)]
     max_concentration: f64,
-    /// Mixture for each axis instead of a mixture of products
+    /// Use a separate mixture for each axis, instead of one mixture of products of Beta distributions
     #[arg(long)]
     per_axis: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// The number of final samples that are compared with the target.
+/// The number of samples of the box that are compared with the target.
 const SAMPLES: usize = 10_000;
 /// The number of cells along each axis of the histogram of samples.
 const BINS: usize = 50;
-/// The number of simulated perfect samplers over which the noise floor is averaged.
+/// The number of simulated perfect samplers over which the noise floor is averaged. The noise floor is the
+/// JSD between a perfect sampler's samples and the target.
 const FLOORS: usize = 20;
-/// The norm to which gradients are clipped. Clipping is needed because a density has no upper bound.
+/// The norm to which the gradients of boxes and lines are clipped. Clipping is needed because a density has
+/// no upper bound.
 const MAX_NORM: f64 = 10.0;
 /// The share of each batch, with --polar, that consists of backward trajectories from uniform points of the
 /// box. The modes off the diagonal are many steps away, so on-policy trajectories rarely find them.
@@ -68,14 +71,15 @@ impl Task for Boxes {
         let mut data = None;
         if self.polar && !common.objective.is_on_policy() {
             data = Some(uniform_points(&env, &reward, &mut rng)?);
-            // Trajectories that don't come from uniform points are sampled on-policy; if there is a replay
-            // buffer, half of them are replayed.
+            // The rest of the batch is sampled on-policy. If there is a replay buffer, half of this rest is
+            // replayed instead.
             let has_replay = common.replay(&run.recipe).is_some();
             let replay = if has_replay { (1.0 - POLAR_SHARE) / 2.0 } else { 0.0 };
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
-        // Training doesn't count the rewards of the uniform points as calls, so they are added.
+        // The trainer doesn't count the rewards of the uniform points as reward calls. The number of these
+        // points is therefore a separate entry of the report.
         let n_given = if data.is_some() { POINTS } else { 0 };
         let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
@@ -96,7 +100,7 @@ impl Task for Boxes {
     }
 }
 
-/// Returns a replay buffer of uniform points of the box, from which backward trajectories are drawn.
+/// Returns a data set of uniform points of the box, from which backward trajectories are drawn.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
     terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
@@ -109,23 +113,24 @@ fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<Rep
     Ok(data)
 }
 
-/// Train a perceptron to move along the line, and to end distributed as a sum of two Gaussians
+/// Train a perceptron to move along the line, so that its end points have the density of a sum of two
+/// Gaussians
 #[derive(Args)]
 pub(crate) struct Lines {
-    /// Final samples that are compared with the target
+    /// Number of final samples that are compared with the target
     #[arg(long, default_value_t = 10_000, value_parser = at_least_one)]
     samples: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The number of steps of each trajectory.
+/// The number of steps of each trajectory on the line.
 const STEPS: usize = 5;
 /// The interval of the line on which densities are drawn and compared.
 const RANGE: (f64, f64) = (-1.0, 8.0);
-/// The number of cells that the interval is divided into.
+/// The number of cells into which `RANGE` is divided for the histogram of samples.
 const CELLS: usize = 90;
-/// The number of parts of a cell, over which the target's density is summed.
+/// The number of equal pieces of a cell at whose midpoints the target's density is computed, to integrate it.
 const PARTS: usize = 20;
 
 impl Task for Lines {
@@ -173,14 +178,14 @@ impl Task for Lines {
     }
 }
 
-/// Returns the index of the cell that contains a position. The last cell is for all positions outside the
-/// interval.
+/// Returns the index of the cell that contains a position. All positions outside of `RANGE` have the last
+/// index, `CELLS`.
 fn cell(x: f64) -> usize {
     let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * CELLS as f64;
     if (0.0..CELLS as f64).contains(&place) { place as usize } else { CELLS }
 }
 
-/// Returns the share of `n` positions in each cell, given the cell of each position.
+/// Returns the share of the `n` positions that is in each cell. `cells` holds the cell of each position.
 fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
     let mut shares = vec![0.0; CELLS + 1];
     cells.for_each(|cell| shares[cell] += 1.0 / n as f64);

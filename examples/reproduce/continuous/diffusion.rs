@@ -1,6 +1,6 @@
-//! Sampling from densities by a controlled diffusion: trajectory balance and related losses on pinned
-//! Brownian motion, off-policy with some flags; and relative trajectory balance, which fine-tunes a prior to
-//! a posterior.
+//! Sampling from densities by a controlled diffusion. The first task trains by trajectory balance or a
+//! related objective on pinned Brownian motion, and has flags for off-policy training. The second task
+//! fine-tunes a prior to a posterior by relative trajectory balance.
 
 use gfn::metrics::{LogZEstimate, estimate_log_z, eubo, importance_log_z};
 use gfn::objective::{MaximumLikelihood, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
@@ -16,8 +16,8 @@ use gfn_gym::diffusion::{
 
 use crate::prelude::*;
 
-/// A function that builds a target, and the scale of the process that samples it: sigma^2 is 5 for the grids,
-/// 1 in many dimensions (Sendera et al. 2024).
+/// A function that builds a target, and the scale sigma of the process that samples this target. Following
+/// Sendera et al. (2024), sigma^2 is 5 for the grids of Gaussians, and 1 for targets with many coordinates.
 type MakeTarget = (fn() -> Result<Arc<dyn Target>>, f64);
 
 const TARGETS: &[Choice<MakeTarget>] = &[
@@ -39,11 +39,12 @@ const TARGETS: &[Choice<MakeTarget>] = &[
     ),
 ];
 
-/// The scale of the process for the grids: the square root of 5.
+/// The scale sigma of the process for grids of Gaussians: the square root of 5.
 const GRID_SIGMA: f64 = 2.236_067_977_499_79;
 /// The number of trajectories from which log Z is estimated (Sendera et al. 2024).
 const EVALUATED: usize = 2_000;
-/// The number of samples that are matched with exact samples. Matching takes time cubic in this number.
+/// The number of samples that are matched with exact samples to compute the Wasserstein distance. The time of
+/// the matching is cubic in this number.
 const PAIRED: usize = 1_000;
 
 /// Train a diffusion to sample from a density
@@ -52,31 +53,34 @@ pub(crate) struct Diffusion {
     /// Density to sample from
     #[arg(long, value_parser = choice(TARGETS), default_value = "two-modes")]
     target: Selection<MakeTarget>,
-    /// Steps of a trajectory
+    /// Number of steps of each trajectory
     #[arg(long, default_value_t = 32)]
     horizon: usize,
-    /// Standard deviation added to each step at the start; it falls to 0 over the first half of training
+    /// Standard deviation of additional noise in each step of a trajectory. The noise falls to 0 over the
+    /// first half of training
     #[arg(long, default_value_t = 0.0)]
     exploration: f64,
-    /// Add the target's gradient to the drift (Langevin parametrisation)
+    /// Add the gradient of the target's log-density to the network's drift (Langevin parametrisation)
     #[arg(long)]
     langevin: bool,
-    /// Start from the process without drift: the network's output layer starts at 0
+    /// Begin training with a drift of 0, by an output layer of the network whose weights are 0
     #[arg(long)]
     zero_init: bool,
-    /// Search by Langevin steps (MALA) from replayed objects every 100 steps; half of each batch is then
-    /// replayed
+    /// Run a local search by Langevin steps (MALA) every 100 training steps, which starts from replayed
+    /// objects. Half of each batch is then replayed
     #[arg(long)]
     local_search: bool,
     #[command(flatten)]
     common: Common,
 }
 
-/// The number of chains of each local search, and the number of steps between two searches.
+/// The settings of local search: the number of Markov chains, and the number of training steps between two
+/// searches.
 const SEARCH: (usize, usize) = (300, 100);
-/// The capacity of the replay buffer of a local search.
+/// The default capacity of the replay buffer with --local-search.
 const SEARCHED: usize = 60_000;
-/// The range of a learned backward policy around the Brownian bridge, in standard deviations of the process.
+/// The largest deviation of a learned backward policy from the Brownian bridge, in standard deviations of the
+/// process.
 const BACKWARD_RANGE: f64 = 0.5;
 
 impl Task for Diffusion {
@@ -167,7 +171,7 @@ fn grad_net(common: &Common, zero_init: bool) -> GradNetConfig {
     }
 }
 
-/// Fine-tune a diffusion from 25 modes to 9 of them
+/// Fine-tune a diffusion, which samples a mixture of 25 modes, to a posterior on 9 of these modes
 #[derive(Args)]
 pub(crate) struct PosteriorDiffusion {
     #[command(flatten)]
@@ -176,9 +180,9 @@ pub(crate) struct PosteriorDiffusion {
 
 /// The number of steps of each trajectory.
 const HORIZON: usize = 40;
-/// The scale sigma of the process.
+/// The scale sigma of the pinned Brownian motion.
 const SIGMA: f64 = 5.0;
-/// The number of exact samples of the prior that its diffusion is fitted to.
+/// The number of exact samples of the prior. The prior's diffusion is fitted to these samples.
 const DATA: usize = 20_000;
 
 impl Task for PosteriorDiffusion {
@@ -220,10 +224,11 @@ impl Task for PosteriorDiffusion {
         let mut rng = run.rng();
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
-        // The process bridges the data to the origin, so P_B has nothing to learn.
+        // P_B is fixed: the process leads from the data back to the origin by itself.
         let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
-        // Checkpoints don't contain the prior: a resumed run fits it again, and must get an equal prior.
+        // Checkpoints don't contain the prior. A resumed run fits the prior again, and these settings ensure
+        // that the result is the same.
         let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
         let prior = make(&mut rng)?;
         let energy = Energy::new(prior_target);
@@ -238,7 +243,8 @@ impl Task for PosteriorDiffusion {
         let truth = ratio.posterior().clone();
         let policy = make(&mut rng)?;
         copy(prior.as_ref(), &policy);
-        // The initial parameters are overwritten, so a separate random stream draws them.
+        // The initial parameters are overwritten by the next line. A separate random stream draws these
+        // parameters, so that the run's stream isn't changed.
         let fixed = make(&mut Rng::seeded(0))?;
         copy(prior.as_ref(), &fixed);
         let policy = WithPrior { policy, prior: fixed };
@@ -264,7 +270,7 @@ impl Task for PosteriorDiffusion {
     }
 }
 
-/// Returns a replay buffer of exact samples of the prior. Trajectories to the samples are drawn backwards.
+/// Returns a data set of exact samples of the prior, from which trajectories are drawn backwards.
 fn prior_data(
     env: &DiffusionSampling,
     prior: &Mixture,
@@ -289,8 +295,8 @@ fn copy(from: &dyn Policy<DiffusionSampling>, to: &dyn Policy<DiffusionSampling>
     });
 }
 
-/// Reports an estimate of log Z, distances between samples and exact samples of the target, and the number of
-/// modes among the samples.
+/// Reports estimates of log Z, distances between the policy's samples and exact samples of the target, and
+/// the number of the target's modes that have a sample.
 fn report_samples(
     target: &dyn Target,
     estimate: &LogZEstimate,
@@ -324,7 +330,7 @@ fn report_samples(
     Ok(())
 }
 
-/// Returns a panel of points, drawn by their first two coordinates.
+/// Returns a panel of the first two coordinates of each point.
 fn plane(title: &str, points: &Reals) -> Panel {
     let shown = points.rows().filter(|x| x.len() > 1).map(|x| (x[0], x[1])).collect::<Vec<_>>();
     Panel::scatter(title, shown).equal_aspect().labels("x1", "x2")

@@ -1,5 +1,5 @@
-//! Flags from a TOML file. The file sets flags of a task by their names, and the command line takes
-//! precedence.
+//! Flags from a TOML file, which `--config` names. The file sets a task's flags by name. A flag on the
+//! command line takes precedence over the same flag in the file.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,25 +11,26 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde::de::DeserializeOwned;
 
-/// Parses the arguments of a program. The first argument is the program's name, and the second is a task's
-/// name if the program has several tasks. A flag in the file that `--config` names is used unless the command
-/// line sets it.
+/// Parses the arguments of a program. The first argument is the program's name. The second argument is a
+/// task's name if the program has several tasks. A flag in the file that `--config` names is used unless the
+/// command line sets it.
 ///
-/// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`. The flag's own parser reads the
-/// value, so that a flag is declared only once. Other keys are errors.
+/// Each key of the file is the name of a flag, such as `log-z-lr = 0.1`. A key that isn't a flag's name is an
+/// error. Values are read by the parser of the command line, so that each flag is declared only once.
 pub(crate) fn matches(
     program: &Command,
     args: impl IntoIterator<Item = impl Into<OsString>>,
 ) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     let whole = signed(program);
-    // The first pass only finds `--config` and the flags on the command line. Errors and requests for help
-    // are handled by a second pass.
+    // The first pass only finds `--config` and the flags on the command line. The second pass reports errors
+    // and handles requests for help, which the first pass ignores.
     let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
     let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
-        // A task's flags follow its name, so the file's flags are inserted after it.
+        // A task's flags follow the task's name on the command line. The flags of the file are therefore
+        // inserted after this name.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
     let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else {
@@ -51,7 +52,7 @@ pub(crate) fn matches(
     args.splice(first..first, from_file.into_iter().map(OsString::from));
     whole.try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
-            // The error stands for a request for help or for the version.
+            // This "error" is how clap returns the text of `--help` or `--version`.
             return error;
         }
         let text = error.render().to_string();
@@ -60,8 +61,8 @@ pub(crate) fn matches(
     })
 }
 
-/// Lets each number on the command line have a sign, so that `--steps -1` is an invalid number and not
-/// another flag.
+/// Lets the parser accept negative numbers as values. In `--steps -1`, -1 is then reported as an invalid
+/// number instead of an unknown flag.
 fn signed(program: &Command) -> Command {
     let sign =
         |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
@@ -76,11 +77,11 @@ fn read(path: &Path) -> Result<BTreeMap<String, toml::Value>> {
         .map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
 }
 
-/// The largest depth to which tables and lists may be nested.
+/// The largest number of brackets that may be open at once in a TOML text.
 const MAX_DEPTH: usize = 100;
 
-/// Reads a value from a TOML text, which may begin with a byte-order mark. The depth of nesting is checked
-/// first, because toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
+/// Reads a value from a TOML text, which may begin with a byte-order mark. The depth of nested brackets is
+/// checked first, because toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
     let text = text.trim_start_matches('\u{feff}');
     let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
@@ -102,9 +103,9 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Returns the flag of the command that has this name.
+/// Returns the flag of `command` whose name is `key`. The error names the file at `path`.
 fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
-    // A file can neither name another file nor request help.
+    // A settings file can neither name another settings file nor request help.
     let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
     if let Some(arg) = command.get_arguments().filter(settable).find(|arg| arg.get_long() == Some(key)) {
         return Ok(arg.clone());
@@ -114,7 +115,8 @@ fn find_flag(command: &Command, path: &Path, key: &str) -> Result<Arg> {
     Err(Error::raw(ErrorKind::UnknownArgument, problem))
 }
 
-/// Converts a setting to arguments of the command line; `None` if the flag doesn't accept it.
+/// Converts the value of a key in the file to arguments of the command line. Returns `None` if the flag
+/// doesn't accept a value of this type.
 fn to_arguments(arg: &Arg, key: &str, setting: &toml::Value) -> Option<Vec<String>> {
     let value = |setting: &toml::Value| match setting {
         toml::Value::Integer(value) => Some(format!("--{key}={value}")),

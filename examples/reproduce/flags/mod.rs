@@ -14,10 +14,11 @@ use crate::prelude::*;
 use crate::run::folder::RunFolder;
 use crate::run::members::ThreadUse;
 
-/// A value that a flag accepts: its name, the value, and its help text.
+/// A row of a table of values that a flag accepts: the name on the command line, the value, and its help
+/// text.
 pub(crate) type Choice<T> = (&'static str, T, &'static str);
 
-/// A value of a flag, with the name by which it was chosen.
+/// The value of a flag that is chosen by name, together with this name.
 #[derive(Clone, Copy)]
 pub(crate) struct Selection<T> {
     pub(crate) name: &'static str,
@@ -25,20 +26,20 @@ pub(crate) struct Selection<T> {
 }
 
 impl<T> Selection<T> {
-    /// Returns the name with spaces instead of hyphens.
+    /// Returns the name of the chosen value, with spaces instead of hyphens.
     pub(crate) fn words(&self) -> String {
         self.name.replace('-', " ")
     }
 }
 
-/// Returns each value of a table with its name.
+/// Returns a [`Selection`] for each row of a table.
 pub(crate) fn selections<T: Clone + 'static>(
     table: impl IntoIterator<Item = &'static Choice<T>>,
 ) -> Vec<Selection<T>> {
     table.into_iter().map(|(name, value, _)| Selection { name, value: value.clone() }).collect()
 }
 
-/// Returns a parser of flags that accepts the names in a table.
+/// Returns a parser of a flag's value. The parser accepts the names in the table's rows.
 pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     table: impl IntoIterator<Item = &'static Choice<T>>,
 ) -> impl TypedValueParser<Value = Selection<T>> {
@@ -53,131 +54,132 @@ pub(crate) fn choice<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// Returns the name by which a flag accepts this value.
+/// Returns the name on the command line for this value of an enum.
 pub(crate) fn name_of(value: impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// The flags of every training task. Each task has its own defaults for flags without one here.
+/// The flags of every training task. A flag that is an `Option` here has a different default in each task.
 #[derive(Args, Clone)]
 #[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
 pub(crate) struct Common {
-    /// TOML file of flags by name, such as `steps = 500`; flags on the command line win
+    /// TOML file that sets flags by name, such as `steps = 500`. Flags on the command line take precedence
     #[arg(long)]
     config: Option<PathBuf>,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Training steps
+    /// Number of training steps
     #[arg(long)]
     pub(crate) steps: Option<usize>,
-    /// Trajectories per step, replayed ones included
+    /// Number of trajectories per training step, including replayed trajectories
     #[arg(long)]
     pub(crate) batch: Option<usize>,
-    /// Threads; the number changes no result unless --threads-for names another use
+    /// Number of threads. Results don't depend on it, except with --threads-for replicas or products
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// Use of several threads
+    /// Work that several threads share
     #[arg(long, value_enum, default_value = "environment")]
     pub(crate) threads_for: ThreadUse,
-    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun):
-    /// each draws and scores its share of the batch, and all make the same update
+    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun).
+    /// Each process draws and scores its share of the batch, and all processes make the same update
     #[arg(long, value_parser = ["sync"])]
     dist: Option<String>,
-    /// Seconds that a process waits for the others, which may validate or save alone meanwhile
+    /// Number of seconds that a process waits for another process, which may be busy validating or saving
     #[arg(long, requires = "dist", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
     dist_timeout: u64,
-    /// Device of tensors: cpu, cuda or cuda:N
+    /// Device that holds all tensors: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
-    /// Objective that is minimised
+    /// Objective that training minimises
     #[arg(long, value_parser = choice(OBJECTIVES), default_value = "tb")]
     pub(crate) objective: ObjectiveName,
-    /// Width of embeddings (graphs) or of hidden layers (grids)
+    /// Width of the network: of embeddings in a graph network, of hidden layers in a perceptron
     #[arg(long)]
     pub(crate) embedding: Option<i64>,
-    /// Rounds of message passing, or hidden layers
+    /// Number of rounds of message passing in a graph network, or of hidden layers in a perceptron
     #[arg(long)]
     pub(crate) layers: Option<usize>,
-    /// Backward policy
+    /// Backward policy P_B
     #[arg(long, value_parser = choice(BACKWARD))]
     pub(crate) backward: Option<Selection<BackwardPolicy>>,
-    /// Objects that the replay buffer holds; 0 for no replay
+    /// Capacity of the replay buffer, in objects; 0 for no replay buffer
     #[arg(long)]
     pub(crate) replay: Option<usize>,
-    /// Share of uniform actions at the start; it falls to 0 over the first half of the steps
+    /// Share of uniform random actions in the first step. The share falls to 0 over the first half of the
+    /// steps
     #[arg(long)]
     epsilon: Option<f64>,
-    /// Number added to the exit's logit in sampling: negative for longer trajectories
+    /// Number that is added to the exit's logit in sampling. A negative number makes trajectories longer
     #[arg(long, default_value_t = 0.0)]
     exit_bias: f64,
-    /// Learning rate; 0 freezes the policy
+    /// Learning rate of the networks; 0 freezes the policy
     #[arg(long)]
     lr: Option<f64>,
     /// Learning rate of log Z
     #[arg(long)]
     log_z_lr: Option<f64>,
-    /// Share of the learning rates that is left at the end
+    /// Ratio of each learning rate in the last step to the learning rate in the first step
     #[arg(long)]
     lr_end: Option<f64>,
-    /// Evaluate by a moving average of the parameters, which keeps this share of itself at each step: 0.999,
-    /// for example
+    /// Evaluate the policy with a moving average of its parameters. The average keeps this share of its value
+    /// in each step, for example 0.999
     #[arg(long)]
     pub(crate) ema: Option<f64>,
-    /// Draw training trajectories by the average, too
+    /// Sample training trajectories with the moving average of --ema, too
     #[arg(long, requires = "ema")]
     pub(crate) ema_sampling: bool,
-    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command
-    /// resumes a run there that stopped before its end
+    /// Folder for all files of the run: settings, metrics, result, pictures and checkpoint. If the folder
+    /// holds an unfinished run, the same command resumes it
     #[arg(long, conflicts_with_all = ["out", "save", "metrics"])]
     run: Option<PathBuf>,
-    /// Folder for pictures
+    /// Folder to which pictures are written
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Folder to save the checkpoint in, at the end and on Ctrl-C
+    /// Folder for the checkpoint, which is saved at the end and on Ctrl-C
     #[arg(long)]
     save: Option<PathBuf>,
-    /// Steps between checkpoints
+    /// Number of steps between two checkpoints
     #[arg(long, requires = "kept", value_parser = at_least_one)]
     pub(crate) checkpoint_every: Option<usize>,
-    /// Checkpoint to resume from
+    /// Folder of the checkpoint from which the run resumes
     #[arg(long)]
     pub(crate) resume: Option<PathBuf>,
-    /// File for the figures of each step, one JSON object per line
+    /// File for the metrics of each step, one JSON object per line
     #[arg(long)]
     metrics: Option<PathBuf>,
-    /// Folder for event files, in which TensorBoard follows the run
+    /// Folder for TensorBoard's event files, with the metrics of each step
     #[arg(long)]
     pub(crate) tensorboard: Option<PathBuf>,
-    /// Steps between measurements of the exact distance, if they are cheap; a thirtieth of all steps if
-    /// curves are drawn
+    /// Number of steps between two measurements of the exact distance, if the measurement is cheap. The
+    /// default is a thirtieth of all steps if pictures are drawn, and no measurement otherwise
     #[arg(long, value_parser = at_least_one)]
     validate_every: Option<usize>,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// The flags of tasks that need no trainer.
+/// The flags of tasks that don't have the flags of training.
 #[derive(Args)]
 pub(crate) struct Machine {
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Threads of rayon and of libtorch; each number of threads rounds libtorch's products differently, so
-    /// another number gives another run
+    /// Number of threads of rayon and of libtorch. libtorch rounds its products differently for each number
+    /// of threads, so results depend on this number
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
-    /// Device of tensors: cpu, cuda or cuda:N
+    /// Device that holds all tensors: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl Machine {
-    /// Sets the threads, and returns the device.
+    /// Sets the number of threads of this process, and returns the device of tensors.
     pub(crate) fn device(&self) -> Result<tch::Device> {
         Ok(Runtime::new(self.threads, self.device)?.device())
     }
@@ -190,7 +192,7 @@ const BACKWARD: &[Choice<BackwardPolicy>] = &[
     ("separate", BackwardPolicy::Separate, "Learned, by its own network"),
 ];
 
-/// Parses a count that can't be 0.
+/// Parses a number that must be at least 1.
 pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) => Err("expected at least 1".into()),
@@ -198,7 +200,7 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// The number of points of a curve that is measured during training.
+/// The default number of measurements during training, which are the points of a drawn curve.
 const MEASUREMENTS: usize = 30;
 
 impl Common {
@@ -211,7 +213,7 @@ impl Common {
         self.out.clone().or_else(|| Some(self.run_folder()?.pictures()))
     }
 
-    /// Returns the folder for the checkpoint; `None` if no checkpoint is saved.
+    /// Returns the folder in which the checkpoint is saved; `None` if no checkpoint is saved.
     pub(crate) fn save(&self) -> Option<PathBuf> {
         self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
     }
@@ -221,27 +223,27 @@ impl Common {
         self.metrics.clone().or_else(|| Some(self.run_folder()?.metrics()))
     }
 
-    /// Returns the checkpoint to resume from: the run folder's checkpoint if there is one, otherwise the
-    /// value of `--resume`.
+    /// Returns the checkpoint to resume from. This is the checkpoint in the run folder if it exists,
+    /// otherwise the value of `--resume`.
     pub(crate) fn resume(&self) -> Option<PathBuf> {
         let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| Checkpoint::exists(path));
         own.or_else(|| self.resume.clone())
     }
 
-    /// Returns the number of steps between two measurements: the value of `--validate-every`, or a thirtieth
-    /// of all steps if pictures are drawn.
+    /// Returns the number of steps between two measurements of the exact distance: the value of
+    /// `--validate-every`, or a thirtieth of all steps if pictures are drawn.
     pub(crate) fn measures_every(&self, steps: usize) -> Option<usize> {
         self.validate_every.or(self.out().map(|_| (steps / MEASUREMENTS).max(1)))
     }
 
-    /// Returns `true` if the learning rate is 0. The policy isn't trained then, so its distribution is
-    /// meaningless.
+    /// Returns `true` if the learning rate is 0. The policy then isn't trained, and its distribution isn't
+    /// reported.
     pub(crate) fn is_frozen(&self) -> bool {
         self.lr == Some(0.0)
     }
 
-    /// Returns the settings of training by flags and recipe. If the policy is frozen, log Z is frozen, too,
-    /// so that every step does the same work.
+    /// Returns the settings of the trainer. A flag takes precedence over the default in `recipe`. If the
+    /// policy is frozen, log Z is frozen, too, so that every step does the same work.
     pub(crate) fn trainer(&self, recipe: &Recipe) -> TrainerConfig {
         let steps = self.steps.unwrap_or(recipe.steps);
         let lr = self.lr.unwrap_or(recipe.lr);
@@ -257,42 +259,44 @@ impl Common {
         }
     }
 
-    /// Returns the share of uniform actions at the start. The default is 0 for on-policy objectives, whose
-    /// gradients are means under the policy itself.
+    /// Returns the share of uniform random actions in the first step. The default is 0 for on-policy
+    /// objectives, because their gradients are means over samples of the policy itself.
     pub(crate) fn epsilon(&self, recipe: &Recipe) -> f64 {
         self.epsilon.unwrap_or(if self.objective.is_on_policy() { 0.0 } else { recipe.epsilon })
     }
 
-    /// Returns the settings of the replay buffer; `None` if there is no buffer.
+    /// Returns the settings of the replay buffer; `None` if the run has no replay buffer.
     pub(crate) fn replay(&self, recipe: &Recipe) -> Option<ReplayConfig> {
         let capacity = self.replay.unwrap_or(if self.objective.is_on_policy() { 0 } else { recipe.replay });
         let (eviction, draw) = recipe.buffer;
         (capacity > 0).then_some(ReplayConfig { capacity, eviction, draw })
     }
 
-    /// Returns the backward policy: the value of `--backward`, a separate network if the objective trains the
-    /// backward policy, or the task's default.
+    /// Returns the backward policy: the value of `--backward` if it is given, otherwise a separate network if
+    /// the objective trains the backward policy, otherwise `default`.
     pub(crate) fn backward(&self, default: BackwardPolicy) -> BackwardPolicy {
         self.backward.map_or_else(|| self.objective.backward(default), |named| named.value)
     }
 
-    /// Returns the estimates that the objective needs from the network besides the policies.
+    /// Returns settings with the estimates, such as state flows, that the objective needs from the network.
     pub(crate) fn estimators(&self) -> EstimatorsConfig {
         self.objective.estimators()
     }
 
-    /// Returns the settings of a perceptron. Flags override this width and number of layers.
+    /// Returns the settings of a perceptron. `width` and `layers` are the defaults of `--embedding` and
+    /// `--layers`.
     pub(crate) fn mlp(&self, width: i64, layers: usize) -> MlpConfig {
         let hidden = vec![self.embedding.unwrap_or(width); self.layers.unwrap_or(layers)];
         MlpConfig { hidden, ..MlpConfig::default() }
     }
 
-    /// Returns the settings of the policy for tasks on vectors.
+    /// Returns the settings of a perceptron policy for tasks on vectors.
     pub(crate) fn perceptron(&self, backward: BackwardPolicy) -> MlpPolicyConfig {
         self.objective.perceptron(self.mlp(256, 2), self.backward(backward))
     }
 
-    /// Returns the settings of a graph network. Flags override this number of layers and width.
+    /// Returns the settings of a graph network. `layers` and `width` are the defaults of `--layers` and
+    /// `--embedding`.
     pub(crate) fn graph_net(&self, layers: usize, width: i64, backward: BackwardPolicy) -> GraphNetConfig {
         GraphNetConfig {
             layers: self.layers.unwrap_or(layers),
@@ -303,8 +307,8 @@ impl Common {
         }
     }
 
-    /// Writes a file of this name to the folder for pictures, if there is such a folder and this member of
-    /// the run is the first.
+    /// Writes a file called `name` to the folder for pictures. Writes nothing if there is no such folder, or
+    /// if this member of the run isn't the first one.
     pub(crate) fn write(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);
@@ -313,18 +317,19 @@ impl Common {
         Ok(())
     }
 
-    /// Writes a picture of this name as SVG and as PNG, if pictures are drawn.
+    /// Writes a picture called `name` as SVG and as PNG, if the run draws pictures.
     pub(crate) fn draw(&self, name: &str, write: impl Fn(&Path) -> Result<()>) -> Result<()> {
         ["svg", "png"].iter().try_for_each(|extension| self.write(&format!("{name}.{extension}"), &write))
     }
 }
 
-/// Returns an error if `--replay` is given, for tasks without a replay buffer.
+/// Returns an error if the command line has `--replay`. Tasks without a replay buffer call this function.
 pub(crate) fn refuse_replay() -> Result<()> {
     refuse(&["--replay"], "a command without this flag, because this task has no replay buffer")
 }
 
-/// Returns an error if `--validate-every` is given, for tasks that measure no distance during training.
+/// Returns an error if the command line has `--validate-every`. Tasks that measure no distance during
+/// training call this function.
 pub(crate) fn refuse_validation() -> Result<()> {
     refuse(
         &["--validate-every"],

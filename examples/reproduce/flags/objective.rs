@@ -1,4 +1,4 @@
-//! The objectives by name.
+//! The objectives that `--objective` accepts, with their names.
 
 use gfn::objective::{
     Advantage, MaximumEntropyBackward, ModifiedDetailedBalance, PolicyGradient, ProximalPolicy, StateFlow,
@@ -9,10 +9,10 @@ use crate::prelude::*;
 
 /// A function that builds an objective.
 pub(crate) type Build = fn() -> Result<Box<dyn Objective>>;
-/// An objective, with the name by which a flag chose it.
+/// An objective that a flag chose, with its name on the command line.
 pub(crate) type ObjectiveName = Selection<Build>;
 
-/// The objectives that all tasks have.
+/// The objectives that every training task accepts.
 pub(crate) const OBJECTIVES: &[Choice<Build>] = &[
     ("tb", || Ok(Box::new(TrajectoryBalance)), "Trajectory balance"),
     ("vargrad", || Ok(Box::new(LogPartitionVariance)), "Log-partition variance"),
@@ -66,12 +66,13 @@ impl ObjectiveName {
         self.build().is_ok_and(|objective| objective.needs().has(quantity))
     }
 
-    /// Returns the estimates that the objective needs from the network besides the policies.
+    /// Returns settings with the estimates, such as state flows, that the objective needs from the network.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
         EstimatorsConfig::with_flow(self.needs(Quantity::LogFlow))
     }
 
-    /// Returns the settings of a policy with this perceptron and with the estimates that the objective needs.
+    /// Returns the settings of a policy with this perceptron. The policy also estimates the quantities that
+    /// the objective needs, such as state flows.
     pub(crate) fn perceptron(self, mlp: MlpConfig, backward: BackwardPolicy) -> MlpPolicyConfig {
         let (estimators, paths) = (self.estimators(), self.needs(Quantity::LogPaths));
         MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() }
@@ -82,19 +83,21 @@ impl ObjectiveName {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
     }
 
-    /// Returns how the path to a replayed object is chosen: the path by which it was sampled for `tb-tlm`,
-    /// whose backward policy learns from paths, otherwise the default.
+    /// Returns the rule by which the path to a replayed object is chosen. `tb-tlm` uses the path by which the
+    /// object was sampled, because its backward policy learns from such paths. All other objectives use the
+    /// default.
     pub(crate) fn replay_path(self) -> ReplayPath {
         if self.name == "tb-tlm" { ReplayPath::Stored } else { ReplayPath::default() }
     }
 
-    /// Returns `true` if the objective trains the backward policy, which must then be a learned one.
+    /// Returns `true` if the objective trains the backward policy. The backward policy must then have
+    /// trainable parameters.
     pub(crate) fn trains_backward(self) -> bool {
         ["tb-tlm", "tb-maxent"].contains(&self.name)
     }
 
-    /// Returns the default backward policy: a separate network if the objective trains it, otherwise the
-    /// task's default.
+    /// Returns the default backward policy of a task with this objective. The policy is a separate network if
+    /// the objective trains the backward policy, otherwise `default`.
     pub(crate) fn backward(self, default: BackwardPolicy) -> BackwardPolicy {
         if self.trains_backward() { BackwardPolicy::Separate } else { default }
     }

@@ -1,23 +1,23 @@
-//! The comparison of a device with the CPU: gradients of every objective, a checkpoint of each device that is
-//! resumed on the other, and steps per second.
+//! A comparison of a device with the CPU. The task compares the gradients of every objective, resumes a
+//! checkpoint of each device on the other, and measures training steps per second.
 
 use gfn::train::Batch;
 
 use crate::prelude::*;
 
-/// Compare a device with the CPU: gradients of every objective, resume, speed
+/// Compare a device with the CPU: gradients of every objective, resumed checkpoints, and speed
 #[derive(Args)]
 pub(crate) struct Devices {
-    /// The device: cpu, cuda or cuda:N
+    /// Device that is compared with the CPU: cpu, cuda or cuda:N
     #[arg(long, default_value = "cuda")]
     device: DeviceKind,
-    /// Seconds of each measurement of speed
+    /// Number of seconds that each measurement of speed takes
     #[arg(long, default_value_t = 10.0)]
     seconds: f64,
-    /// Threads of rayon and of libtorch
+    /// Number of threads of rayon and of libtorch
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
 }
@@ -25,8 +25,8 @@ pub(crate) struct Devices {
 type Grid = Trainer<VectorEnv>;
 type Rings = Trainer<GraphEnv>;
 
-/// A reward of every state, finished or not. log R is a tenth of the sum of a point's coordinates, or of the
-/// number of a graph's edges.
+/// A reward that also rates unfinished states, which some objectives need. The log-reward is a tenth of the
+/// sum of a point's coordinates, or a tenth of the number of a graph's edges.
 struct Sums;
 
 impl Reward<VectorStates> for Sums {
@@ -47,9 +47,9 @@ impl Reward<GraphStates> for Sums {
     }
 }
 
-/// The largest allowed difference between gradients, divided by their norm.
+/// The largest relative difference between the gradients on the two devices that counts as equal.
 const ALLOWED: f64 = 1e-4;
-/// The batch sizes and network widths at which speed is measured.
+/// The pairs of batch size and network width at which speed is measured.
 const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 512)];
 
 impl Task for Devices {
@@ -79,7 +79,7 @@ impl Task for Devices {
         tell(format_args!(
             "gradients of a resumed checkpoint differ by {there:.1e} on the device, {back:.1e} on the CPU"
         ));
-        // Large batches take minutes on a CPU, so they are only measured on another device.
+        // Large batches take minutes on a CPU, so they are measured only if the compared device isn't a CPU.
         let sizes = SPEEDS.iter().filter(|(batch, _)| *batch <= 128 || device != Device::Cpu);
         let speeds =
             sizes.map(|&(batch, width)| self.speed(device, batch, width)).collect::<Result<Vec<Value>>>()?;
@@ -101,7 +101,7 @@ impl Task for Devices {
 }
 
 impl Devices {
-    /// Returns the steps per second on the CPU and on the device.
+    /// Returns the training steps per second on the CPU and on `device`.
     fn speed(&self, device: Device, batch: usize, width: i64) -> Result<Value> {
         let (cpu, there) = (self.rate(Device::Cpu, batch, width)?, self.rate(device, batch, width)?);
         let name = self.device;
@@ -123,7 +123,8 @@ impl Devices {
     }
 }
 
-/// The objective by which speed and resumed runs are measured.
+/// The objective that is used to measure speed and to test resumed runs: trajectory balance, which is the
+/// first objective of the table.
 const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
@@ -155,8 +156,8 @@ fn backward(objective: ObjectiveName) -> BackwardPolicy {
     if objective.trains_backward() { BackwardPolicy::SharedTorso } else { BackwardPolicy::Uniform }
 }
 
-/// Returns the distance between the gradients of two trainers on one batch, divided by the gradient norm of
-/// the first trainer.
+/// Returns the norm of the difference between two trainers' gradients on equal batches, divided by the norm
+/// of the first trainer's gradient.
 fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) -> Result<f64> {
     let (ours, theirs) = if one.context().objective.origin() == Origin::OnPolicy {
         // The trainers have equal seeds, so they draw equal batches.
@@ -189,8 +190,8 @@ fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Resul
     Ok(trained.map(|parameter| of(&parameter.tensor)).collect())
 }
 
-/// Returns the relative distance between the gradients of a trainer and of a trainer on another device that
-/// resumed from its checkpoint.
+/// Trains on the device `from` and resumes the checkpoint on the device `to`. Returns the relative difference
+/// between the gradients of the two trainers.
 fn resumed(from: Device, to: Device) -> Result<f64> {
     let (mut one, mut other) = (rings(BALANCE, from, 16, 32)?, rings(BALANCE, to, 16, 32)?);
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;

@@ -1,4 +1,5 @@
-//! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
+//! Combinatorial problems on input graphs. One policy is trained on many graphs, and is measured on graphs
+//! that it wasn't trained on.
 
 use gfn::train::TransitionBatches;
 use gfn_extras::condition::Condition;
@@ -10,54 +11,61 @@ use gfn_solver::SearchSource;
 use super::held_out::Small;
 use crate::prelude::*;
 
-/// Train one policy on many input graphs, and measure it on others
+/// Train one policy to solve a problem on many graphs, and measure it on other graphs
 #[derive(Args)]
 #[command(mut_arg("objective", |objective| objective.default_value("fl-subtb")))]
 pub(crate) struct GraphProblems {
-    /// The problem
+    /// Problem that the policy solves on each input graph
     #[arg(long, value_parser = choice(PROBLEMS), default_value = "independent-set")]
     pub(super) problem: Selection<Problem>,
-    /// Kind of input graphs
+    /// Random model that draws the input graphs
     #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
     graphs: Selection<Graphs>,
-    /// Log-reward per unit of size; by default 2, or 5 for large graphs
+    /// Log-reward of a solution, divided by the solution's size. The default is 2 for small graphs and 5 for
+    /// large graphs
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
-    /// Log-reward per unit of size at first; it rises to --beta over three quarters of the steps
+    /// Log-reward per unit of size in the first step. The value rises to --beta over three quarters of the
+    /// steps
     #[arg(long)]
     beta_from: Option<f64>,
-    /// Train one policy for all log-rewards between --beta-from and --beta, on small graphs; a condition
-    /// selects one when it samples
+    /// Train one policy for all values of beta between --beta-from and --beta, on small graphs. The value for
+    /// a sample is an input of the policy
     #[arg(long, requires = "beta_from")]
     any_beta: bool,
-    /// Updates per step on 64 transitions each, instead of one on whole trajectories; for fl-db and db
+    /// Number of updates per step, each on 64 transitions, instead of one update on whole trajectories; for
+    /// the objectives fl-db and db
     #[arg(long)]
     updates: Option<usize>,
-    /// Rounds of local search, after which half of the samples are learned from
+    /// Replace half of each batch by solutions that this number of rounds of local search has improved
     #[arg(long)]
     improve: Option<usize>,
-    /// Graphs that are generated for training; by default 4,000, or 1,000 large ones
+    /// Number of graphs that are generated for training. The default is 4,000 small graphs or 1,000 large
+    /// graphs
     #[arg(long)]
     train: Option<usize>,
-    /// Graphs that are generated for measurements; by default 50, or 100 large ones
+    /// Number of graphs that are generated for measurements. The default is 50 small graphs or 100 large
+    /// graphs
     #[arg(long)]
     held_out: Option<usize>,
-    /// Samples of a large graph of which the best one counts
+    /// Number of samples for each large graph; the best sample is compared with the optimum
     #[arg(long, default_value_t = 20)]
     pub(super) best_of: usize,
-    /// Branches of the exact search on a large graph that is measured; 0 for no search
+    /// Largest number of branches of the exact search on each large graph; 0 for no exact search
     #[arg(long, default_value_t = 200_000_000)]
     pub(super) branches: u64,
-    /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, on which the policy is measured, too
+    /// Number of additional RB graphs on which the policy is measured: this number with 200 to 300 nodes, and
+    /// the same number with 800 to 1,200 nodes
     #[arg(long, default_value_t = 0)]
     pub(super) larger: usize,
-    /// Message passing; by default gin-virtual, or gin for large graphs
+    /// Layers of message passing. The default is gin-virtual for small graphs and gin for large graphs
     #[arg(long, value_parser = choice(CONVS))]
     conv: Option<Selection<ConvKind>>,
-    /// Nodes have their degree as input
+    /// Give the network the degree of each node as input
     #[arg(long)]
     degrees: bool,
-    /// Negative control: the network gets no messages along edges, and reads marks alone
+    /// Give the network no messages along edges, as a negative control. The network then sees only which
+    /// nodes are decided
     #[arg(long, conflicts_with_all = ["layers", "conv", "degrees"])]
     blind: bool,
     #[command(flatten)]
@@ -87,7 +95,7 @@ const CONVS: &[Choice<ConvKind>] = &[
     ),
 ];
 
-/// A kind of input graphs: small random graphs, or large graphs of a model.
+/// The model that draws input graphs: small random graphs, large RB graphs, or Barabasi-Albert graphs.
 #[derive(Clone, Copy)]
 pub(super) enum Graphs {
     Small,
@@ -106,26 +114,25 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];
 
-/// The smallest and the largest number of nodes of the small graphs that a policy is trained on.
+/// The smallest and the largest number of nodes of the small graphs on which a policy is trained.
 const TRAINED_NODES: [usize; 2] = [6, 14];
-/// The smallest and the largest number of nodes of the small held-out graphs, on which the policy is
-/// measured.
+/// The smallest and the largest number of nodes of the small graphs on which a policy is measured.
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
 /// The probability of each edge of a small graph.
 const EDGE_PROBABILITY: f64 = 0.3;
 /// The smallest and the largest number of nodes of Barabasi-Albert graphs.
 const BA_NODES: [usize; 2] = [200, 300];
-/// The number of edges that each new node of a Barabasi-Albert graph gets.
+/// The number of edges with which each new node of a Barabasi-Albert graph is attached.
 const BA_ATTACHED: usize = 4;
-/// The fixed seed of the held-out graphs. The run's seed must not choose the graphs on which the run is
-/// measured.
+/// The seed of the graphs on which policies are measured. The seed is fixed, so that runs with different
+/// seeds are measured on the same graphs.
 pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
-/// The number of transitions in an update.
+/// The number of transitions per update with `--updates`.
 const TRANSITIONS: usize = 64;
 
 impl Graphs {
-    /// Draws graphs of this kind. The numbers of nodes `nodes` are the smallest and the largest for small
-    /// graphs.
+    /// Draws `count` graphs. `nodes` is the smallest and the largest number of nodes of small graphs; other
+    /// models ignore it.
     pub(super) fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
         let one = |k: usize| match self {
             Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
@@ -139,7 +146,7 @@ impl Graphs {
 }
 
 impl GraphProblems {
-    /// Returns the graphs to train on, and the held-out graphs to measure on.
+    /// Returns the graphs on which the policy is trained, and the held-out graphs on which it is measured.
     fn instances(&self) -> Result<[Instances; 2]> {
         let (kind, is_small) = (self.graphs.value, self.graphs.name == "small");
         let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
@@ -152,7 +159,8 @@ impl GraphProblems {
         Ok([train.distinct().without(&held_out), held_out])
     }
 
-    /// Returns an error for a flag that has no effect in combination with the others.
+    /// Returns an error if there is no graph or no sample to measure, and if a given flag has no effect in
+    /// combination with the other flags.
     fn check(&self) -> Result<()> {
         if self.held_out == Some(0) || self.best_of == 0 {
             let expected = "at least 1 for both flags";
@@ -201,7 +209,8 @@ impl Task for GraphProblems {
             // The network gets no node labels, so that it generalises to other graphs.
             identity: false,
             global: true,
-            // The network's unit grows with beta, because differences of log R do.
+            // The network's outputs are multiplied by this unit to give logits. The unit grows with beta,
+            // because differences of log-rewards are proportional to beta.
             unit: (reward.beta() / 5.0).max(1.0),
             ..common.graph_net(5, 64, BackwardPolicy::Uniform)
         };
@@ -240,8 +249,8 @@ impl Task for GraphProblems {
     }
 }
 
-/// The conditions of a policy for all values of beta between two numbers. Beta is the log-reward per unit of
-/// size.
+/// The settings of a policy that takes beta as input, for all values of beta between two numbers. Beta is the
+/// log-reward of a solution per unit of the solution's size.
 pub(super) struct AnyBeta {
     problem: Problem,
     conditioning: Conditioning,
@@ -261,7 +270,7 @@ impl AnyBeta {
         ConditionedReward::new(self.conditioning.clone(), vec![Arc::new(SizeReward::new(self.problem, 1.0)?)])
     }
 
-    /// Returns the condition of one trajectory for a value of beta, `[1, C]`.
+    /// Returns the condition of one trajectory at this value of beta, as a tensor of shape `[1, C]`.
     pub(super) fn condition(&self, beta: f64) -> Result<Tensor> {
         self.conditioning.encode(&[Condition { beta, preferences: vec![1.0], focus: None }])
     }

@@ -1,5 +1,5 @@
-//! Growth of graphs up to isomorphism: all graphs equally often, and connected graphs of two-coloured nodes
-//! in proportion to a reward.
+//! Tasks that grow graphs up to isomorphism. The first task samples all graphs equally often. The second task
+//! samples connected graphs of two-coloured nodes in proportion to a reward.
 
 use gfn::nn::Symmetry;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs as ColoredGrowth};
@@ -7,17 +7,18 @@ use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 
 use crate::prelude::*;
 
-/// Train a GNN policy to draw all graphs up to isomorphism with equal probability
+/// Train a graph network to sample all graphs up to isomorphism equally often
 #[derive(Args)]
 pub(crate) struct AllGraphs {
-    /// Largest number of nodes; there are 1,253 graphs up to 7 nodes, 13,599 up to 8, 288,267 up to 9
+    /// Largest number of nodes. There are 1,253 graphs of up to 7 nodes, 13,599 of up to 8, and 288,267 of up
+    /// to 9
     #[arg(long, default_value_t = 7)]
     max_nodes: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The number of graphs that are drawn.
+/// The number of graphs in the drawn picture.
 const SHOWN: usize = 24;
 
 impl Task for AllGraphs {
@@ -33,8 +34,8 @@ impl Task for AllGraphs {
     }
 }
 
-/// Returns the recipe of both tasks. It has many small steps, because each action's probability must be right
-/// to a few per cent in every isomorphism class.
+/// Returns the defaults of both tasks. Training has many small steps, because the probability of each action
+/// must be right to a few per cent for every isomorphism class.
 fn recipe(steps: usize) -> Recipe {
     Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
 }
@@ -51,7 +52,7 @@ fn network(common: &Common, symmetry: Symmetry) -> GraphNetConfig {
     }
 }
 
-/// Trains, reports the number of isomorphism classes, and draws graphs.
+/// Trains the policy, reports the number of isomorphism classes, and draws the most probable graphs.
 fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report)) -> Result<()> {
     run.learn(trainer, "graphs up to isomorphism", Vec::new(), |report, trainer, exact| {
         report.set("classes", exact.map(|exact| exact.graph.len()));
@@ -62,16 +63,17 @@ fn learn(run: &Run<'_>, trainer: Trainer<GraphEnv>, add: impl FnOnce(&mut Report
     })
 }
 
-/// Train a GNN policy to grow two-coloured graphs, up to isomorphism
+/// Train a graph network to grow connected graphs with nodes of two colours, up to isomorphism
 #[derive(Args)]
 pub(crate) struct ColoredGraphs {
-    /// Largest number of nodes; the distances are exact up to 7
+    /// Largest number of nodes. The reported distances are exact for up to 7 nodes
     #[arg(long, default_value_t = 5)]
     max_nodes: usize,
-    /// The reward
+    /// Reward of a graph
     #[arg(long, value_parser = choice(REWARDS), default_value = "count")]
     reward: Selection<ColoredGraphReward>,
-    /// Train on R(G) instead of |Aut(G)| R(G): samples R(G) / |Aut(G)|
+    /// Train on the reward R(G) instead of |Aut(G)| R(G). The policy then samples in proportion to R(G) /
+    /// |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
     #[command(flatten)]
@@ -86,7 +88,8 @@ const REWARDS: &[Choice<ColoredGraphReward>] = &[
 
 impl Task for ColoredGraphs {
     fn run(&self) -> Result<()> {
-        // There are 4,303 isomorphism classes up to six nodes, and 72,297 up to seven.
+        // There are 4,303 isomorphism classes of graphs with up to six nodes, and 72,297 with up to seven
+        // nodes. Training on the larger set needs more steps.
         let steps = if self.max_nodes <= 6 { 10_000 } else { 40_000 };
         let run = Run::begin(&self.common, recipe(steps))?;
         let corrects = !self.no_symmetry_correction;

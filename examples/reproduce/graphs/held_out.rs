@@ -1,6 +1,7 @@
-//! Measurements on graphs that a policy isn't trained on. On small graphs p(x | G) is exact, and the policy's
-//! log Z(G) is the log-flow of the initial state. On large graphs the best of several samples is compared
-//! with the optimum, a greedy solution and local search.
+//! Measurements of a policy on graphs that it wasn't trained on. On a small graph G, the policy's
+//! distribution of solutions p(x | G) is computed exactly, and log Z(G) is the policy's log-flow of the
+//! initial state. On a large graph, the best of several samples is compared with the optimum, with a greedy
+//! solution and with local search.
 
 use gfn_gym::graph_problems::{
     GraphProblem, Instances, Problem, RbModel, SizeReward, maximum_clique, maximum_independent_set,
@@ -12,17 +13,18 @@ use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
 
-/// The largest number of states of a small graph. It suffices for all cuts of 14 nodes.
+/// The largest number of states that the problem may have on a small graph. This number suffices for all cuts
+/// of a graph of 14 nodes.
 const LIMIT: usize = 1 << 14;
-/// The largest number of states of a small graph on which the policy is measured during training. Only every
-/// fifth graph is used.
+/// The largest number of states of a graph on which the policy is measured during training. These
+/// measurements use only every fifth small graph.
 const MEASURED_STATES: usize = 1 << 12;
 
-/// The small graphs that a policy isn't trained on.
+/// The small graphs on which a policy is measured, and the settings of the measurements.
 pub(super) struct Small {
     env: GraphEnv,
     reward: Box<dyn Reward<GraphStates>>,
-    /// The condition under which the policy is measured, if it takes conditions.
+    /// The condition under which the policy is measured; `None` for a policy without conditions.
     condition: Option<Tensor>,
     any_beta: Option<AnyBeta>,
     sizes: Vec<(usize, usize)>,
@@ -49,8 +51,8 @@ impl Small {
         })
     }
 
-    /// Returns the distances between the policy and the target on one graph under a condition, and the
-    /// target's log Z.
+    /// Returns the exact distances between the policy and the target on one graph under this condition, and
+    /// the target's log Z.
     fn measure(
         &self,
         space: &StateGraph<GraphEnv>,
@@ -62,7 +64,8 @@ impl Small {
         Ok((distances, target.log_z))
     }
 
-    /// Returns log F of the initial state of each graph; `None` if the policy doesn't estimate flows.
+    /// Returns the policy's log-flow of the initial state of each graph; `None` if the policy doesn't
+    /// estimate flows.
     fn log_z(&self, policy: &dyn Policy<GraphEnv>, is_forward_looking: bool) -> Result<Option<Vec<f64>>> {
         let start = self.env.initial(&(0..self.env.n_instances()).collect::<Vec<_>>());
         let conditions = self.condition.as_ref().map(|one| one.expand([start.len() as i64, -1], false));
@@ -72,15 +75,16 @@ impl Small {
         let Some(flow) = evaluation.values.get(Quantity::LogFlow) else { return Ok(None) };
         let mut flow = Vec::<f64>::try_from(flow.to_kind(Kind::Double))?;
         if is_forward_looking {
-            // The forward-looking estimate excludes the reward of the state itself, so it is added.
+            // A forward-looking objective learns the log-flow minus the log-reward of the state, so this
+            // log-reward is added.
             let own = self.reward.partial_log_reward(&start, conditions)?.unwrap_or_default();
             flow.iter_mut().zip(own).for_each(|(flow, own)| *flow += own);
         }
         Ok(Some(flow))
     }
 
-    /// Trains, measures the policy on these graphs and reports. `sizes` has the sizes of the graphs to train
-    /// on and of these graphs.
+    /// Trains the policy, measures it on these small graphs, and reports the results. `sizes` holds further
+    /// entries of the report, such as the number of training graphs.
     pub(super) fn learn(self, run: &Run<'_>, trainer: ProblemTrainer, sizes: Value) -> Result<()> {
         let mut spaces = Vec::new();
         for instance in (0..self.env.n_instances()).step_by(5) {
@@ -143,13 +147,14 @@ fn mean_distance(measured: &[(Distances, f64)], of: fn(&Distances) -> f64) -> f6
     measured.iter().map(|(distances, _)| of(distances)).sum::<f64>() / measured.len() as f64
 }
 
-/// The number of rounds of local search from the greedy solution.
+/// The number of rounds of local search. The search starts from the greedy solution.
 const ROUNDS: usize = 1_000;
-/// The largest number of edges of graphs that are sampled together: messages along edges take memory.
+/// The largest total number of edges of the graphs that are sampled in one batch. The limit keeps the memory
+/// for messages along edges small.
 const EDGES_AT_ONCE: usize = 400_000;
 
-/// The solutions whose mean sizes are reported: of the policy's samples the best and the mean, and two of
-/// other methods.
+/// The names of the solution sizes whose means are reported. `best` and `mean` are taken over the policy's
+/// samples on a graph, and `greedy` and `local_search` are the results of other methods.
 const SIZES: [&str; 4] = ["best", "mean", "greedy", "local_search"];
 
 /// Returns the mean of the numbers that aren't `None`; `None` if there is no number.
@@ -158,11 +163,11 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// A set of RB graphs: its name, the model that draws them, and the branches of the exact search, if they
-/// differ from the value of `--branches`.
+/// A set of RB graphs: its name, the model that draws the graphs, and the largest number of branches of the
+/// exact search. If this number is `None`, the value of `--branches` is used.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
-/// The larger graphs on which a policy is measured. The second set is called large by Zhang et al.; no exact
-/// search ends on it.
+/// The sets of graphs for `--larger`. The second set, which Zhang et al. call large, gets no exact search,
+/// because the search wouldn't end.
 const LARGER: [Larger; 2] =
     [("200 to 300 nodes", RbModel::large, None), ("800 to 1,200 nodes", largest, Some(0))];
 
@@ -171,8 +176,8 @@ fn largest() -> RbModel {
 }
 
 impl GraphProblems {
-    /// Trains, measures the policy on large graphs and reports. `sizes` has the sizes of the graphs to train
-    /// on and of the graphs to measure on.
+    /// Trains the policy, measures it on large graphs, and reports the results. `sizes` holds further entries
+    /// of the report, such as the number of training graphs.
     pub(super) fn learn_large(
         &self,
         run: &Run<'_>,
@@ -192,7 +197,7 @@ impl GraphProblems {
             let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
             let solved = solve(graphs, self.branches)?;
             for name in SIZES {
-                // Shares of the optimum are computed only for graphs whose optimum is known.
+                // A graph whose optimum is unknown doesn't enter the mean share of the optimum.
                 let share = |one: &Value| Some(one[name].as_f64()? / one["optimum"].as_f64()?);
                 let suffix = if name == "best" { String::new() } else { format!("_{name}") };
                 report.set(&format!("share_of_optimum{suffix}"), mean(solved.iter().map(share)));
@@ -221,7 +226,8 @@ impl GraphProblems {
         })
     }
 
-    /// Solves one graph by the policy, by the greedy method, by local search and by exact search.
+    /// Solves the problem on one graph by samples of the policy, by the greedy method, by local search and by
+    /// exact search. Returns the sizes of the solutions.
     fn solve(
         &self,
         sampler: &Sampler<'_, GraphEnv>,

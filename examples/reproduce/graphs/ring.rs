@@ -1,24 +1,24 @@
-//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for a single cycle through all
-//! nodes.
+//! Rings: graphs on labelled nodes are sampled in proportion to a reward. The reward is 100 for a single
+//! cycle through all nodes, and tiny for all other graphs.
 
 use gfn::metrics::{modes_found, pruned_distribution};
 use gfn::nn::{EdgeMlp, EdgeMlpConfig};
 
 use crate::prelude::*;
 
-/// Train a policy to build rings
+/// Train a policy to build rings, which are single cycles through all nodes
 #[derive(Args)]
 pub(crate) struct Rings {
-    /// Nodes of each graph
+    /// Number of nodes of each graph
     #[arg(long, default_value_t = 4)]
     nodes: usize,
-    /// Edges have a direction (the default)
+    /// Build graphs of directed edges (the default)
     #[arg(long, conflicts_with = "undirected")]
     directed: bool,
-    /// Edges have no direction
+    /// Build graphs of undirected edges
     #[arg(long)]
     undirected: bool,
-    /// The network
+    /// Network of the policy
     #[arg(long, value_enum, default_value = "gnn")]
     policy: Network,
     /// Reward of graphs that aren't rings
@@ -31,19 +31,20 @@ pub(crate) struct Rings {
 /// The networks that `--policy` names.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Network {
-    /// Messages along edges
+    /// A graph network with messages along edges
     Gnn,
-    /// A perceptron on the adjacency matrix, the simple baseline; `sample` doesn't read its checkpoints
+    /// A perceptron on the adjacency matrix, as a simple baseline. The task `sample` can't read its
+    /// checkpoints
     EdgeMlp,
 }
 
 /// The number of final samples in which distinct rings are counted.
 const SAMPLES: usize = 10_000;
-/// The settings of the pruned evaluation: the probability below which it drops a state, and the number of
-/// states that it may visit.
+/// The settings of the pruned evaluation, which computes the policy's distribution without improbable states:
+/// the probability below which a state is dropped, and the largest number of visited states.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
-/// The settings of a first, smaller pruned evaluation. If the policy spreads over too many states for it, it
-/// also does for the larger one, and the first evaluation takes seconds instead of minutes.
+/// The settings of a smaller pruned evaluation, which runs first and takes seconds. If it visits too many
+/// states, the larger evaluation is skipped, because it would fail, too, after minutes.
 const FIRST_PRUNE: (f64, usize) = (1e-6, 200_000);
 
 impl Rings {
@@ -51,13 +52,14 @@ impl Rings {
         if self.undirected { GraphKind::Undirected } else { GraphKind::Directed }
     }
 
-    /// Returns the recipe for a number of nodes. Rings are rare among random graphs, so from four directed
-    /// nodes on the replay buffer starts with random trajectories. Without them the policy may concentrate on
-    /// the first ring that it finds, and find the others too late.
+    /// Returns the defaults for this number of nodes. Rings are rare among random graphs. Without rings in
+    /// the replay buffer, the policy may concentrate on the first ring that it finds, and find the other
+    /// rings too late. For four to six directed or five to seven undirected nodes, the buffer therefore
+    /// begins with random trajectories.
     fn recipe(&self) -> Recipe {
         let (steps, prefill) = match (self.kind(), self.nodes) {
-            // A random trajectory ends in a ring once in 1,072 times. So one of the six rings is missing from
-            // the buffer in one run of 1,900.
+            // One of 1,072 random trajectories ends in a ring. With 60,000 trajectories, one of the six rings
+            // is missing from the replay buffer in only one of 1,900 runs.
             (GraphKind::Directed, 4) => (1_000, 60_000),
             (_, ..=4) => (1_000, 0),
             (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -65,7 +67,8 @@ impl Rings {
             (GraphKind::Undirected, 6) => (1_500, 200_000),
             (GraphKind::Directed, 6) => (1_800, 1_000_000),
             (GraphKind::Undirected, 7) => (2_000, 2_000_000),
-            // Random trajectories practically never find a ring here, so the buffer starts empty.
+            // Random trajectories of these sizes practically never end in a ring, so the replay buffer begins
+            // empty.
             _ => (2_000, 0),
         };
         Recipe {
@@ -73,8 +76,8 @@ impl Rings {
             batch: 128,
             replay: 10_000,
             prefill,
-            // Random actions replace the missing random trajectories: they keep the policy from concentrating
-            // on the first ring that it finds.
+            // If the replay buffer begins empty, the share of random actions is larger. Random actions keep
+            // the policy from concentrating on the first ring that it finds.
             epsilon: if prefill == 0 { 0.2 } else { 0.1 },
             lr: 1e-3,
             // Small learning rates at the end average out the noise of single batches.
@@ -112,7 +115,8 @@ impl Task for Rings {
                 conv: if self.undirected { ConvKind::Gin } else { ConvKind::Directed },
                 identity: true,
                 global: false,
-                // Initially the exit is about as likely as all edges together, for any number of nodes.
+                // With this bias an untrained policy exits about as often as it adds an edge, for any number
+                // of nodes.
                 initial_exit_bias: ((nodes * nodes) as f64).ln(),
                 ..common.graph_net(
                     if self.undirected || nodes > 4 { 2 } else { 1 },
@@ -156,8 +160,8 @@ impl Task for Rings {
     }
 }
 
-/// Returns an upper bound on the JSD, and the dropped probability that it counts as lost; `None` if the
-/// policy spreads over too many states.
+/// Returns an upper bound on the JSD between policy and target, and the total probability of the dropped
+/// states. Returns `None` if the policy gives probability to too many states.
 fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let prune = |(tau, most)| pruned_distribution(trainer.env(), trainer.policy(), tau, most);
     let pruned = match prune(FIRST_PRUNE).map(drop).and_then(|()| prune(PRUNE)) {
@@ -165,7 +169,7 @@ fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result
         pruned => pruned?,
     };
     let (log_z, log_rewards) = (reward.log_z(ring), log_rewards(&reward, &pruned.states, None)?);
-    // The bound counts the dropped probability as lost in full.
+    // The bound treats the dropped probability as if none of it were on objects of the target.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
 }

@@ -1,27 +1,29 @@
-//! Draws graphs from a checkpoint that `ring --save` or `colored-graphs --save` wrote, into a file of graphs.
+//! A task that samples graphs from a checkpoint of `ring --save` or `colored-graphs --save`, and writes them
+//! to a file.
 
 use gfn::graph::write_graphs;
 use gfn_gym::colored_graphs::ColoredGraphs;
 
 use crate::prelude::*;
 
-/// Draw graphs from a trained policy
+/// Sample graphs from a trained policy, and write them to a file
 #[derive(Args)]
 pub(crate) struct Sample {
-    /// Folder that `--save` of `ring` or `colored-graphs` wrote
+    /// Checkpoint of the policy: a folder that `ring --save` or `colored-graphs --save` wrote
     #[arg(long)]
     checkpoint: PathBuf,
-    /// Graphs to draw
+    /// Number of graphs to sample
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
-    /// File to write: `.g6` and `.d6` are graph6 and digraph6 (no classes), any other is an edge list
+    /// File to write. The extension selects the format: `.g6` is graph6 and `.d6` is digraph6, which store no
+    /// classes of nodes; any other extension is an edge list
     #[arg(long)]
     out: PathBuf,
     #[command(flatten)]
     machine: Machine,
 }
 
-/// The description of the run that saved a checkpoint.
+/// The description of a run, which the run has stored in its checkpoint.
 #[derive(Deserialize)]
 #[serde(tag = "example", rename_all = "snake_case")]
 enum Saved {
@@ -29,7 +31,7 @@ enum Saved {
     ColoredGraphs { max_nodes: usize, network: GraphNetConfig },
 }
 
-/// The number of graphs that are drawn at once.
+/// The largest number of graphs that are sampled in one batch.
 const CHUNK: usize = 4_096;
 
 impl Task for Sample {

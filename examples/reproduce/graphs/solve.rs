@@ -1,5 +1,5 @@
-//! Solves a problem on one graph in a file, by local search and the policy of a checkpoint that
-//! `graph-problem --save` wrote.
+//! A task that solves a problem on one graph, which is read from a file. Solutions come from local search,
+//! and from the policy in a checkpoint that `graph-problem --save` wrote.
 
 use gfn::graph::NamedGraph;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem};
@@ -8,32 +8,35 @@ use gfn_solver::{Progress, Solver, SolverResult};
 use super::graph_problem::PROBLEMS;
 use crate::prelude::*;
 
-/// Solve a problem on your graph, by a trained policy and local search
+/// Solve a problem on your own graph, by a trained policy and local search
 #[derive(Args)]
 pub(crate) struct Solve {
-    /// File of one graph: edges as networkx, SNAP and PyG write them, graph6, or by its content DIMACS,
-    /// METIS, Gset, a matrix or lists of adjacency. Cuts of graphs with weights are refused
+    /// File with one graph: a list of edges as networkx, SNAP and PyG write it, graph6, DIMACS, METIS, Gset,
+    /// an adjacency matrix or adjacency lists. The content selects the format. Edges with weights other than
+    /// 1 are an error for the problem cut
     #[arg(long)]
     graph: PathBuf,
-    /// Folder that `--save` of `graph-problem` wrote; by default local search runs without a policy
+    /// Checkpoint of the policy: a folder that `graph-problem --save` wrote. Without a checkpoint, only local
+    /// search is used
     #[arg(long)]
     checkpoint: Option<PathBuf>,
-    /// The problem, by default independent-set; a checkpoint has its own
+    /// Problem to solve, by default independent-set. With a checkpoint it is the problem on which the policy
+    /// was trained
     #[arg(long, value_parser = choice(PROBLEMS), conflicts_with = "checkpoint")]
     problem: Option<Selection<Problem>>,
-    /// Seconds that the search may take
+    /// Number of seconds that the search may take
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
     #[command(flatten)]
     machine: Machine,
 }
 
-/// The largest number of samples in a batch.
+/// The largest number of samples of the policy in one batch.
 const AT_ONCE: usize = 32;
 /// The number of rounds of local search from each sample.
 const ROUNDS: usize = 10_000;
 
-/// The part of a checkpoint's description that solving needs.
+/// The part of a checkpoint's description that this task needs.
 #[derive(Deserialize)]
 struct Saved {
     problem: String,
@@ -41,8 +44,8 @@ struct Saved {
 }
 
 impl Solve {
-    /// Solves the problem of the checkpoint with its policy and local search. Without a checkpoint it solves
-    /// the problem that the flag names by local search alone.
+    /// Solves the problem on a graph. With a checkpoint, its policy and local search solve the checkpoint's
+    /// problem. Without a checkpoint, local search alone solves the problem of `--problem`.
     fn solve(&self, graph: &NamedGraph) -> Result<(Problem, SolverResult)> {
         let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
         let progress = |one: &Progress| {
@@ -77,7 +80,8 @@ impl Solve {
     }
 }
 
-/// Returns an error for a cut of a graph whose edges have weights, because the problem doesn't count weights.
+/// Returns an error for a cut of a graph whose edges have weights other than 1. The size of a cut is its
+/// number of edges, so the weights would be ignored.
 fn refuse_weights(problem: Problem, path: &Path, graph: &NamedGraph) -> Result<()> {
     let remedy =
         "give a graph whose weights are all 1, or leave the weights out, because a cut here counts edges";

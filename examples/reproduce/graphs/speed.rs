@@ -1,20 +1,20 @@
-//! Training speed compared with the time of the network's matrix products alone.
+//! The time of a training step compared with the time of the network's matrix products alone.
 
 use crate::prelude::*;
 
-/// Time growth to a fixed number of nodes, whose states are nearly all distinct, against the matrix products
-/// of all its nodes, one by one
+/// Compare the time of training with the time of its matrix products, on graphs that grow to a fixed number
+/// of nodes. Nearly all states are distinct, and matrix products are counted for each node separately
 #[derive(Args)]
 pub(crate) struct Speed {
-    /// Nodes that every graph grows to
+    /// Number of nodes to which every graph grows
     #[arg(long, default_value_t = 30)]
     nodes: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// Connected graphs with nodes of two classes. Each new node is attached by one edge, further edges may be
-/// added, and a graph is finished when it has `nodes` nodes.
+/// The rules of connected graphs with nodes of two classes. Each new node is attached by one edge, further
+/// edges may be added, and a graph is finished when it has `nodes` nodes.
 struct Growth {
     nodes: usize,
 }
@@ -60,9 +60,10 @@ impl Task for Speed {
     }
 }
 
-/// Returns the seconds that one iteration spends on matrix products if each node is evaluated separately:
-/// forward at each level of a roll-out, then forward and backward on all visited states at once. Training may
-/// take less time, because the network evaluates equal nodes once, and makes roll-outs on the host.
+/// Returns the seconds that the matrix products of one iteration take if each node is evaluated separately.
+/// The products are a forward pass at each step of sampling, and then a forward and a backward pass on all
+/// visited states at once. An iteration of training may take less time than these products, because the
+/// network evaluates equal nodes once, and evaluates states on the host while it samples.
 fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, device: Device) -> Result<f64> {
     let sampler = Sampler::new(trainer.env(), trainer.policy());
     let trajectories = sampler.forward(batch, &mut trainer.evaluation_rng())?;
@@ -78,16 +79,16 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
     Ok(total)
 }
 
-/// Returns the seconds that the matrix products of one pass over graphs of these sizes take. Each product is
-/// computed `times` times: once for a forward pass, twice for a backward pass.
+/// Returns the seconds that the network's matrix products take on graphs with these numbers of nodes. The
+/// time of a single pass is multiplied by `times`: 1 for a forward pass, 3 for a forward and a backward pass.
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
     let (nodes, graphs, width) = (sizes.iter().sum::<i64>(), sizes.len() as i64, config.embedding);
     if nodes == 0 {
         return 0.0;
     }
-    // A node takes two linear maps per layer (except that the first map is a table lookup), the node head,
-    // query and key. A graph takes the map from the pooled graph to its nodes, and the exit head. A pair
-    // takes the product of query and key, which is as large as its graph.
+    // Each node needs two linear maps per layer, the node head, and the maps to query and key. The first
+    // linear map is a table lookup, and therefore isn't counted. Each graph needs the map of its pooled
+    // embedding and the exit head. Each pair of nodes needs a product of query and key.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
     let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
     sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);
@@ -99,7 +100,7 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
     seconds * times as f64
 }
 
-/// Returns the median time in seconds of the product of two matrices of ones, after a warm-up.
+/// Returns the median time in seconds of multiplying two matrices of ones with the shapes `a` and `b`.
 fn seconds(a: &[i64], b: &[i64], device: Device) -> f64 {
     let (a, b) = (Tensor::ones(a, (Kind::Float, device)), Tensor::ones(b, (Kind::Float, device)));
     let time = |_| {

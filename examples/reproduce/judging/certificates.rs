@@ -1,5 +1,5 @@
-//! Certificates compared with the truth: the share of their bounds and intervals that hold, for policies from
-//! bad to exact.
+//! A comparison of certificates with the truth. The task counts how many bounds and intervals of certificates
+//! hold, for policies whose quality ranges from uniform to exact.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::metrics::{Cumulative, ExactPolicy};
@@ -12,45 +12,48 @@ use gfn_judge::{Budget, Certificate, Interval, certify, log_probs, subset_distan
 use super::known_task::{KnownTask, ListedTask, TaskArgs, Visit};
 use crate::prelude::*;
 
-/// Compare certificates of policies of every quality with the truth
+/// Count how many bounds and intervals of certificates hold, for policies of every quality
 #[derive(Args)]
 pub(crate) struct Certificates {
     #[command(flatten)]
     task: TaskArgs,
-    /// Policies, of three kinds in turn: blurred ones, from uniform to exact; exact ones whose P_F prefers
-    /// some ways to build an object; exact ones but for an object that has 1 or 5 % of the target and that
-    /// they never sample
+    /// Number of policies, which are of three types in turn. Blurred policies range from uniform to exact.
+    /// Ordered policies are exact, but their P_F prefers some paths to an object. Needle policies are exact
+    /// except for one object, whose target probability is 1 or 5 %, and which is never sampled
     #[arg(long, default_value_t = 200)]
     policies: usize,
-    /// Trajectories of each certificate
+    /// Number of trajectories from which each certificate is computed
     #[arg(long, default_value_t = 4_000)]
     samples: usize,
-    /// Seed of policies and of samples
+    /// Seed of the policies and of their samples
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads of rayon and of libtorch
+    /// Number of threads of rayon and of libtorch
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The number of objects of the target that half of the certificates get.
+/// The number of objects that are drawn from the target for the second certificate of each policy.
 const IDEAL: usize = 300;
-/// The number of backward paths from each of these objects.
+/// The number of backward trajectories from each object whose log-probability is estimated.
 const PATHS: usize = 64;
-/// The number of subsets over which the true flow consistency is averaged.
+/// The number of random subsets of objects over which the true flow consistency is averaged.
 const SUBSETS: usize = 4_000;
-/// The number of objects at which the local search for the subsets starts.
+/// The number of objects from which local search starts. The objects that it finds are used in the subsets.
 const SEARCHED: usize = 1_000;
-/// The number of objects of each policy whose estimated log-probabilities are compared with the exact ones.
+/// The number of objects of each policy whose estimated log-probabilities are compared with exact
+/// log-probabilities.
 const OBJECTS: usize = 24;
-/// The largest bias of estimated log-probabilities whose intervals are judged.
+/// The largest bias of an estimated log-probability. Intervals of estimates with a larger bias aren't
+/// counted.
 const MAX_BIAS: f64 = 0.1;
-/// The rounding error that exact policies may have.
+/// The tolerance in comparisons of bounds with the truth. The tolerance allows for rounding errors of exact
+/// policies.
 const ROUNDING: f64 = 1e-5;
-/// The kinds of policies that are certified.
+/// The types of policies that are certified, as the help of `--policies` describes them.
 const KINDS: [&str; 3] = ["blurred", "ordered", "needle"];
 
 impl Task for Certificates {
@@ -60,10 +63,11 @@ impl Task for Certificates {
     }
 }
 
-/// The results for the policies of one kind.
+/// The results for all policies of one type.
 #[derive(Default, Serialize)]
 struct Counts {
-    /// The number of bounds or intervals of each name, and how many of them held.
+    /// The results for each name of a bound or an interval: how often it was compared with the truth, and how
+    /// often it held.
     #[serde(rename = "held")]
     n_held: BTreeMap<&'static str, (usize, usize)>,
     clean: usize,
@@ -140,7 +144,7 @@ impl Visit for &Certificates {
     }
 }
 
-/// The exact distribution of a task, with which certificates are compared.
+/// The settings and the exact distribution of a task, for comparisons of certificates with the truth.
 struct Check<'a, E: EnumerableEnv> {
     args: &'a Certificates,
     env: &'a E,
@@ -149,8 +153,8 @@ struct Check<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> Check<'_, E> {
-    /// Certifies a policy twice, without and with objects of the target. Returns the policy's total
-    /// variation.
+    /// Certifies a policy twice: without objects drawn from the target, and with such objects. Counts the
+    /// bounds and intervals that hold. Returns the policy's total variation.
     fn policy(
         &mut self,
         policy: &dyn Policy<E>,
@@ -219,8 +223,9 @@ impl Counts {
     }
 }
 
-/// Returns the flow consistency of a policy from exact probabilities: the mean distance on subsets with
-/// `share` objects from each source.
+/// Returns the true flow consistency of a policy, computed from exact probabilities. Flow consistency is the
+/// mean distance on random subsets of objects. For each subset, `share` objects are drawn from each of three
+/// sources: the policy, uniform random trajectories, and local search.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -234,7 +239,7 @@ fn true_consistency<E: EnumerableEnv>(
         &listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs),
     );
     let own = Cumulative::new(probs);
-    // The settings are those of the local search inside certificates.
+    // Certificates use local search with the same settings.
     let search = LocalSearch { rounds: 8, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
@@ -255,9 +260,9 @@ fn true_consistency<E: EnumerableEnv>(
     Ok(total / SUBSETS as f64)
 }
 
-/// A policy whose logits in one direction are multiplied by `keep`, and then get a standard normal number
-/// times `noise`. The number depends only on the pair of states, so that moves to isomorphic states stay
-/// equally probable.
+/// A policy with changed logits in one direction: each log-probability of `policy` is multiplied by `keep`,
+/// and then a standard normal number times `noise` is added. The normal number depends only on the state and
+/// the next state, so that moves to isomorphic states stay equally probable.
 struct BlurredPolicy<'a, E: EnumerableEnv> {
     policy: &'a dyn Policy<E>,
     direction: Direction,
@@ -268,7 +273,7 @@ struct BlurredPolicy<'a, E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
-    /// Returns the normal number of a pair of states, or of a state and its exit.
+    /// Returns the normal number for the move from one state to another; `to` is `None` for the exit.
     fn noise(&self, from: usize, to: Option<usize>) -> f64 {
         let to = to.map_or(0, |to| 1 + to as u64);
         Rng::seeded(Rng::mix64(self.seed ^ Rng::mix64(from as u64 ^ Rng::mix64(to)))).normal()
@@ -283,7 +288,8 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
         let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
         let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
-        // Lists each move to another state, with the position of the move's logit.
+        // These lists have an entry for each legal move that isn't an exit: its row, its slot, and its index
+        // in `logits`.
         let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let (mut logits, mut first) = (Vec::new(), 0);
         for row in 0..masks.len() {

@@ -1,5 +1,5 @@
-//! The exact distribution of a task as a table for other programs, and a comparison of any program's samples
-//! with it.
+//! Two tasks for programs that sample a known distribution. One task writes the exact distribution as a
+//! table. The other task compares a program's samples with the distribution.
 
 use std::fmt::Write;
 
@@ -8,15 +8,15 @@ use gfn_judge::{Interval, Judgement, Missing};
 use super::known_task::{KnownTask, TaskArgs, Visit};
 use crate::prelude::*;
 
-/// Write the exact distribution of a task: objects, probabilities, log-rewards
+/// Write the exact distribution of a task as a table of objects, probabilities and log-rewards
 #[derive(Args)]
 pub(crate) struct Truth {
     #[command(flatten)]
     task: TaskArgs,
-    /// CSV file to write
+    /// CSV file to which the table is written
     #[arg(long)]
     out: PathBuf,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
 }
@@ -53,20 +53,20 @@ impl Visit for &Truth {
     }
 }
 
-/// Judge samples of any program by the exact distribution of a task
+/// Compare the samples of any program with the exact distribution of a task
 #[derive(Args)]
 pub(crate) struct Judge {
     #[command(flatten)]
     task: TaskArgs,
-    /// The samples, in the format of the task
+    /// File with the samples, in the text format of the task's objects
     file: PathBuf,
-    /// Page to write, with pictures in it
+    /// HTML page to write, with the results as a table and a picture
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Seed of subsets and of the samples of a perfect sampler
+    /// Seed of the random subsets of objects, and of the simulated samples of a perfect sampler
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Print one line of JSON at the end
+    /// Print the result as one line of JSON
     #[arg(long)]
     json: bool,
 }
@@ -90,7 +90,8 @@ impl Visit for &Judge {
             ));
         }
         let mut target = listed.of_objects(&listed.target.probs);
-        // Samples that are no object of the task count as one additional object with target probability 0.
+        // All samples that aren't objects of the task count as one additional object, whose target
+        // probability is 0.
         let foreign = target.len();
         target.push(0.0);
         let object = |state: Option<usize>| {
@@ -135,7 +136,8 @@ impl Visit for &Judge {
     }
 }
 
-/// Returns the rows of the table about a judgement: a name and a text each.
+/// Returns the rows of the table of results. Each row has a name and a value as text. `invalid` is the number
+/// of samples that aren't objects of the task.
 fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     let range = |of: Interval| format!("{:.4} ({:.4} to {:.4})", of.estimate, of.low, of.high);
     let verdict = if judged.like_perfect { "nothing" } else { "it isn't a perfect sampler" };
@@ -157,7 +159,8 @@ fn rows(judged: &Judgement, invalid: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Writes a web page: the table, a plot with a dot for each object, and the missing objects.
+/// Writes a web page with the table of results, a plot that has a dot for each object, and a table of the
+/// objects that were never sampled.
 fn write_page<'a>(
     path: &Path,
     title: &str,

@@ -14,59 +14,66 @@ use crate::molecules::atoms::plain_molecules;
 use crate::prelude::*;
 use crate::structures::problem::ProblemArgs;
 
-/// The task whose samples are judged.
+/// The flags that choose a task whose exact distribution is known.
 #[derive(Args)]
 pub(super) struct TaskArgs {
-    /// The task
+    /// Task whose exact distribution is used
     #[arg(value_enum)]
     task: TaskName,
-    /// Points along each dimension of a grid (by default 8), nodes of a ring (4), largest number of nodes of
-    /// a coloured graph (5) or of atoms of a molecule (4), variables of a structure (5), species of a tree
-    /// (7)
+    /// Size of the task: points along each dimension of a grid (by default 8), nodes of a ring (4), largest
+    /// number of nodes of a coloured graph (5) or of atoms of a molecule (4), variables of a structure (5),
+    /// species of a tree (7)
     #[arg(long)]
     size: Option<usize>,
-    /// Dimensions of a grid
+    /// Number of dimensions of a grid
     #[arg(long, default_value_t = 2)]
     ndim: usize,
-    /// Rewards of all sequences: a CSV file with the header `sequence,reward`
+    /// CSV file with the rewards of all DNA sequences, under the header `sequence,reward`
     #[arg(long, required_if_eq("task", "tfbind8"))]
     table: Option<PathBuf>,
-    /// DNA of the species of a tree, the first ones of a file in FASTA; by default seven made-up sequences
+    /// FASTA file with the DNA sequences of the species of a tree; the first sequences are used. The default
+    /// is seven made-up sequences
     #[arg(long)]
     alignment: Option<PathBuf>,
 }
 
-/// The default alignment of seven species. It fits no tree exactly.
+/// The default DNA sequences of seven species, in FASTA. No tree explains each difference between them by a
+/// single mutation.
 const SPECIES: &str = "\
 >0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
-/// A task that can be judged: each is the task of `reproduce` with that name, with its defaults.
+/// The tasks whose exact distribution is known. Each has the default settings of the task of `reproduce` with
+/// the same name.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum TaskName {
-    /// Points of a grid: numbers, a point on a line
+    /// Points of a grid. Format: the coordinates of a point on each line
     Grid,
-    /// Directed graphs on labelled nodes, rings above all: digraph6, or edge lists
+    /// Directed graphs on labelled nodes, of which rings have the largest reward. Format: digraph6, or edge
+    /// lists
     Ring,
-    /// Connected graphs of two-coloured nodes, up to isomorphism: edge lists
+    /// Connected graphs of two-coloured nodes, up to isomorphism. Format: edge lists
     ColoredGraphs,
-    /// Molecules of C, N, O: SMILES
+    /// Molecules of C, N and O. Format: SMILES
     Molecule,
-    /// Structures of a Bayesian network: digraph6, or edge lists
+    /// Structures of a Bayesian network. Format: digraph6, or edge lists
     Structure,
-    /// Strings of five of eleven blocks: their numbers
+    /// Strings of five out of eleven blocks. Format: the numbers of the blocks
     Qm9str,
-    /// DNA of eight letters
+    /// DNA sequences of eight letters. Format: the letters
     Tfbind8,
-    /// Rooted trees by parsimony: Newick, species as numbers from 0 or by their names in the alignment
+    /// Rooted trees, with a reward by parsimony. Format: Newick, with species as numbers from 0 or as names
+    /// in the alignment
     Trees,
 }
 
-/// A function that reads the states in a file, and counts the file's samples that are no states of the task.
+/// A function that reads states from a file. The function also returns the number of the file's samples that
+/// aren't states of the task.
 type Reader<S> = Box<dyn Fn(&Path) -> Result<(S, usize)>>;
-/// A function that writes the state in a row as text.
+/// A function that returns the text of the state with this index.
 type Writer<S> = Box<dyn Fn(&S, usize) -> Result<String>>;
 
-/// A task whose states can be listed.
+/// A task whose states can be listed: its environment and reward, and functions that read and write its
+/// objects.
 pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) env: E,
     pub(super) reward: Box<dyn Reward<E::States>>,
@@ -74,12 +81,13 @@ pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) write: Writer<E::States>,
 }
 
-/// A function of a task that works for any type of states.
+/// A function of a [`KnownTask`] that is generic over the task's environment. The function is a trait,
+/// because a closure can't be generic.
 pub(super) trait Visit {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()>;
 }
 
-/// The largest number of states that a task may have to be listed.
+/// The largest number of states that are listed. A larger task is an error.
 const LISTED: usize = 2_000_000;
 
 impl<E: EnumerableEnv> KnownTask<E> {
@@ -91,18 +99,19 @@ impl<E: EnumerableEnv> KnownTask<E> {
     }
 }
 
-/// All states of a task, and the object that each state stands for.
+/// All states of a task, its target, and the grouping of states into objects. An object may have several
+/// states.
 pub(super) struct ListedTask<E: EnumerableEnv> {
     pub(super) graph: StateGraph<E>,
     pub(super) target: Target,
-    /// The index of each state's object.
+    /// The index of the object that each state belongs to.
     pub(super) of: Vec<usize>,
     /// The index of one state of each object.
     pub(super) first: Vec<usize>,
 }
 
 impl<E: EnumerableEnv> ListedTask<E> {
-    /// Sums the probabilities of states to probabilities of objects.
+    /// Returns the probability of each object: the sum of the probabilities of its states.
     pub(super) fn of_objects(&self, of_states: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.first.len()];
         self.of.iter().zip(of_states).for_each(|(&object, p)| out[object] += p);
@@ -178,7 +187,7 @@ impl TaskArgs {
             None => (Path::new("the species of this task"), SPECIES.to_owned()),
         };
         let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
-        // Rewards are divided by the best tree's reward, because rewards of long sequences are tiny.
+        // Rewards are relative to the best tree, because rewards of trees on long sequences are tiny numbers.
         let reward = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
         let too_many = || {
             Error::config(
@@ -217,13 +226,15 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
         }),
         write: Box::new(move |states: &GraphStates, row| {
             let graph = &states.graphs()[row];
-            // The initial state has no atoms, so it has no SMILES.
+            // The initial state is a graph without atoms, which has no SMILES. The text of this state is
+            // empty.
             if graph.n_nodes() == 0 { Ok(String::new()) } else { Ok(writer.molecule(graph)?.smiles()) }
         }),
     })
 }
 
-/// Returns a task whose objects are rows of numbers. The numbers are the entries minus `offset`.
+/// Returns a task whose objects are written as rows of numbers. A number in the text is the entry of the
+/// vector minus `offset`.
 fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
     let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {
@@ -244,7 +255,8 @@ fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: 
     vectors(env, reward, true, row, write)
 }
 
-/// Returns a task whose objects are vectors, written one per line.
+/// Returns a task whose objects are vectors. A file has one object per line, which `row` reads; `write`
+/// returns the text of an object.
 fn vectors(
     env: VectorEnv,
     reward: impl Reward<VectorStates> + 'static,
@@ -273,7 +285,8 @@ fn graphs(
         env,
         reward: Box::new(reward),
         read: Box::new(|path| {
-            // A text that is an edge list has several words on a line, and several lines for each graph.
+            // A file whose lines have several words isn't graph6, and is read as edge lists. An edge list has
+            // several lines for each graph, so the file is read as a whole.
             let text = read_text(path)?;
             if !has_graph6(&text) && text.lines().any(|line| line.trim().contains([' ', '\t'])) {
                 return Ok((GraphStates::from(read_graphs(path)?), 0));
@@ -289,8 +302,8 @@ fn graphs(
     }
 }
 
-/// Reads an object from each line of a file. Returns the objects, and the number of lines that are no object
-/// of the task.
+/// Reads an object from each line of a file. Also returns the number of lines that aren't objects of the
+/// task.
 fn lines<T>(path: &Path, are_numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
     let (rows, n_invalid, notes) = samples(&read_text(path)?, are_numbers, row);
     notes.iter().for_each(|note| tell(format_args!("{}: {note}", path.display())));

@@ -1,5 +1,5 @@
-//! Tasks that judge samplers whose exact distribution is known: samples of any program, and certificates of
-//! policies.
+//! Tasks on spaces whose exact distribution is known. The tasks judge samples of any program, and compare
+//! certificates of policies with the truth.
 
 pub(crate) mod certificates;
 pub(crate) mod judge;

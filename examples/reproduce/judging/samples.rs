@@ -1,10 +1,10 @@
-//! The samples of a file, and the sequences of an alignment, in the formats of other programs.
+//! Parsers of files that other programs wrote: files of samples, and alignments of sequences.
 
 use std::path::Path;
 
 use gfn::{Error, Result, graph::GraphFormat::Graph6};
 
-/// The lower-case titles that mark a line as a header.
+/// The titles that mark the first line of a file as a header, in lower case.
 const TITLES: [&str; 11] = [
     "molecule", "mol", "sequence", "seq", "tree", "newick", "graph", "graphs", "object", "sample", "samples",
 ];
@@ -15,17 +15,19 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     Ok(text.trim_start_matches('\u{feff}').to_owned())
 }
 
-/// A function that reads an object from a line.
+/// A function that reads an object from a line of text.
 pub(crate) type RowReader<'a, T> = &'a dyn Fn(&str) -> Result<T>;
 
-/// Reads the samples in a text, one per line, and skips empty lines. Returns the objects, the number of lines
-/// that are no object of the task, and notes about unusual lines. The first line is skipped if it is a
-/// header: the title of a column of objects, or, if objects are `numbers`, a line of names only.
+/// Reads samples from a text, one per line; empty lines are skipped. Returns the objects, the number of lines
+/// that aren't objects of the task, and notes about unusual lines.
+///
+/// The first line is skipped if it is a header. If objects consist of numbers (`numbers`), a header is a line
+/// in which no word looks like a number. Otherwise a header is a line that begins with a title of a column.
 pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (Vec<T>, usize, Vec<String>) {
     let (mut rows, mut n_invalid, mut notes) = (Vec::new(), 0, Vec::new());
     let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
     for (k, (number, line)) in lines.enumerate() {
-        // Pandas gives columns without names the numbers 0, 1, 2 as titles.
+        // The header that pandas writes for columns without names is 0,1,2 and so on.
         let are_columns = line.contains(',')
             && (0..).zip(line.trim_start_matches(',').split(',')).all(|(k, word)| word == k.to_string());
         match row(line) {
@@ -54,7 +56,7 @@ pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (V
 fn is_header(line: &str, numbers: bool) -> bool {
     let mut words = line.split([',', ';', ' ', '\t']).map(|word| word.trim_matches('"').to_lowercase());
     if numbers {
-        // The words `nan` and `inf` parse as numbers, too, so they don't make a header.
+        // The words `nan`, `inf` and `none` are values, so a line with one of them isn't a header.
         let is_value = |word: &str| word.parse::<f64>().is_ok() || word == "none";
         return words
             .all(|word| !word.starts_with(|c: char| "0123456789+-.[(".contains(c)) && !is_value(&word));
@@ -63,16 +65,17 @@ fn is_header(line: &str, numbers: bool) -> bool {
     TITLES.contains(&first.as_str()) || first.ends_with("smiles")
 }
 
-/// Returns `true` if a line of the text is graph6 or digraph6. No line of an edge list can be read as either.
+/// Returns `true` if a line of the text is graph6 or digraph6. A line of an edge list can't be read in either
+/// format.
 pub(crate) fn has_graph6(text: &str) -> bool {
     text.lines().any(|line| Graph6.read(line.trim().as_bytes()).is_ok_and(|graphs| !graphs.is_empty()))
 }
 
-/// Reads the names and sequences of an alignment in FASTA. A name is the whole title; lines that begin with
-/// `;` are comments.
+/// Reads the names and sequences of an alignment in FASTA. A name is the whole title of a sequence. Lines
+/// that begin with `;` are comments.
 ///
 /// # Errors
-/// [`Error::File`] for a text of another format, which the message names, and for a title that is empty or
+/// [`Error::File`] if the text has another format, which the message names, and for a title that is empty or
 /// isn't unique.
 pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(';'));
@@ -105,9 +108,9 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
     Ok(species)
 }
 
-/// Replaces the species' names in the Newick text of a tree by their numbers. Whole titles are names, and so
-/// are the first words of titles if they are unique. A number in the text stays as it is: it always is an
-/// index into the alignment.
+/// Replaces the names of species in the Newick text of a tree by indices into the alignment. `names` are the
+/// whole titles of the alignment. The first word of a title is also replaced if it is unique. A number in the
+/// text isn't replaced, because it already is an index.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
     let (mut out, mut is_leaf) = (String::new(), true);
     for part in tree.split_inclusive(['(', ')', ',', ';']) {

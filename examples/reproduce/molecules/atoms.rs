@@ -1,5 +1,5 @@
-//! Molecules built atom by atom and fragment by fragment, up to isomorphism: in proportion to a descriptor,
-//! or to the score of a program.
+//! Tasks that build molecules up to isomorphism, atom by atom or fragment by fragment. The tasks sample in
+//! proportion to a score, which is computed from descriptors or by an external program.
 
 use std::time::Duration;
 
@@ -12,30 +12,31 @@ use super::directions::read_all;
 use super::outputs;
 use crate::prelude::*;
 
-/// The flags of tasks that build atom by atom.
+/// The flags of tasks that build molecules atom by atom.
 #[derive(Args)]
 struct AtomArgs {
-    /// Largest number of heavy atoms
+    /// Largest number of heavy atoms of a molecule
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
-    /// Elements of atoms, without charges
+    /// Elements that atoms may have, without charges
     #[arg(long, value_delimiter = ',', value_parser = element, default_value = "C,N,O")]
     elements: Vec<Element>,
-    /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
+    /// Use the elements C, N, O, F, P, S, Cl and Br, and the charged atoms N+ and O-
     #[arg(long, conflicts_with = "elements")]
     all_elements: bool,
-    /// Stereoisomers, instead of molecules that stand for all of theirs
+    /// Build stereoisomers. By default a molecule has no stereochemistry, and represents all its
+    /// stereoisomers
     #[arg(long)]
     stereo: bool,
-    /// Message passing between atoms
+    /// Layers of message passing between atoms
     #[arg(long, value_parser = choice(CONVS), default_value = "gine")]
     conv: Selection<ConvKind>,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// The convolutions that `--conv` accepts. `Gin` is missing, because it ignores edge attributes, which bond
-/// orders are.
+/// The layers of message passing that `--conv` accepts. `Gin` is missing, because it ignores the attributes
+/// of edges, which hold the orders of bonds.
 const CONVS: &[Choice<ConvKind>] = &[
     ("gine", ConvKind::Gine, "Sums over neighbours, with what bonds are"),
     (
@@ -51,7 +52,7 @@ fn element(symbol: &str) -> std::result::Result<Element, String> {
 }
 
 impl AtomArgs {
-    /// Trains a policy to sample molecules in proportion to a score, and reports.
+    /// Trains a policy to sample molecules in proportion to a score, and prints the report.
     fn train(
         &self,
         exact_limit: usize,
@@ -91,13 +92,13 @@ impl AtomArgs {
     }
 }
 
-/// Returns the environment of molecules of C, N and O without charges.
+/// Returns the environment of molecules of C, N and O without charges or stereochemistry.
 pub(crate) fn plain_molecules(max_atoms: usize) -> Result<MoleculeEnv> {
     let elements = vec![Element::C, Element::N, Element::O];
     MoleculeEnv::new(MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(max_atoms) })
 }
 
-/// Train a GNN policy to build molecules atom by atom
+/// Train a graph network to build molecules atom by atom
 #[derive(Args)]
 pub(crate) struct Molecules {
     #[command(flatten)]
@@ -106,7 +107,7 @@ pub(crate) struct Molecules {
     atoms: AtomArgs,
 }
 
-/// The largest number of states for which the distribution of molecules is exact.
+/// The largest number of states for which exact probabilities are computed.
 pub(super) const EXACT_LIMIT: usize = 50_000;
 
 impl Task for Molecules {
@@ -115,21 +116,22 @@ impl Task for Molecules {
     }
 }
 
-/// Train a GNN policy to build molecules that an external program scores
+/// Train a graph network to build molecules that an external program scores
 #[derive(Args)]
 pub(crate) struct ExternalMolecules {
-    /// Program that reads a SMILES per line and writes a score of 0 or more per line; words are separated by
-    /// spaces
+    /// Command of the scoring program. The program reads a SMILES per line, and writes a score of at least 0
+    /// per line. Spaces separate the words of the command
     #[arg(long, default_value = "python3 examples/heteroatom_scorer.py")]
     command: String,
     #[command(flatten)]
     atoms: AtomArgs,
 }
 
-/// The longest time that the program may take for a line, its start-up included.
+/// The longest time that the scoring program may take for a line, including the time in which the program
+/// starts.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest number of states for which the program scores all molecules, so that the exact distance is
-/// known.
+/// The largest number of states for which exact probabilities are computed. For exact probabilities, the
+/// program must score all molecules.
 const EXTERNAL_LIMIT: usize = 2_000;
 
 impl Task for ExternalMolecules {
@@ -141,27 +143,28 @@ impl Task for ExternalMolecules {
     }
 }
 
-/// Train a GNN policy to build molecules from fragments
+/// Train a graph network to build molecules from fragments
 #[derive(Args)]
 pub(crate) struct FragmentTrees {
     #[command(flatten)]
     reward: RewardArgs,
-    /// File of fragments, one per line: a SMILES, a blank, and the atoms that others can be attached to,
-    /// counted from 0 as written, with commas between them; an atom is listed as often as it may have
-    /// something attached, at most once per hydrogen
+    /// File of fragments, one per line: a SMILES, a blank, and a list of atoms with commas between them.
+    /// Other fragments can be attached to the listed atoms, which are counted from 0 in the order of the
+    /// SMILES. An atom is listed once for each fragment that may be attached to it, at most once per hydrogen
     #[arg(long)]
     library: Option<PathBuf>,
-    /// The library's standard set of common rings and groups, instead of the eight that are exact
+    /// Use the library's standard set of common rings and groups. The default is eight fragments whose trees
+    /// can be listed
     #[arg(long, conflicts_with = "library")]
     all_fragments: bool,
-    /// Largest number of fragments
+    /// Largest number of fragments of a molecule
     #[arg(long, default_value_t = 3)]
     max_fragments: usize,
     #[command(flatten)]
     run: RunArgs,
 }
 
-/// The default fragments: 539 trees of at most three.
+/// The default set of eight fragments. These fragments form 539 trees of at most three fragments.
 const FRAGMENTS: &str = "\
 c1ccccc1 0,1,2,3,4,5
 N1CCNCC1 0,3
@@ -188,7 +191,7 @@ impl Task for FragmentTrees {
             args: &self.run,
             properties: self.reward.score.as_deref(),
             env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
-            // `Gin` ignores attributes of arcs, which stems are.
+            // `Gin` can't be used: it ignores the attributes of edges, which hold the stems of bonds.
             network: GraphNetConfig {
                 conv: ConvKind::Gine,
                 ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
@@ -201,52 +204,53 @@ impl Task for FragmentTrees {
     }
 }
 
-/// The flags for the reward and the final samples.
+/// The flags for the exponent of the reward and for the final samples.
 #[derive(Args)]
 struct RunArgs {
-    /// Power of the score that is R
+    /// Exponent beta of the reward, which is the score to the power beta
     #[arg(long, default_value_t = 1.0)]
     beta: f64,
-    /// Train on R instead of R times the number of symmetries: samples R divided by that number
+    /// Train on the reward R instead of R times the number of symmetries of the state. The policy then
+    /// samples in proportion to R divided by this number
     #[arg(long)]
     no_symmetry_correction: bool,
-    /// Sample by uniform random moves in the end, not by the trained policy, to test the masks
+    /// Draw the final samples by uniform random actions instead of the trained policy, to test the masks
     #[arg(long)]
     random: bool,
-    /// Molecules that are sampled at the end
+    /// Number of final samples
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
-    /// Number of best samples whose mean score and mean Tanimoto distance are reported
+    /// Report the mean score and the mean Tanimoto distance of this number of best samples
     #[arg(long, value_parser = at_least_one)]
     top_k: Option<usize>,
     #[command(flatten)]
     common: Common,
 }
 
-/// The flags that choose a score, by its name or by a file.
+/// The flags that choose a score, by name or by a file.
 #[derive(Args)]
 struct RewardArgs {
-    /// The reward
+    /// Score of a molecule, by name
     #[arg(long, value_enum, default_value = "heteroatoms")]
     reward: NamedScore,
-    /// TOML file of a score instead of the reward by name: a product of powers of properties, as
-    /// `ScoreConfig` documents it
+    /// TOML file that defines the score instead of --reward. The score is a product of powers of properties;
+    /// the documentation of `ScoreConfig` describes the format
     #[arg(long, conflicts_with = "reward")]
     score: Option<PathBuf>,
 }
 
-/// A score that the library provides by name.
+/// The scores that `--reward` accepts.
 #[derive(Clone, Copy, ValueEnum)]
 enum NamedScore {
-    /// A constant
+    /// 1 for every molecule
     Constant,
-    /// 0.1 and the share of atoms that aren't carbon
+    /// 0.1 plus the share of atoms other than carbon
     Heteroatoms,
     /// exp(number of rings)
     Rings,
-    /// exp(donors + acceptors)
+    /// exp(number of donors + number of acceptors of hydrogen bonds)
     HydrogenBonds,
-    /// A weight of 100 to 300 and a polar surface of 40 to 90
+    /// Largest for a molecular weight of 100 to 300 and a polar surface of 40 to 90 square angstrom
     DrugLike,
 }
 
@@ -263,28 +267,29 @@ impl RewardArgs {
     }
 }
 
-/// A score that the trainer and the report share.
+/// A score that the trainer's reward and the report share.
 pub(super) type SharedScore = Arc<dyn MoleculeScore>;
 
-/// A task on molecules, without its score.
+/// The settings of a task on molecules, except for its score.
 struct MoleculeTask<'a> {
     /// The title of the panel of exact probabilities.
     objects: &'static str,
     args: &'a RunArgs,
-    /// The file of a score. Its properties become columns of the table of molecules.
+    /// The TOML file that defines the score, if there is one. The properties in the score become columns of
+    /// the table of molecules.
     properties: Option<&'a Path>,
     env: GraphEnv,
     network: GraphNetConfig,
-    /// The environment's settings, which the checkpoint records.
+    /// The settings of the environment, which are stored in checkpoints.
     built_of: Value,
-    /// The largest number of states for which the distribution is exact.
+    /// The largest number of states for which exact probabilities are computed.
     exact_limit: usize,
 }
 
 impl MoleculeTask<'_> {
-    /// Trains on a score to the power of `--beta`, and reports. The power is at least e^-20, so that every
-    /// molecule has a finite log-reward. `add` adds numbers to the report, and `read` returns the molecule of
-    /// a state.
+    /// Trains on the score to the power `--beta`, and prints the report. Scores below e^-20 count as e^-20,
+    /// so that every molecule has a finite log-reward. `read` returns the molecule of a state, and `add` adds
+    /// entries to the report.
     fn train<R: Reward<GraphStates> + 'static>(
         self,
         score: impl MoleculeScore + 'static,

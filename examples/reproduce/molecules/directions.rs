@@ -1,4 +1,5 @@
-//! Samples of a policy under several conditions: preferences among objectives, or directions of focus.
+//! Samples of a conditional policy under several conditions. A condition holds preferences among objectives,
+//! and may hold a direction of focus.
 
 use gfn_extras::condition::Condition;
 use gfn_extras::pareto::focus_accuracy;
@@ -6,26 +7,30 @@ use gfn_molecules::{Fingerprint, internal_diversity};
 
 use crate::prelude::*;
 
-/// The molecules sampled under all conditions, the molecules' objectives, and a row of results per condition.
+/// The molecules that were sampled under all conditions, their objectives, and a row of results for each
+/// condition.
 pub(super) struct ConditionSamples {
     pub(super) molecules: Vec<Molecule>,
     pub(super) objectives: Reals,
     pub(super) rows: Vec<Value>,
 }
 
-/// The settings by which a policy is sampled under several conditions.
+/// The settings for sampling a policy under several conditions.
 pub(super) struct ConditionSampler<'a> {
     pub(super) reward: &'a ConditionedReward<GraphStates>,
     pub(super) beta: f64,
-    /// The cosine of the focus, if conditions have a direction of focus besides preferences.
+    /// The smallest cosine between a focus direction and an object's objectives at which the object counts as
+    /// inside the focus. `None` if conditions hold only preferences.
     pub(super) focus: Option<f64>,
     pub(super) samples: usize,
     pub(super) read: &'a dyn Fn(&GraphState) -> Result<Molecule>,
 }
 
 impl ConditionSampler<'_> {
-    /// Samples under each direction. `measure` returns the row of results for a direction from its condition,
-    /// the samples' objectives and the molecules.
+    /// Samples the policy under each direction. A direction is used as preferences and, if conditions hold a
+    /// focus, also as the direction of focus. `measure` returns the row of results for a direction. The
+    /// arguments of `measure` are the direction, the encoded condition, the samples' objectives, and the
+    /// sampled molecules.
     pub(super) fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -58,7 +63,7 @@ impl ConditionSampler<'_> {
     }
 }
 
-/// Returns the molecule of each graph.
+/// Returns the molecule of each graph. `read` converts a graph to a molecule.
 pub(super) fn read_all(
     states: &GraphStates,
     read: impl Fn(&GraphState) -> Result<Molecule>,
@@ -66,12 +71,12 @@ pub(super) fn read_all(
     states.graphs().iter().map(read).collect()
 }
 
-/// Returns the mean Tanimoto distance between two molecules.
+/// Returns the mean Tanimoto distance over all pairs of molecules.
 pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
     internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
 }
 
-/// Returns the mean of objective `k`.
+/// Returns the mean of column `k` of the objectives.
 pub(super) fn mean(objectives: &Reals, k: usize) -> f64 {
     objectives.rows().map(|row| row[k]).sum::<f64>() / objectives.len().max(1) as f64
 }

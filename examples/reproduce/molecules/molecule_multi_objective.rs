@@ -1,5 +1,5 @@
-//! Molecules under two conflicting rewards, hydrogen bonds and a small polar surface. One policy learns every
-//! preference and temperature.
+//! A task on molecules with two conflicting objectives: many donors and acceptors of hydrogen bonds, and a
+//! small polar surface. One policy learns all preferences and temperatures, which are its input.
 
 use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{hypervolume, pareto_front, simplex_grid};
@@ -10,46 +10,54 @@ use super::directions::{ConditionSampler, mean};
 use super::seh_frag::focus::focus;
 use crate::prelude::*;
 
-/// Train a GNN policy that takes temperature and preferences as input
+/// Train a graph network on two objectives of molecules; temperature and preferences are inputs of the
+/// network
 #[derive(Args)]
 pub(crate) struct MultiObjective {
-    /// Largest number of heavy atoms
+    /// Largest number of heavy atoms of a molecule
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
-    /// Reward only molecules within a cone of objectives, of this cosine
+    /// Reward only molecules whose objectives are within a cone around a direction, which is an input of the
+    /// network. The value is the cosine of the cone's angle
     #[arg(long)]
     focus: Option<f64>,
-    /// Share of replayed molecules whose focus is set to the direction of their own objectives
+    /// Share of replayed molecules for which the direction of the cone is replaced by the direction of the
+    /// molecule's objectives
     #[arg(long, requires_all = ["focus", "replay"])]
     hindsight: Option<f64>,
-    /// Molecules that are sampled under each preference
+    /// Number of final samples under each preference
     #[arg(long, default_value_t = 200)]
     samples: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The smallest value of a reward, so that its logarithm is finite.
+/// The smallest value of an objective. This value is above 0, so that the logarithm of an objective is
+/// finite.
 const LEAST: f64 = 0.01;
-/// The smallest and the largest exponent beta of the reward. The final samples use the largest.
+/// The smallest and the largest exponent beta of the reward in training. Final samples use the largest
+/// exponent.
 const BETAS: (f64, f64) = (1.0, 8.0);
-/// The number of steps between the two extreme preferences. The preferences at all steps are compared.
+/// The number of steps between the two extreme preferences, (0, 1) and (1, 0). The policy is measured under
+/// the preferences at the ends of all steps.
 const PREFERENCE_STEPS: usize = 4;
-/// The reference point above which the hypervolume is measured.
+/// The reference point of the hypervolume: no objective is below 0.
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 
-/// Returns the number of donors and acceptors of hydrogen bonds, divided by 4, as a reward of at most 1.
+/// Returns the first objective: it grows from `LEAST` to 1 with the number of donors and acceptors of
+/// hydrogen bonds, and reaches 1 at 4 of them.
 fn bonding(molecule: &Molecule) -> f64 {
     let bonds = (molecule.n_donors() + molecule.n_acceptors()) as f64;
     LEAST + (1.0 - LEAST) * (bonds / 4.0).min(1.0)
 }
 
-/// Returns a reward for a small polar surface: 1 without any, and about 1 / e at 40 square angstrom.
+/// Returns the second objective: 1 for a molecule without polar surface, and about 1 / e for 40 square
+/// angstrom.
 fn greasy(molecule: &Molecule) -> f64 {
     LEAST + (1.0 - LEAST) * (-molecule.polar_surface() / 40.0).exp()
 }
 
-/// Returns the rows of the Pareto front, ordered by the first objective.
+/// Returns the objectives on the Pareto front, ordered by the first objective.
 fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
     let row = |i: usize| (objectives.row(i)[0], objectives.row(i)[1]);
     let mut front: Vec<(f64, f64)> = pareto_front(objectives)?.into_iter().map(row).collect();
@@ -108,7 +116,8 @@ impl Task for MultiObjective {
             trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
         }
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
-            // The tested conditions are evenly spread preferences, each with a focus in the same direction.
+            // The policy is measured under evenly spread preferences. The direction of focus, if there is
+            // one, is equal to the preferences.
             let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
             let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
             let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };

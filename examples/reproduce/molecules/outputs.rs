@@ -1,4 +1,5 @@
-//! The outputs of a run on molecules: a table of samples, a drawn sheet, an SD file, and distances.
+//! The outputs of a run on molecules: tables of samples, a picture of the best samples, an SD file, and
+//! distances to the target.
 
 use gfn::metrics::TopK;
 use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
@@ -6,12 +7,12 @@ use gfn_molecules::{FactoredScore, Fingerprint, Ranking, ScoreConfig};
 use crate::flags::config_file::from_toml;
 use crate::prelude::*;
 
-/// The number of molecules that are drawn.
+/// The number of best molecules in the picture.
 const SHOWN: usize = 24;
-/// The number of molecules in the table and in the SD file.
+/// The largest number of best molecules in the table and in the SD file.
 const KEPT: usize = 1_000;
 
-/// Reads a score from a TOML file.
+/// Reads the definition of a score from a TOML file.
 pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
     let remedy = "give factors as the documentation of `ScoreConfig` describes them";
@@ -19,8 +20,9 @@ pub(super) fn read_score(path: &Path) -> Result<FactoredScore> {
     config.build()
 }
 
-/// Writes `samples.csv`, and the best distinct samples as a table, an SD file and a drawing, if output files
-/// were requested. The table has a column for each property of the score.
+/// Writes all samples to `samples.csv`. Writes the best distinct samples as a table, as an SD file and as a
+/// picture. The table has a column for each property of the score. Writes nothing if the run has no folder
+/// for pictures.
 pub(super) fn write(
     common: &Common,
     molecules: &[Molecule],
@@ -50,8 +52,9 @@ pub(super) fn write(
     })
 }
 
-/// Returns the total variation between distributions over molecules, which sum the probabilities of a
-/// molecule's states. Also returns the numbers of states, finished states and molecules.
+/// Returns the total variation between the learned and the target distribution over molecules. The
+/// probability of a molecule is the sum of the probabilities of its states. Also returns the numbers of
+/// states, finished states and molecules.
 pub(super) fn of_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
@@ -69,7 +72,7 @@ pub(super) fn of_molecules(
     )
 }
 
-/// Returns statistics of samples, including the number of distinct molecules and the mean score.
+/// Returns statistics of the samples, such as the number of distinct molecules and the mean score.
 pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     let n = molecules.len().max(1) as f64;
     json!({
@@ -79,8 +82,8 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     })
 }
 
-/// Returns the mean log-score of the best `k` samples, and the mean Tanimoto distance between them. A
-/// molecule that was sampled twice counts twice.
+/// Returns the mean log-score of the `k` best samples, and the mean Tanimoto distance between these samples.
+/// A molecule that was sampled twice counts twice.
 pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
     let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
     let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;

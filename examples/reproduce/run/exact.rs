@@ -1,24 +1,25 @@
-//! The exact distribution of a policy and its target if all states can be listed, and estimates from samples
-//! if not.
+//! Measurements of a policy. If all states can be listed, its exact distribution is compared with the target.
+//! Otherwise results are estimated from samples.
 
 use gfn::metrics::{Target, estimate_log_z, modes_covered};
 use gfn_judge::{Budget, certify};
 
 use crate::prelude::*;
 
-/// The largest number of dots in the panel of learned and target probabilities.
+/// The largest number of dots in the panel that compares learned with target probabilities.
 const DOTS: usize = 4_000;
 
-/// All states of an environment, and the target that a reward defines on them.
+/// All states of an environment, the target that a reward defines on them, and the policy's exact
+/// distribution.
 pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) graph: StateGraph<E>,
     pub(crate) target: Target,
-    /// The probability that the policy ends in each state; empty before the end of training.
+    /// The probability that the policy ends in each state. The list is empty until training has ended.
     pub(crate) probs: Vec<f64>,
 }
 
-/// Lists all states. Returns `None` if there are more than `limit`, or if this member of the run doesn't
-/// measure.
+/// Lists all states of an environment. Returns `None` if there are more than `limit` states. Also returns
+/// `None` for all members of the run but the first, which don't measure.
 pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
     if !members::is_first() {
         return Ok(None);
@@ -30,21 +31,22 @@ pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Opt
 }
 
 impl<E: EnumerableEnv> Exact<E> {
-    /// Lists all states and computes their target. Returns `None` if there are more than `limit` states, or
-    /// if this member of the run doesn't measure.
+    /// Lists all states and computes the target's distribution over them. Returns `None` if there are more
+    /// than `limit` states. Also returns `None` for all members of the run but the first, which don't
+    /// measure.
     pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
         let Some(graph) = list_states(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
         Ok(Some(Self { graph, target, probs: Vec::new() }))
     }
 
-    /// Returns the distances between these probabilities of states and the target.
+    /// Returns the distances between a distribution over the states and the target.
     pub(crate) fn distances(&self, probs: &[f64]) -> Result<Distances> {
         Distances::between(probs, &self.target.probs)
     }
 
-    /// Returns two numbers: the modes (objects of the largest reward) that the policy samples with at least a
-    /// tenth of their target probability, and all modes.
+    /// Returns the number of modes that the policy samples with at least a tenth of their target probability,
+    /// and the number of all modes. A mode is an object of the largest reward.
     fn modes(&self) -> Result<(usize, usize)> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -53,20 +55,20 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok((modes_covered(&self.probs, &self.target.probs, &is_mode)?, n))
     }
 
-    /// Returns the values of the states in which trajectories can end.
+    /// Selects the values of the states in which trajectories can end.
     pub(crate) fn of_ends(&self, values: &[f64]) -> Vec<f64> {
         self.graph.ends().iter().map(|&state| values[state]).collect()
     }
 
-    /// Returns a panel of learned against target probabilities. It has a dot per object, or an evenly spaced
-    /// selection if there are many.
+    /// Returns a panel that compares learned with target probabilities. The panel has a dot for each object,
+    /// or for an evenly spaced selection of objects if there are many.
     pub(crate) fn panel(&self, name: &str) -> Panel {
         let ends = self.graph.ends();
         let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
         Panel::learned_against_target(name, dots.map(|&state| (self.target.probs[state], self.probs[state])))
     }
 
-    /// Returns the `n` objects to which the policy gives the largest probabilities.
+    /// Returns the indices of the `n` objects that the policy samples most often.
     pub(crate) fn most_probable(&self, n: usize) -> Vec<usize> {
         let mut order = self.graph.ends();
         order.sort_by(|&a, &b| self.probs[b].total_cmp(&self.probs[a]));
@@ -76,13 +78,13 @@ impl<E: EnumerableEnv> Exact<E> {
 }
 
 impl<E: EnumerableEnv + TrainEnv> Exact<E> {
-    /// Returns the probability that the policy ends in each state.
+    /// Returns the probability that the trainer's policy ends in each state.
     pub(crate) fn learned(&self, trainer: &Trainer<E>) -> Result<Vec<f64>> {
         Ok(self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs)
     }
 }
 
-/// Returns the exact distances between a policy and its target under a condition, and the target itself.
+/// Returns the exact distances between a policy and the target under a condition. Also returns the target.
 pub(crate) fn compare<E: EnumerableEnv>(
     space: &StateGraph<E>,
     env: &E,
@@ -95,15 +97,15 @@ pub(crate) fn compare<E: EnumerableEnv>(
     Ok((Distances::between(&learned.probs, &target.probs)?, target))
 }
 
-/// Returns the policy's log Z under a condition; `None` if the policy has no log Z.
+/// Returns the policy's log Z under a condition; `None` if the policy doesn't estimate log Z.
 pub(crate) fn log_z<E: TrainEnv>(trainer: &Trainer<E>, condition: &Tensor) -> Option<f64> {
     trainer.policy().log_z(Some(condition), 1).map(|log_z| log_z.double_value(&[0]))
 }
 
 impl Run<'_> {
-    /// Trains, measures and prints the report. If states can be listed, the report has exact distances,
-    /// otherwise estimates from samples. `add` adds numbers to the report. `objects` is the title of the
-    /// panel of exact probabilities.
+    /// Trains the policy, measures it, and prints the report. The report has exact distances if all states
+    /// can be listed, and estimates from samples otherwise. `add` adds entries to the report. `objects` is
+    /// the title of the panel that compares learned with target probabilities.
     pub(crate) fn learn<E: EnumerableEnv + TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -141,8 +143,8 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Draws the most probable graphs with their probabilities and rewards; without exact probabilities it
-    /// draws some samples.
+    /// Draws the most probable graphs with their probabilities and log-rewards. If exact probabilities aren't
+    /// known, draws some of the samples.
     pub(crate) fn draw_graphs(
         &self,
         exact: Option<&Exact<GraphEnv>>,
@@ -154,7 +156,7 @@ impl Run<'_> {
         let mut sheet = PictureSheet::new(title, drawing.side);
         if let Some(exact) = exact {
             for state in exact.most_probable(shown) {
-                // Adding 0 turns -0 into 0, so that no minus sign is drawn.
+                // Adding 0 turns -0 into 0, so that "-0.00" is never drawn.
                 let log_r = exact.target.log_rewards[state] + 0.0;
                 let p = format!("p = {:.4} (target {:.4})", exact.probs[state], exact.target.probs[state]);
                 let graph = drawing.draw(&exact.graph.states().graphs()[state]);
@@ -170,12 +172,13 @@ impl Run<'_> {
     }
 }
 
-/// Samples `n` objects from the trainer's policy.
+/// Samples `n` objects from the trainer's policy, without exploration.
 pub(crate) fn evaluated<E: TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<E::States> {
     sample(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
 }
 
-/// Returns two heat maps, of squares with `side` cells along each side, with one scale of colours.
+/// Returns two heat maps with the same scale of colours. Each map is a square with `side` cells along each
+/// side.
 pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] {
     let max = maps.iter().flat_map(|(_, values)| values).copied().fold(0.0, f64::max);
     maps.map(|(title, values)| {
@@ -183,8 +186,8 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
     })
 }
 
-/// Estimates log Z with its interval by importance sampling. Also returns the number of distinct samples and
-/// the mean log-reward.
+/// Returns estimates from `n` samples as entries of the report: log Z by importance sampling with its
+/// interval, the number of distinct samples, the mean log-reward and others.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let (env, policy, reward, rng) =
         (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
@@ -203,8 +206,9 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     }))
 }
 
-/// Reports a certificate of the policy, and draws a panel with a dot for each probed object. The panel's
-/// rewards are divided by the largest Z that is known.
+/// Reports a certificate of the policy, and adds a panel with a dot for each object whose probability was
+/// estimated. The target probability of a dot is its reward divided by the upper end of the interval of Z or,
+/// if Z has no estimate, by the lower bound on Z.
 fn certified<E: EnumerableEnv + TrainEnv>(
     trainer: &Trainer<E>,
     samples: usize,

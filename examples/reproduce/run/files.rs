@@ -1,5 +1,5 @@
-//! The files that a run writes, which are tested before the run starts, and the lines that it prints.
-//! Standard output and standard error may be closed or full, which must not end a run in a panic.
+//! Output of a run. Files are tested for write access before the run starts. Printing never panics, because
+//! standard output or standard error may be closed or full.
 
 use std::fmt::Display;
 use std::fs::{self, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use gfn::{Error, Result};
 
-/// Prints a line to standard output: JSON for programs, or a result.
+/// Prints a line to standard output. The line is JSON for programs, or a result.
 ///
 /// # Errors
 /// [`Error::Io`] if the line can't be written.
@@ -17,24 +17,24 @@ pub(crate) fn print(line: impl Display) -> Result<()> {
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|source| Error::io("standard output", source))
 }
 
-/// Writes a line for users to standard error.
+/// Prints a line for users to standard error. Errors of printing are ignored.
 pub(crate) fn tell(line: impl Display) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Tells users that a file was written.
+/// Prints a line for users that says that the file at `path` was written.
 pub(crate) fn report_file(path: &Path) {
     tell(format_args!("wrote {}", path.display()));
 }
 
-/// Creates a folder if it doesn't exist, and tests if files can be written there.
+/// Creates a folder if it doesn't exist, and checks that files can be written to it.
 pub(crate) fn try_folder(folder: &Path) -> Result<()> {
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
-/// Tests if a file can be written. Creates its folder and the file, and removes the file again if it is new.
-/// An existing file isn't changed. A pipe or a device isn't tested, because opening a pipe waits for its
-/// reader.
+/// Checks that a file can be written. Creates its folder and the file, and removes the file again if it is
+/// new. An existing file isn't changed. A pipe or a device isn't checked, because opening a pipe would wait
+/// for a program that reads from it.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;

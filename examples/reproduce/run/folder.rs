@@ -1,4 +1,4 @@
-//! The folder of a run, with files for settings, metrics, result, pictures and checkpoint.
+//! The folder of a run (`--run`), with files for settings, metrics, result, pictures and checkpoint.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ pub(crate) struct RunFolder(PathBuf);
 
 /// The name of the file that a process locks while it writes to the folder.
 const LOCK: &str = ".lock";
-/// The remedy that errors name for a folder that isn't a run folder.
+/// The remedy in errors about a folder that isn't the folder of a run.
 const OF_A_RUN: &str = "give a folder that --run wrote, or a new folder";
 
 impl RunFolder {
@@ -24,17 +24,18 @@ impl RunFolder {
         Self(path.into())
     }
 
-    /// Returns the path of the file for the flags and the settings that follow from them.
+    /// Returns the path of the settings file, which holds the flags of the run and all settings that follow
+    /// from them.
     pub(crate) fn settings(&self) -> PathBuf {
         self.0.join("settings.json")
     }
 
-    /// Returns the path of the file for the metrics, a line of JSON per step.
+    /// Returns the path of the metrics file, which has a line of JSON for each step.
     pub(crate) fn metrics(&self) -> PathBuf {
         self.0.join("metrics.jsonl")
     }
 
-    /// Returns the path of the file for the result, which is the JSON that `--json` prints.
+    /// Returns the path of the result file, which holds the JSON that `--json` prints.
     pub(crate) fn result(&self) -> PathBuf {
         self.0.join("result.json")
     }
@@ -47,19 +48,20 @@ impl RunFolder {
         self.0.join("checkpoint")
     }
 
-    /// Reserves the folder for a run with these flags. The folder must be new, or have an interrupted run
-    /// with the same flags. `resume` is the checkpoint that `--resume` names; if it is the folder's own
-    /// checkpoint, the run may resume with other flags.
+    /// Reserves the folder for a run with these flags. The folder must be new, or hold an unfinished run with
+    /// the same flags. `resume` is the checkpoint that `--resume` names. If it is the checkpoint in this
+    /// folder, the run may resume with other flags.
     ///
     /// # Errors
-    /// [`Error::Io`] if nothing can be written. [`Error::File`] if the folder has other files, another run or
-    /// a finished run.
+    /// [`Error::Io`] if the folder can't be written. [`Error::File`] if the folder holds other files, another
+    /// run or a finished run.
     pub(crate) fn claim(&self, flags: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
         if !self.is_free()? {
             let stored = self.flags()?;
             if resume.is_some_and(|path| self.has_checkpoint(path)) && stored.task == flags.task {
-                // Settings and result aren't replaced until the checkpoint was found to fit.
+                // The settings and the result stay in the folder until the checkpoint has been loaded, which
+                // fails if it doesn't fit the new flags.
                 return self.lock();
             }
             self.check_same(flags, &stored, resume)?;
@@ -68,8 +70,9 @@ impl RunFolder {
         write_json(&self.settings(), &settings(flags))
     }
 
-    /// Returns `true` if `path` is the checkpoint of this folder. Paths are compared by their folder, because
-    /// an interrupted save may have moved the checkpoint away.
+    /// Returns `true` if `path` is the path of this folder's checkpoint. The checkpoint itself may be
+    /// missing, because an interrupted save may have moved it away. The parent folders are therefore
+    /// compared, too.
     fn has_checkpoint(&self, path: &Path) -> bool {
         let is_same =
             |a: &Path, b: &Path| matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
@@ -78,7 +81,8 @@ impl RunFolder {
         is_same(path, &own) || path.file_name() == own.file_name() && is_same(folder, &self.0)
     }
 
-    /// Returns an error if the folder's run has other flags or is finished.
+    /// Returns an error if the run in this folder has other flags, is finished, or didn't start from the
+    /// checkpoint `resume`.
     fn check_same(&self, flags: &TaskFlags, stored: &TaskFlags, resume: Option<&Path>) -> Result<()> {
         let refuse = |problem: String, remedy| Err(Error::file(&self.0, problem, remedy));
         let differences = if stored.task == flags.task {
@@ -107,7 +111,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Locks the folder, so that no other process can use it until this process ends.
+    /// Locks the folder until this process ends, so that no other process writes to it.
     fn lock(&self) -> Result<()> {
         static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
         let path = self.0.join(LOCK);
@@ -129,8 +133,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings, including `more`, the settings that are known only after the run was set up.
-    /// Removes the result of an earlier run.
+    /// Writes the settings file again, with additional settings `more` that are known only now. Removes the
+    /// result of an earlier run.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
@@ -143,10 +147,10 @@ impl RunFolder {
         write_json(&self.settings(), &settings)
     }
 
-    /// Reads the flags of the run in the folder.
+    /// Reads the flags of the run that the folder holds.
     ///
     /// # Errors
-    /// [`Error::File`] if the folder has no run.
+    /// [`Error::File`] if the folder holds no run.
     pub(crate) fn flags(&self) -> Result<TaskFlags> {
         let path = self.settings();
         if !path.is_file() {
@@ -162,7 +166,7 @@ impl RunFolder {
         })
     }
 
-    /// Returns `true` if the folder has no files except settings.
+    /// Returns `true` if the folder holds nothing but a lock, settings and an empty folder for pictures.
     fn is_free(&self) -> Result<bool> {
         for entry in fs::read_dir(&self.0).map_err(|source| Error::io(&self.0, source))? {
             let path = entry.map_err(|source| Error::io(&self.0, source))?.path();
@@ -177,7 +181,8 @@ impl RunFolder {
     }
 }
 
-/// Returns the settings of a run: its flags, its command and its program.
+/// Returns the content of the settings file: the flags, the command line, the program's version and other
+/// entries.
 fn settings(flags: &TaskFlags) -> Value {
     json!({
         "task": flags.task,
@@ -190,12 +195,13 @@ fn settings(flags: &TaskFlags) -> Value {
     })
 }
 
-/// Returns the path of a temporary file, to which new content is written before it replaces the old one.
+/// Returns the path of a temporary file. New content is written to it before the temporary file replaces the
+/// file at `path`.
 fn beside(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// Describes differences between flags in words; the text is empty if there are none.
+/// Describes the differences between the flags of two runs. The text is empty if there are no differences.
 fn words(differences: &[(&str, &Value, &Value)]) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "not given".to_owned(),
@@ -208,8 +214,8 @@ fn words(differences: &[(&str, &Value, &Value)]) -> String {
     all.collect::<Vec<_>>().join("; ")
 }
 
-/// Replaces a file's content by this value in one step, so that a killed run leaves either the old or the new
-/// content.
+/// Writes a value as JSON. The file is replaced in one step, so that it holds either the old or the new
+/// content if the process is killed.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     let written =
         fs::write(beside(path), format!("{value:#}\n")).and_then(|()| fs::rename(beside(path), path));

@@ -1,8 +1,8 @@
-//! The members of a run, which train as one: threads of this process (`--threads-for replicas`), or processes
-//! that a launcher started (`--dist`).
+//! The members of a run, which train one policy together. Members are threads of this process (`--threads-for
+//! replicas`), or processes that a launcher started (`--dist`).
 //!
-//! Each member runs the whole task, from one seed, and draws and scores a share of each batch. Only the first
-//! member measures, writes, draws and prints.
+//! Each member runs the whole task with the same seed, and draws and scores its share of each batch. Only the
+//! first member measures the policy, writes files, and prints.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -12,22 +12,26 @@ use gfn::group::{Group, replicate};
 
 use crate::prelude::*;
 
-/// The use of the threads that `--threads` allows.
+/// The work that several threads share.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(crate) enum ThreadUse {
-    /// Threads work on states and rewards, while that is measured to be faster than one thread
+    /// Threads share the work on states and rewards, as long as sharing is measured to be faster than one
+    /// thread
     Environment,
-    /// Threads train on shares of the batch, on idle cores; another number is another run
+    /// Each thread trains on a share of the batch, which needs idle cores. Results depend on the number of
+    /// threads
     Replicas,
-    /// libtorch splits its products, too: up to ten times slower on cores that others use
+    /// Threads also share libtorch's matrix products. This is up to ten times slower if other programs use
+    /// the cores
     Products,
 }
 
-/// The membership of this thread in a run.
+/// The position of this thread among the members of a run.
 struct Member {
     rank: usize,
     size: usize,
-    /// The connection to the other members; `None` once a trainer has taken it.
+    /// The connection to the other members. The connection is `None` after a trainer has taken it, and in a
+    /// run with one member.
     end: Option<Box<dyn Group>>,
 }
 
@@ -35,7 +39,7 @@ thread_local! {
     static MEMBER: RefCell<Member> = const { RefCell::new(Member { rank: 0, size: 1, end: None }) };
 }
 
-/// Returns `true` for the one member that measures, writes, draws and prints.
+/// Returns `true` for the first member of the run, which measures the policy, writes files and prints.
 pub(crate) fn is_first() -> bool {
     MEMBER.with_borrow(|member| member.rank == 0)
 }
@@ -45,7 +49,7 @@ pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
 }
 
-/// Runs a task alone or with several members, as its flags say.
+/// Runs a task as one member or as several, according to the flags.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
@@ -62,7 +66,7 @@ pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> R
     replicate(threads, |replica| as_member(Box::new(replica), &work))
 }
 
-/// Runs a task as one member of a run.
+/// Runs a task as one member of a run. `end` is the connection to the other members.
 fn as_member(end: Box<dyn Group>, work: &impl Fn() -> Result<()>) -> Result<()> {
     MEMBER.set(Member { rank: end.rank(), size: end.size(), end: Some(end) });
     let done = work();

@@ -17,14 +17,14 @@ use crate::prelude::*;
 use files::try_folder;
 use task_flags::TaskFlags;
 
-/// The defaults of a task for flags that aren't given.
+/// The defaults of a task for flags of training that aren't given, and settings without a flag.
 pub(crate) struct Recipe {
     pub(crate) steps: usize,
     pub(crate) batch: usize,
-    /// The capacity of the replay buffer; 0 for no buffer.
+    /// The capacity of the replay buffer; 0 for no replay buffer.
     pub(crate) replay: usize,
     pub(crate) buffer: (Eviction, Draw),
-    /// `true` if the replay buffer may hold a graph as often as it was sampled; `false` if it holds each
+    /// `true` if the replay buffer stores a graph again each time it is sampled; `false` if it stores each
     /// graph once.
     pub(crate) repeats_graphs: bool,
     /// The number of uniform random trajectories that fill the replay buffer before training.
@@ -33,12 +33,12 @@ pub(crate) struct Recipe {
     pub(crate) lr: f64,
     pub(crate) log_z_lr: f64,
     pub(crate) lr_end: f64,
-    /// The largest number of states for which the distribution is exact.
+    /// The largest number of states for which the policy's exact distribution is computed after training.
     pub(crate) exact_up_to: usize,
-    /// The largest number of states for which the exact distance is measured during training, too.
+    /// The largest number of states for which the exact distance is also measured during training.
     pub(crate) measure_up_to: usize,
-    /// The number of samples from which a policy is measured if it has no exact distribution; 0 for no
-    /// measurement.
+    /// The number of samples from which a policy is measured if it has too many states for exact distances; 0
+    /// to skip this measurement.
     pub(crate) samples: usize,
 }
 
@@ -46,7 +46,8 @@ pub(crate) struct Recipe {
 pub(crate) const NEWEST: (Eviction, Draw) = (Eviction::Fifo, Draw::Uniform);
 
 impl Default for Recipe {
-    /// Returns defaults for tasks with some hundred states: no replay, and learning rates that fall to 0.
+    /// Returns defaults for a task with a few hundred states. There is no replay, and learning rates fall to
+    /// 0.
     fn default() -> Self {
         Self {
             steps: 1_500,
@@ -77,17 +78,17 @@ pub(crate) fn merge(to: &mut Value, from: Value) {
 pub(crate) struct Run<'a> {
     pub(crate) common: &'a Common,
     pub(crate) recipe: Recipe,
-    /// The settings of training that follow from flags and recipe. Tasks may change them before they build
-    /// their trainer.
+    /// The settings of training that follow from the flags and the recipe. A task may change them before it
+    /// builds its trainer.
     pub(crate) config: TrainerConfig,
-    /// The objective that `--objective` names. Tasks may change it before they build their trainer.
+    /// The objective that `--objective` names. A task may change it before it builds its trainer.
     pub(crate) objective: Build,
     pub(crate) device: Device,
 }
 
 impl<'a> Run<'a> {
-    /// Sets up threads, memory allocator and device, and tests that all files can be written before any work
-    /// is done.
+    /// Sets up threads, memory allocator and device. Also checks that all output files can be written, before
+    /// any time is spent on training.
     pub(crate) fn begin(common: &'a Common, recipe: Recipe) -> Result<Self> {
         let threads = common.threads;
         let libtorch = if common.threads_for == members::ThreadUse::Products { threads } else { 1 };
@@ -105,7 +106,7 @@ impl<'a> Run<'a> {
         Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
-    /// Returns the number of training steps of the whole run.
+    /// Returns the number of training steps of the whole run, including the steps before a resume.
     pub(crate) fn steps(&self) -> usize {
         self.common.steps.unwrap_or(self.recipe.steps)
     }
@@ -114,15 +115,15 @@ impl<'a> Run<'a> {
         Rng::seeded(self.common.seed)
     }
 
-    /// Returns the description of a task that its checkpoints contain: its name, its settings and the
-    /// settings of its network.
+    /// Returns the description that checkpoints of the task contain: the task's name, its settings `task` and
+    /// the settings of its network.
     pub(crate) fn describe(&self, task: Value, network: &impl Serialize) -> Value {
         let mut description = json!({ "example": task_flags::example(), "network": network });
         merge(&mut description, task);
         description
     }
 
-    /// Builds a trainer with the replay buffer that flags and recipe define.
+    /// Builds a trainer. The trainer has a replay buffer if the flags or the recipe set a capacity above 0.
     pub(crate) fn trainer<E: TrainEnv>(
         &self,
         env: E,
@@ -140,7 +141,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds a policy from a network's settings, and a [`trainer`](Self::trainer) for it.
+    /// Builds a policy from the settings of its network, and a [`trainer`](Self::trainer) for this policy.
     pub(crate) fn build<E: TrainEnv, N: Serialize, P: Policy<E> + Send + 'static>(
         &self,
         env: E,
@@ -155,7 +156,8 @@ impl<'a> Run<'a> {
         self.trainer(env, reward, policy, rng, &description)
     }
 
-    /// Makes the trainer's replay buffer hold each graph only once, unless the recipe allows repeated graphs.
+    /// Replaces the trainer's replay buffer by a buffer that stores each graph only once, unless the recipe
+    /// allows repeated graphs.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::distinct(config)?)),
@@ -163,7 +165,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Builds a trainer for a graph network, with a replay buffer as [`distinct`](Self::distinct) makes it.
+    /// Builds a trainer for a graph network. The trainer's replay buffer is set up by
+    /// [`distinct`](Self::distinct).
     pub(crate) fn graph_trainer(
         &self,
         env: GraphEnv,
@@ -181,7 +184,8 @@ impl<'a> Run<'a> {
         )?)
     }
 
-    /// Builds a trainer for a perceptron on vectors. `values` is the number of values that an entry can take.
+    /// Builds a trainer for a perceptron on vectors. Each entry of a vector can take `values` different
+    /// values.
     pub(crate) fn perceptron(
         &self,
         env: VectorEnv,

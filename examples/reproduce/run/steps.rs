@@ -1,4 +1,4 @@
-//! The statistics of a run's steps, as its file of metrics stores them.
+//! The statistics of a run's training steps, which are read from its metrics file after a resume.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,14 +8,15 @@ use gfn::{Error, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The largest number of records in memory: the curves of a million steps would take hundreds of megabytes.
+/// The largest number of step records in memory. Without this limit, the records of a million steps would
+/// take hundreds of megabytes.
 const MAX_RECORDS: usize = 1 << 16;
 
-/// The records of all steps of a run, in order. If there are many steps, a record combines several of them.
+/// The records of all steps of a run, in order. If a run has many steps, each record combines several steps.
 #[derive(Default, Debug)]
 pub(crate) struct Steps {
     pub(crate) records: Vec<StepRecord>,
-    /// The base-2 logarithm of the number of steps per record.
+    /// The base-2 logarithm of the number of steps that a record combines.
     n_halvings: u32,
 }
 
@@ -34,13 +35,13 @@ impl Steps {
     }
 }
 
-/// The statistics of a step, as a line of the file of metrics stores them. A number that isn't finite is
-/// `null`.
+/// The statistics of a training step, with the names of the metrics file. A number that isn't finite is
+/// `null` there.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub(crate) struct StepRecord {
     pub(crate) step: usize,
-    /// The number of steps that this record combines. Loss and length are means over these steps, states and
-    /// seconds are sums, and all other numbers are those of the last step.
+    /// The number of steps that this record combines. `loss` and `mean_len` are means over these steps, and
+    /// `states`, `distinct` and `seconds` are sums. All other numbers belong to the last step.
     #[serde(skip, default = "one_step")]
     pub(crate) n: usize,
     pub(crate) reward_calls: u64,
@@ -80,7 +81,7 @@ impl StepRecord {
 }
 
 impl StepRecord {
-    /// Builds a step record from a record of the library.
+    /// Converts the library's record of a step.
     ///
     /// # Errors
     /// [`Error::Contract`] if the record can't be written as JSON.
@@ -90,8 +91,8 @@ impl StepRecord {
     }
 }
 
-/// Reads the steps in a file of metrics, up to and including step `done`. Returns no steps if there is no
-/// file. An incomplete last line is skipped.
+/// Reads the records of a metrics file, up to and including step `done`. Returns no records if the file
+/// doesn't exist. An incomplete last line is skipped.
 ///
 /// # Errors
 /// [`Error::File`] for a line that lacks a number that every step has.
@@ -108,7 +109,7 @@ pub(crate) fn read_steps(path: &Path, done: usize) -> Result<Steps> {
             Error::file(path, problem, "give a folder that --run wrote, without changes to its files")
         };
         let line: Value = serde_json::from_str(line).map_err(refuse)?;
-        // The resumed run will repeat all later steps.
+        // A resumed run repeats the steps after its checkpoint, so their lines are ignored.
         if line["step"].as_u64().is_some_and(|step| step > done as u64) {
             break;
         }

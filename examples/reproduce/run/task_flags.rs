@@ -1,4 +1,4 @@
-//! The task of this process, and the values of its flags.
+//! The task that this process runs, and the values of its flags.
 
 use std::sync::OnceLock;
 
@@ -9,21 +9,24 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A task and the values of its flags, from the command line, from a `--config` file, or by default.
+/// A task and the values of its flags. A value comes from the command line, from a `--config` file, or is the
+/// default.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(crate) struct TaskFlags {
     pub(crate) task: String,
     pub(crate) flags: Map<String, Value>,
 }
 
-/// The task and flags of this process, and the names of the flags that its command line gives.
+/// The task and flags of this process. The second entry holds the names of the flags to which the command
+/// line gives a value other than 0.
 static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 
-/// The flags that change no result: they only choose where a run is stored and how it is displayed.
+/// The flags that don't change the results of a run. These flags only choose which files a run reads or
+/// writes, and what a run prints.
 const WITHOUT_EFFECT: [&str; 9] =
     ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
-/// Stores the task and flags of this process.
+/// Stores the task and flags of this process, for the functions below.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let Some((all, (_, flags))) = TaskFlags::of(program, matches).zip(matches.subcommand()) else { return };
     let mut given = Vec::new();
@@ -39,8 +42,8 @@ pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let _ = OF_PROCESS.set((all, given));
 }
 
-/// Returns an error if the command line gives one of these flags, which would have no effect, with another
-/// value than 0.
+/// Returns an error if the command line gives one of these flags a value other than 0, because the flag would
+/// have no effect.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
     let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);
     match flags.iter().find(|flag| given.iter().any(|name| name == *flag)) {
@@ -49,13 +52,13 @@ pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<(
     }
 }
 
-/// Returns the name of this process's task, for results and checkpoints.
+/// Returns the name of this process's task with underscores, as it is written to results and checkpoints.
 pub(crate) fn example() -> String {
     OF_PROCESS.get().map(|(all, _)| all.task.replace('-', "_")).unwrap_or_default()
 }
 
-/// Returns the name of this process's task and the given flags that change results. It is the title of
-/// pictures.
+/// Returns the name of this process's task, followed by the given flags that change results. This text is the
+/// title of pictures.
 pub(crate) fn command() -> String {
     let Some((all, given)) = OF_PROCESS.get() else { return String::new() };
     let mut words = vec![all.task.clone()];
@@ -72,7 +75,7 @@ pub(crate) fn command() -> String {
 }
 
 impl TaskFlags {
-    /// Reads the flags of a program whose subcommands are tasks. Returns `None` if no task is named.
+    /// Reads the task and its flags from parsed arguments. Returns `None` if the arguments name no task.
     pub(crate) fn of(program: &Command, matches: &ArgMatches) -> Option<Self> {
         let (task, given) = matches.subcommand()?;
         let command = program.find_subcommand(task)?;
@@ -91,8 +94,8 @@ impl TaskFlags {
         OF_PROCESS.get().map(|(flags, _)| flags)
     }
 
-    /// Returns the flags that change results and differ: their names, their values here and their values in
-    /// `other`.
+    /// Returns the flags that change results and whose values differ. Each entry is a name, the value in
+    /// `self` and the value in `other`.
     pub(crate) fn differences<'a>(&'a self, other: &'a Self) -> Vec<(&'a str, &'a Value, &'a Value)> {
         let mut names: Vec<&str> = self.flags.keys().chain(other.flags.keys()).map(String::as_str).collect();
         names.sort_unstable();
@@ -103,8 +106,8 @@ impl TaskFlags {
     }
 }
 
-/// Returns the value of a flag; `None` if it has no value. A text that is a number becomes a number, so that
-/// `0.001` and `1e-3` are equal.
+/// Returns the value of a flag; `None` if the flag has no value. A text that is a number becomes a number, so
+/// that `0.001` and `1e-3` are equal.
 fn value(arg: &Arg, matches: &ArgMatches) -> Option<Value> {
     let id = arg.get_id().as_str();
     if matches!(arg.get_action(), ArgAction::SetTrue) {

@@ -1,5 +1,5 @@
-//! The training loop of the tasks, and their reports: numbers and pictures for users, one line of JSON for
-//! programs.
+//! The training loop of the tasks, and their reports. A report is printed as numbers and pictures for users,
+//! and as one line of JSON for programs.
 
 use gfn::run::{FitOutcome, MetricsFile, TensorBoard, Validation};
 use gfn::train::AverageFor;
@@ -12,12 +12,13 @@ use super::task_flags::{self, TaskFlags};
 use crate::plot::Scale;
 use crate::prelude::*;
 
-/// The exit code that shells report for a program ended by Ctrl-C.
+/// The exit code that shells report for a program that was ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 impl Run<'_> {
-    /// Trains as the flags say, with the task's observers. `measure` is called every few steps, and its time
-    /// isn't counted as training. Returns `None` for a member of the run that doesn't measure.
+    /// Trains a policy with the settings of the flags and with the task's observers. `measure` is called
+    /// every few steps, and its time isn't counted as training time. Returns `None` for all members of the
+    /// run but the first.
     pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -34,7 +35,7 @@ impl Run<'_> {
             let (training, objective) = (json!(context.config), json!(context.objective.name()));
             let sizes = [("steps", json!(steps)), ("parameters", json!(stats.params))];
             run.describe(flags, &[[("training", training), ("objective", objective)], sizes].concat())?;
-            // A resumed run reads the steps before its checkpoint from the run folder.
+            // The records of the steps before a resume come from the metrics file in the run folder.
             stats.steps = read_steps(&run.metrics(), trainer.steps_done())?;
         }
         let average = |trainer: &Trainer<E>| trainer.averaged(|_| measure(trainer));
@@ -69,8 +70,8 @@ impl Run<'_> {
             Some(_) => fit.run_by(&mut trainer, &mut thompson_step)?,
         };
         if common.ema.is_some() && ended != FitOutcome::Interrupted {
-            // The checkpoint is saved by now, with the trained and the averaged parameters. The report is
-            // about the averaged ones.
+            // The checkpoint was saved above, with both the trained and the averaged parameters. The report
+            // is about the averaged parameters.
             trainer.take_average()?;
         }
         if !members::is_first() {
@@ -90,7 +91,7 @@ impl Run<'_> {
         Ok(Some((trainer, Report::new(stats))))
     }
 
-    /// Trains, and prints the report. `add` adds numbers to the report.
+    /// Trains the policy, and prints the report. `add` adds entries to the report.
     pub(crate) fn finish<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -103,7 +104,7 @@ impl Run<'_> {
         self.print(report)
     }
 
-    /// Runs a search without a policy, and returns its report.
+    /// Runs a search that trains no policy, and returns a report with the time of the search.
     pub(crate) fn search(&self, search: impl FnOnce() -> Result<()>) -> Result<Report> {
         if members::count() > 1 {
             let one = "1: leave out --dist and --threads-for replicas";
@@ -118,7 +119,8 @@ impl Run<'_> {
         Ok(Report::new(TrainingStats::without_steps(self.config.batch, started)))
     }
 
-    /// Joins a trainer to the group of the run's members, and resumes it or fills its replay buffer.
+    /// Connects the trainer to the other members of the run. Then resumes a checkpoint if there is one, or
+    /// else fills the replay buffer.
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
         let (mut trainer, steps) = (members::join(trainer)?, self.steps());
         if let Some(decay) = self.common.ema {
@@ -142,15 +144,15 @@ impl Run<'_> {
     }
 }
 
-/// The report of a task: the statistics of training, named numbers, and panels that are drawn beside the
-/// curves of training.
+/// The report of a task. The report has the statistics of training, named entries, and panels that are drawn
+/// beside the curves of training.
 pub(crate) struct Report {
     pub(crate) stats: TrainingStats,
     figures: Map<String, Value>,
     pub(crate) panels: Vec<Panel>,
 }
 
-/// The names of the numbers that every report has. A number is `null` if it is unknown.
+/// The names of entries that every report has. An entry is `null` if its value is unknown.
 const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 
 impl Report {
@@ -161,7 +163,7 @@ impl Report {
         report
     }
 
-    /// Sets a number of the report by its name in the line of JSON.
+    /// Sets an entry of the report. `name` is its key in the line of JSON.
     pub(crate) fn set(&mut self, name: &str, value: impl Serialize) {
         self.figures.insert(name.to_owned(), json!(value));
     }
@@ -173,17 +175,17 @@ impl Report {
         }
     }
 
-    /// Reports the target's log Z, if it is known.
+    /// Sets the entry for the target's log Z, if log Z is known.
     pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
         log_z.iter().for_each(|log_z| self.set("log_z_true", log_z));
     }
 
-    /// Reports the target's log Z, and the distance of the learned log Z from it.
+    /// Sets the entries for the target's log Z, and for the distance of the learned log Z from it.
     pub(crate) fn log_z_error(&mut self, log_z: f64) {
         self.extend(json!({ "log_z_true": log_z, "log_z_error": (self.stats.log_z() - log_z).abs() }));
     }
 
-    /// Reports the mean L1, TV and JSD of several exact distances.
+    /// Sets the entries for the exact distances L1, TV and JSD. The entries are means over `distances`.
     pub(crate) fn exact_mean(&mut self, distances: &[Distances]) {
         let n = distances.len() as f64;
         let mean = |of: fn(&Distances) -> f64| distances.iter().map(|one| of(one) / n).sum::<f64>();
@@ -192,7 +194,8 @@ impl Report {
         );
     }
 
-    /// Adds a note with the reason why there are no exact distances.
+    /// Sets an entry with the reason why the report has no exact distances. Sets the numbers of modes to
+    /// null.
     pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
         let why = if run.common.is_frozen() {
             "the policy is frozen (--lr 0)".to_owned()
@@ -204,7 +207,8 @@ impl Report {
 }
 
 impl Run<'_> {
-    /// Draws the pictures and prints the report: numbers for users, and a line of JSON with `--json`.
+    /// Draws the pictures, writes the result file, and prints the report for users. With `--json` the report
+    /// is also printed as one line of JSON.
     pub(crate) fn print(&self, mut report: Report) -> Result<()> {
         self.draw_training(&mut report)?;
         report.extend(
@@ -217,7 +221,8 @@ impl Run<'_> {
             write_json(&run.result(), &line)?;
             report_file(&run.result());
         }
-        // Standard output has only the line of JSON if `--json` is given.
+        // With `--json`, standard output has only the line of JSON, so numbers for users go to standard
+        // error.
         if self.common.json {
             tell(format_args!("{line:#}"));
             return print(line);
@@ -225,7 +230,7 @@ impl Run<'_> {
         print(format_args!("{line:#}"))
     }
 
-    /// Draws the curves of loss, log Z and other metrics, and the task's panels.
+    /// Draws a figure with the curves of the loss, log Z and other metrics, and with the task's panels.
     fn draw_training(&self, report: &mut Report) -> Result<()> {
         let records = &report.stats.steps.records;
         let metrics: BTreeSet<&str> =
@@ -250,23 +255,24 @@ impl Run<'_> {
     }
 }
 
-/// The statistics of training over all steps of the run, including the steps before a resume. If there are no
-/// steps, statistics of steps are NaN.
+/// The statistics of training over all steps of the run, including the steps before a resume. In a run
+/// without steps, numbers about steps are NaN.
 #[derive(Default)]
 pub(crate) struct TrainingStats {
     batch: usize,
     params: i64,
     members: usize,
-    /// The seconds spent on filling the replay buffer.
+    /// The seconds spent before the first step, which include filling the replay buffer.
     filled_s: f64,
     steps: Steps,
 }
 
-/// The metric that counts distinct modes found so far. Its curve is drawn against reward calls.
+/// The name of the metric that counts the distinct modes found so far. The curve of this metric is drawn
+/// against reward calls, and all other curves against steps.
 const MODES: &str = "modes_found";
 
 impl StepRecord {
-    /// Returns the number with this name that was measured after the step; `None` if it wasn't measured.
+    /// Returns the metric with this name; `None` if it wasn't measured after this step.
     fn figure(&self, name: &str) -> Option<f64> {
         match name {
             "loss" => self.loss,
@@ -275,29 +281,30 @@ impl StepRecord {
         }
     }
 
-    /// Returns the seconds that the step took, summed over its phases.
+    /// Returns the seconds that the steps of this record took, summed over all phases.
     fn time(&self) -> f64 {
         self.seconds.iter().sum()
     }
 }
 
 impl TrainingStats {
-    /// Returns the statistics of work without steps that began at this time.
+    /// Returns statistics without steps, for work that began at the time `started` and has just ended.
     fn without_steps(batch: usize, started: Instant) -> Self {
         Self { batch, members: 1, filled_s: started.elapsed().as_secs_f64(), ..Self::default() }
     }
 
-    /// Returns the records of the last three quarters of the steps: the first quarter is the warm-up.
+    /// Returns the records after the warm-up, which is the first quarter of all records.
     fn warm(&self) -> &[StepRecord] {
         &self.steps.records[self.steps.records.len() / 4..]
     }
 
-    /// Returns the mean of a number over the records after the warm-up.
+    /// Returns the mean over the records after the warm-up of a number that `of` returns for each record.
     fn mean(&self, of: impl Fn(&StepRecord) -> f64) -> f64 {
         self.warm().iter().map(of).sum::<f64>() / self.warm().len() as f64
     }
 
-    /// Returns the steps per second after the warm-up: the median over windows of records.
+    /// Returns the training steps per second after the warm-up. The speed is the median over nine windows of
+    /// records.
     pub(crate) fn its_per_s(&self) -> f64 {
         let steps = |window: &[StepRecord]| window.iter().map(|step| step.n).sum::<usize>() as f64;
         let rate = |window: &[StepRecord]| steps(window) / window.iter().map(StepRecord::time).sum::<f64>();
@@ -312,7 +319,8 @@ impl TrainingStats {
         self.steps.records.last().and_then(|step| step.log_z).unwrap_or(f64::NAN)
     }
 
-    /// Returns the statistics of training as JSON. The loss is the mean over the last tenth of the records.
+    /// Returns the statistics of training as entries of the report. The loss is a mean over the last tenth of
+    /// the records.
     fn figures(&self) -> Value {
         let mean_len = self.mean(|step| step.mean_len.unwrap_or(f64::NAN));
         let records = &self.steps.records;
@@ -330,7 +338,7 @@ impl TrainingStats {
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
             "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
             "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
-            // Each member counts the reward calls of its share of the batch, and these counts are equal.
+            // Each member counts only the reward calls for its own share of the batch. All shares are equal.
             "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,
             "modes_seen": modes_seen.map(|seen| seen as u64),
             "loss": loss,
@@ -339,12 +347,12 @@ impl TrainingStats {
     }
 }
 
-/// Returns no metrics: a `measure` function for tasks that measure nothing during training.
+/// Returns no metrics. This is the `measure` function of tasks that measure nothing during training.
 pub(crate) fn unmeasured<E: TrainEnv>(_: &Trainer<E>) -> Result<Metrics> {
     Ok(Metrics::new())
 }
 
-/// Returns the JSD as a metric; no metrics for `None`.
+/// Returns metrics with the JSD, or without any metric for `None`.
 pub(crate) fn jsd(value: Option<f64>) -> Metrics {
     value.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect()
 }

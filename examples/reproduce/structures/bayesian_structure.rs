@@ -1,5 +1,5 @@
-//! Structures of a Bayesian network, sampled in proportion to their posterior probability given simulated
-//! data or a CSV file.
+//! A task that samples structures of a Bayesian network in proportion to their posterior probability. The
+//! data are simulated, or read from a CSV file.
 
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn_dags::{
@@ -12,26 +12,26 @@ use super::problem::{Problem, ProblemArgs, Score};
 use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
-/// Train a policy to sample the structures of a Bayesian network from their posterior
+/// Train a policy to sample the structures of a Bayesian network from their posterior distribution
 #[derive(Args)]
 #[command(mut_arg("objective", |arg| arg.default_value("modified-db")))]
 pub(crate) struct Structures {
     #[command(flatten)]
     problem: ProblemArgs,
-    /// The network
+    /// Network of the policy
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Selection<Network>,
-    /// Steps after which modified-db's copy of the policy is updated; 0 for no copy
+    /// Number of steps between two updates of the target network of modified-db; 0 for no target network
     #[arg(long, default_value_t = 0)]
     lag: usize,
-    /// Graphs to sample if not all can be listed
+    /// Number of final samples, if there are too many graphs to list all of them
     #[arg(long, default_value_t = 5_000)]
     graphs: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// A network that reads structures.
+/// A network of a policy on acyclic graphs.
 #[derive(Clone, Copy)]
 enum Network {
     Perceptron,
@@ -50,13 +50,13 @@ const NETWORKS: &[Choice<Network>] = &[
     ("transformer", Network::Pairs, "Linear attention between the pairs of nodes, as in DAG-GFlowNet"),
 ];
 
-/// The largest number of nodes for which all graphs are listed.
+/// The largest number of nodes for which all acyclic graphs are listed.
 const MOST_LISTED: usize = 5;
-/// The largest number of graphs that are listed.
+/// The largest number of graphs that are listed. There are 29,281 acyclic graphs of five nodes.
 const EXACT_LIMIT: usize = 30_000;
 
 impl Structures {
-    /// Returns an error for a flag that has no effect in combination with the others.
+    /// Returns an error if a given flag has no effect in combination with the other flags.
     fn check(&self) -> Result<()> {
         if self.common.objective.name != "modified-db" {
             refuse(&["--lag"], "a command without this flag, or with --objective modified-db")?;
@@ -129,7 +129,8 @@ impl Task for Structures {
             run.objective = || Ok(Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }));
         }
         let reward = problem.reward(&env)?;
-        // The exact edges are computed before training, so that an error of the scores shows early.
+        // The exact edge probabilities are computed before training, so that an error in the scores is
+        // reported early.
         let is_summed = n > MOST_LISTED && members::is_first();
         let edges = if is_summed { exact_edges(&structures, &reward)? } else { None };
         let description = run.describe(json!({ "title": problem.title, "seed": common.seed }), &network);
@@ -152,26 +153,27 @@ impl Task for Structures {
     }
 }
 
-/// The number of graphs that are drawn.
+/// The number of graphs in the drawn picture.
 const SHOWN: usize = 8;
-/// The largest number of nodes for which a drawn sheet of graphs is readable.
+/// The largest number of nodes for which graphs are drawn. Larger graphs are unreadable.
 const MOST_DRAWN_NODES: usize = 30;
 
-/// The learned distribution of graphs: all graphs with their probabilities, or samples.
+/// The learned distribution of graphs. The distribution is given by all graphs with their probabilities, or
+/// by samples.
 struct Findings<'a> {
     problem: &'a Problem,
     states: GraphStates,
     probs: Option<Vec<f64>>,
     learned: Marginals,
     exact_edges: Option<PairMatrix>,
-    /// The exact edge, path and blanket probabilities, if all graphs are listed.
+    /// The exact probabilities of edges, paths and Markov blankets; `None` unless all graphs are listed.
     exact: Option<Marginals>,
     top: Vec<(usize, f64)>,
     log_z_true: Option<f64>,
 }
 
 impl<'a> Findings<'a> {
-    /// Builds the findings from all graphs and their probabilities.
+    /// Builds the findings from all graphs and the policy's exact probabilities.
     fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
         let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
         let target = Marginals::of(&states, Some(&exact.target.probs))?;
@@ -179,9 +181,9 @@ impl<'a> Findings<'a> {
         Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
 
-    /// Builds the findings from graphs. If `probs` is given, the graphs are all graphs with their
-    /// probabilities; otherwise they are samples. The exact edge probabilities and log Z are given if they
-    /// are known.
+    /// Builds the findings from graphs. If `probs` is given, `states` are all graphs, and `probs` their
+    /// probabilities. Otherwise `states` are samples. `exact_edges` holds the exact edge probabilities and
+    /// log Z, if these are known.
     fn new(
         problem: &'a Problem,
         states: GraphStates,
@@ -194,7 +196,8 @@ impl<'a> Findings<'a> {
         Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
     }
 
-    /// Reports numbers about edges, paths and Markov blankets. A number is null if it is unknown.
+    /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is
+    /// unknown.
     fn report(&self, report: &mut Report) -> Result<()> {
         let (learned, exact) = (&self.learned, self.exact.as_ref());
         for (name, learned, exact) in [
@@ -219,12 +222,12 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Returns panels of the edge probabilities: heat maps, and a scatter plot of learned against exact
-    /// values.
+    /// Returns the panels of the report: heat maps of edge probabilities, and plots of learned against exact
+    /// probabilities of edges, paths and Markov blankets.
     fn panels(&self) -> Vec<Panel> {
         let n = self.problem.names.len();
-        // Heat maps begin with the lowest row, so rows are reversed: sources run downwards and targets to the
-        // right, as in a matrix.
+        // A heat map begins with its lowest row. The rows are reversed, so that the map looks like a matrix:
+        // sources run from top to bottom, and targets from left to right.
         let names = &self.problem.names;
         let map = |title: &str, edges: &PairMatrix| {
             Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
@@ -250,7 +253,7 @@ impl<'a> Findings<'a> {
         panels
     }
 
-    /// Writes the edge probabilities as a table, and draws the most probable graphs.
+    /// Writes the edge probabilities to a CSV file, and draws the most probable graphs.
     fn write(&self, common: &Common) -> Result<()> {
         common.write("edge_marginals.csv", |path| self.learned.edge.write_csv(path, &self.problem.names))?;
         if self.problem.names.len() > MOST_DRAWN_NODES {
@@ -272,7 +275,7 @@ impl<'a> Findings<'a> {
         common.draw("graphs", |path| sheet.write(path))
     }
 
-    /// Returns a word for the origin of the learned probabilities.
+    /// Returns a text about the learned probabilities, which are computed exactly or are shares of samples.
     fn origin(&self) -> String {
         match &self.probs {
             Some(_) => "learned".into(),
@@ -280,7 +283,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Returns the text for a graph's probability, or for its number among the samples.
+    /// Returns the text for a graph's probability. For samples it is the number of samples that are this
+    /// graph.
     fn probability(&self, p: f64) -> String {
         match &self.probs {
             Some(_) => format!("p = {p:.4}"),
@@ -288,8 +292,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Prints, for users, the learned edge probabilities, the exact ones if they are known, and the most
-    /// probable graphs.
+    /// Prints tables for users: the learned edge probabilities, the exact edge probabilities if they are
+    /// known, and the most probable graphs.
     fn print(&self) {
         let names = &self.problem.names;
         tell(format_args!(
@@ -307,7 +311,8 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Returns a table of edge values, with a row for each source and a column for each target.
+/// Returns a table of numbers about edges. The table has a row for each source node and a column for each
+/// target node.
 fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> String {
     let mut table = Table::new([title].into_iter().chain(names.iter().map(String::as_str)));
     for (a, name) in names.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Your own data: the probability of each edge of a Bayesian network, from a CSV file with a header and a
-//! number per cell.
+//! A task for your own data: it computes the probability of each edge of a Bayesian network from a CSV file,
+//! which has a header and a number in each cell.
 
 use std::fmt;
 use std::io::Write;
@@ -22,27 +22,30 @@ use tch::{Device, Kind};
 #[derive(Parser, Debug)]
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Args {
-    /// The data: a header with a name for each variable, then lines with a number for each
+    /// CSV file with the data: a header with a name for each variable, then lines with a number for each
+    /// variable
     #[arg(default_value = "examples/data/sachs_observational.csv")]
     data: PathBuf,
-    /// Column with the variables that an experiment set in that row: names with `;` between them, or nothing
+    /// Name of the column with the variables that an experiment set in the row: names with `;` between them,
+    /// or nothing
     #[arg(long)]
     interventions: Option<String>,
-    /// Training steps; use more if learned and exact probabilities differ
+    /// Number of training steps. Use more steps if learned and exact probabilities differ
     #[arg(long, default_value_t = 10_000)]
     steps: usize,
-    /// Graphs that are sampled in the end
+    /// Number of graphs that are sampled after training
     #[arg(long, default_value_t = 10_000)]
     graphs: usize,
-    /// Seed of everything that is random
+    /// Seed of all random numbers
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads of rayon and of libtorch
+    /// Number of threads of rayon and of libtorch
     #[arg(long, default_value_t = 1)]
     threads: usize,
 }
 
-/// Returns an error for `--run`, which names the task to use instead.
+/// Returns an error if `--run` is given. This task has no run folder, and the message names a task that has
+/// one.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task stores no run; use `bayesian-structure --data FILE --run FOLDER`, which reads the same \
          file")
@@ -52,9 +55,10 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
 pub(crate) struct Edges {
     names: Vec<String>,
     graphs: usize,
-    /// The share of the sampled graphs that have each edge.
+    /// The share of the sampled graphs that contain each edge.
     pub(crate) learned: PairMatrix,
-    /// The posterior probability of each edge, summed over all graphs; `None` if the sum isn't possible.
+    /// The posterior probability of each edge, computed as a sum over all graphs; `None` if the sum can't be
+    /// computed.
     pub(crate) exact: Option<PairMatrix>,
 }
 
@@ -71,8 +75,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     };
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
-    // The reward of an acyclic graph is its posterior probability, relative to that of the graph without
-    // edges.
+    // The reward of an acyclic graph is its posterior probability divided by that of the graph without edges.
     let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
     let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
@@ -84,8 +87,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
-        // Only a few of the many graphs have nearly all of the probability. To find them, half of the actions
-        // are random at first, and replay keeps them.
+        // A few of the many graphs have nearly all of the probability. Half of the actions are random in the
+        // first step, to find these graphs. The replay buffer keeps them.
         epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
@@ -102,8 +105,8 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
 
-/// Sums the posterior probability of each edge over all graphs. Returns `None` for more than 14 variables, or
-/// if too many digits cancel.
+/// Computes the posterior probability of each edge as a sum over all graphs. Returns `None` for more than 14
+/// variables, and if cancellation makes the sum too inaccurate.
 pub(crate) fn exact_edges<S: LocalScore>(
     env: &BayesianStructure,
     reward: &DagReward<S>,
@@ -117,10 +120,11 @@ pub(crate) fn exact_edges<S: LocalScore>(
     }
 }
 
-/// The smallest probability of an edge that the table lists.
+/// The smallest probability in the printed table. An edge is listed if its learned or its exact probability
+/// is at least this number.
 const LEAST: f64 = 0.05;
-/// The root mean squared error over all pairs of variables above which the learned probabilities count as
-/// unreliable.
+/// The largest root mean squared difference between learned and exact edge probabilities at which the learned
+/// probabilities count as reliable.
 const CONVERGED: f64 = 0.03;
 
 impl fmt::Display for Edges {

@@ -1,5 +1,5 @@
-//! The problem of the tasks on Bayesian networks: data, a score of each node's parents, and known edges to
-//! compare with.
+//! The problem that the tasks on Bayesian networks solve: data, a score of each node's parents, and known
+//! edges with which results are compared.
 
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData,
@@ -8,49 +8,50 @@ use gfn_dags::{
 
 use crate::prelude::*;
 
-/// The flags that define the problem.
+/// The flags that define the data and the score.
 #[derive(Args)]
 pub(crate) struct ProblemArgs {
-    /// Nodes of the simulated network
+    /// Number of nodes of the simulated network
     #[arg(long, default_value_t = 5, conflicts_with = "data")]
     nodes: usize,
-    /// Expected edges of the simulated network, drawn as an Erdos-Renyi graph
+    /// Expected number of edges of the simulated network, which is an Erdos-Renyi graph
     #[arg(long, default_value_t = 5.0, conflicts_with = "data")]
     edges: f64,
-    /// Observations instead of simulated ones: a CSV file with a header; numbers are standardised, for bge
-    /// and bic
+    /// CSV file with a header and observations, which are used instead of simulated data. For the scores bge
+    /// and bic the columns are standardised
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Column of the data that names the variables which an experiment set in that row, with `;` between them
+    /// Name of the column with the variables that an experiment set in the row; names have `;` between them
     #[arg(long, requires = "data")]
     interventions: Option<String>,
-    /// Known edges, to compare with: a CSV file of causes and effects under a header
+    /// CSV file with the known edges, with which learned edges are compared: a header, then a cause and an
+    /// effect on each line
     #[arg(long, requires = "data")]
     truth: Option<PathBuf>,
-    /// Take the logarithm of the data before they are standardised; for bge and bic
+    /// Take the logarithm of the data before they are standardised, for the scores bge and bic
     #[arg(long, requires = "data")]
     log: bool,
-    /// Score of a node's parents: bge and bic for numbers, bde for classes, which are words or at most twenty
-    /// whole numbers (other numbers are cut into three)
+    /// Score of a node's parents: bge and bic for numbers, bde for classes. Classes are words, or at most
+    /// twenty different whole numbers; other numbers are cut into three intervals
     #[arg(long, value_enum, default_value = "bge")]
     pub(super) score: Score,
 }
 
-/// The scores of a node's parents.
+/// The scores of a node's parents that `--score` accepts.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 pub(super) enum Score {
-    /// Gaussian, with the parameters integrated out
+    /// Posterior of a linear Gaussian model whose parameters are integrated out
     Bge,
-    /// Linear Gaussian, by the Bayesian information criterion
+    /// Bayesian information criterion of a linear Gaussian model
     Bic,
-    /// Discrete, with the parameters integrated out
+    /// Posterior of a model of discrete variables whose parameters are integrated out
     Bde,
 }
 
-/// A score of any kind, with a cache that the trainer and the exact posterior share.
+/// Any score of a node's parents, with a cache. The trainer and the exact posterior share the cache.
 pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
 
-/// The variables, a score of graphs on them, and the known edges, if any.
+/// The names of the variables, the scores of their parents, and the known edges, if any.
 pub(crate) struct Problem {
     pub(super) names: Vec<String>,
     pub(super) title: String,
@@ -58,19 +59,20 @@ pub(crate) struct Problem {
     scores: Scores,
 }
 
-/// The number of observations that are simulated.
+/// The number of simulated observations.
 const OBSERVATIONS: usize = 100;
-/// The standard deviation of the simulated noise. Weights of edges are drawn from N(0, 1).
+/// The standard deviation of the noise in simulated data. The weights of edges are drawn from N(0, 1).
 const NOISE: f64 = 0.1;
-/// The largest number of nodes for which all scores are computed before training.
+/// The largest number of nodes for which the scores of all sets of parents are computed before training.
 const MAX_SCORED_AHEAD: usize = 12;
-/// The largest number of distinct whole numbers of a variable for which these numbers are treated as classes.
+/// The largest number of different whole numbers of a variable that counts as discrete. A variable with more
+/// of them isn't discrete.
 const MAX_CODES: usize = 20;
-/// The number of intervals into which numbers are cut for the discrete score.
+/// The number of intervals into which the numbers of a variable are cut for the score bde.
 const LEVELS: usize = 3;
 
 impl ProblemArgs {
-    /// Returns a problem of simulated data with the default flags.
+    /// Simulates data with the default values of the other flags, and returns the problem.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
         let (edges, score) = (5.0, Score::Bge);
         Self { nodes, edges, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
@@ -78,8 +80,8 @@ impl ProblemArgs {
 
     pub(super) fn problem(&self, rng: &mut Rng) -> Result<Problem> {
         let Some(path) = &self.data else {
-            // The simulation follows torchgfn and jax-dag-gflownet: linear Gaussian data of an Erdos-Renyi
-            // graph.
+            // The data are simulated as in torchgfn and jax-dag-gflownet: a linear Gaussian model on an
+            // Erdos-Renyi graph.
             let truth = GraphLaw::ErdosRenyi { edges: self.edges }.draw(self.nodes, rng)?;
             let edges = truth.edges().collect();
             let data = Sem::draw(truth, SemConfig::Linear, NOISE, rng)?.sample(OBSERVATIONS, rng)?;
@@ -106,7 +108,8 @@ impl ProblemArgs {
                         Box::new(Bde::new(classes, BdeConfig::default())?),
                     );
                 }
-                // The error of reading classes is returned for all files, of words and of numbers.
+                // The file can be read neither as classes nor as numbers. Only the error about classes is
+                // returned.
                 (Err(error), Err(_)) => return Err(error),
                 _ => {}
             }
@@ -149,19 +152,20 @@ impl ProblemArgs {
 }
 
 impl Problem {
-    /// Returns the environment of all acyclic graphs on the variables.
+    /// Returns the environment of all acyclic graphs whose nodes are the variables.
     pub(crate) fn env(&self) -> Result<GraphEnv> {
         Ok(BayesianStructure::new(StructureConfig::new(self.names.len()))?.into_env())
     }
 
-    /// Returns the posterior of graphs as a reward. It is relative to the environment's initial graph.
+    /// Returns the reward of a graph: its posterior probability divided by that of the environment's initial
+    /// graph.
     pub(crate) fn reward(&self, env: &GraphEnv) -> Result<DagReward<Scores>> {
         DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])
     }
 }
 
-/// Returns `true` if each variable has words as values, or a few different whole numbers. A word in a column
-/// of many different numbers is treated as a typing error.
+/// Returns `true` if all variables are discrete, with words or a few different whole numbers as values. A
+/// word among many different numbers is treated as a typing error, so the variable isn't discrete.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));

@@ -1,5 +1,6 @@
-//! A comparison of every objective on every source of trajectories, in one table, with an equal number of
-//! steps. It has exact distances, or estimates from samples if there are too many states.
+//! A comparison of all objectives and all sources of trajectories, in one table. Each pair is trained with an
+//! equal number of steps. The table has exact distances, or estimates from samples if there are too many
+//! states.
 
 use clap::Arg;
 use gfn::objective::{RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, Weighting};
@@ -9,33 +10,33 @@ use gfn_gym::toy_dag::{ToyDag, ToyReward};
 use crate::plot::{Cell, Table};
 use crate::prelude::*;
 
-/// Train by every objective on every source of trajectories, and compare exact distances
+/// Train a policy for each pair of an objective and a source of trajectories, and compare the exact distances
 #[derive(Args)]
 #[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Comparison {
-    /// Environment to sample from
+    /// Environment on which the policies are trained
     #[arg(long, value_enum, default_value = "grid")]
     environment: Environment,
-    /// Points along each of the two dimensions of the grid
+    /// Number of points along each of the two dimensions of the grid
     #[arg(long, default_value_t = 5)]
     height: usize,
-    /// Objectives to compare; by default all of them
+    /// Objectives to compare, by default all objectives
     #[arg(long, value_parser = choice(OBJECTIVES.iter().chain(FURTHER)))]
     only: Vec<ObjectiveName>,
-    /// Sources to compare; by default all of them
+    /// Sources of trajectories to compare, by default all sources
     #[arg(long, value_parser = choice(SOURCES))]
     source: Vec<Selection<Replay>>,
-    /// Training steps of each pair
+    /// Number of training steps for each pair
     #[arg(long, default_value_t = 2_000)]
     steps: usize,
-    /// Trajectories per step, replayed ones included
+    /// Number of trajectories per training step, including replayed trajectories
     #[arg(long, default_value_t = 16)]
     batch: usize,
     #[command(flatten)]
     machine: Machine,
 }
 
-/// Returns an error for `--run`, which names the alternative.
+/// Returns an error if `--run` is given. This task has no run folder, and the message names `--json` instead.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task trains once for each pair and stores no run; use --json, which prints its figures")
 }
@@ -43,14 +44,14 @@ fn no_run(_: &str) -> std::result::Result<String, &'static str> {
 /// An environment on which objectives are compared.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Environment {
-    /// A grid with the original reward
+    /// A grid of two dimensions with the original reward
     Grid,
-    /// The 11 states of Bengio et al. (2023), of which six can be finished
+    /// The environment of Bengio et al. (2023) with 11 states, of which six are terminal
     Dag,
 }
 
-/// The objectives that no other task has: weightings of sub-trajectory balance, and objectives relative to
-/// the uniform policy as prior.
+/// The objectives that only this task accepts: other weightings of sub-trajectory balance, and objectives
+/// relative to a prior, which is the uniform policy.
 const FURTHER: &[Choice<Build>] = &[
     ("subtb-db", || weighted(Weighting::Db), "Sub-trajectory balance, weights of DB"),
     (
@@ -79,8 +80,8 @@ fn weighted(weighting: Weighting) -> Result<Box<dyn Objective>> {
     Ok(Box::new(SubTrajectoryBalance::new(weighting)?))
 }
 
-/// The replay buffer that supplies half of each batch, and the way in which paths to its objects are drawn;
-/// `None` for a source without a buffer.
+/// A replay buffer that supplies half of each batch, and the rule by which the path to a replayed object is
+/// chosen. `None` for a source without a replay buffer.
 type Replay = Option<(Eviction, Draw, ReplayPath)>;
 
 const BY_REWARD: Draw = Draw::RewardPrioritised { exponent: 1.0 };
@@ -107,11 +108,11 @@ const SOURCES: &[Choice<Replay>] = &[
 
 /// The capacity of the replay buffer.
 const CAPACITY: usize = 1_000;
-/// The largest number of states for which distances are exact.
+/// The largest number of states for which exact distances are computed.
 const LIST_LIMIT: usize = 100_000;
-/// The number of samples from which a policy is estimated if there are too many states.
+/// The number of samples for the estimates that replace exact distances if there are too many states.
 const SAMPLES: usize = 2_000;
-/// The learning rate at the start. It falls linearly to 0.
+/// The learning rate in the first step. The learning rate falls linearly to 0.
 const LEARNING_RATE: f64 = 3e-3;
 
 impl Task for Comparison {
@@ -132,7 +133,7 @@ impl Comparison {
         let device = self.machine.device()?;
         let exact = Exact::up_to(LIST_LIMIT, &env, &reward)?;
         let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
-        // `build` fails with `Error::Missing` for a pair that isn't defined.
+        // `build` returns `Error::Missing` if the objective can't be trained on the source.
         let build = |objective: ObjectiveName, source: Selection<Replay>| -> Result<Trainer<VectorEnv>> {
             let mut rng = Rng::seeded(self.machine.seed);
             let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
@@ -152,8 +153,8 @@ impl Comparison {
                     ("the prior's probability of each object", "choose an environment with fewer states");
                 let space =
                     &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
-                // The reward R' becomes R(x) / prior(x). A relative objective has the target prior(x) R'(x),
-                // which then equals R, the target of all other objectives.
+                // A relative objective has the target prior(x) R'(x). With the reward R'(x) = R(x) / prior(x)
+                // this target is R, which is the target of all other objectives.
                 let prior = space.terminating_distribution(&env, &UniformPolicy, None)?.probs;
                 let prior: BTreeMap<_, f64> = env.keys(space.states()).into_iter().zip(prior).collect();
                 let keyed = env.clone();
@@ -209,7 +210,7 @@ impl Comparison {
             "exact": exact.is_some(), "why_not_exact": why_not_exact, "pairs": pairs }))
     }
 
-    /// Trains one pair of an objective and a source, and returns its results.
+    /// Trains the policy of one pair of an objective and a source, and returns the results.
     fn measure(&self, mut trainer: Trainer<VectorEnv>, exact: Option<&Exact<VectorEnv>>) -> Result<Value> {
         let (mut log_z, mut seconds) = (f64::NAN, 0.0);
         let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {

@@ -1,5 +1,6 @@
-//! Grids: with every reward, with local search from the sampled points, with several means of exploration for
-//! a reward that is 0 almost everywhere, and with one policy for a family of rewards.
+//! Tasks on grids. The tasks compare rewards, use local search that starts from sampled points, use several
+//! methods of exploration for a reward that is tiny almost everywhere, and train one policy for a family of
+//! rewards.
 
 use gfn::metrics::modes_covered;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
@@ -15,30 +16,31 @@ use crate::prelude::*;
 /// Train a perceptron to sample the points of a grid
 #[derive(Args)]
 pub(crate) struct Grid {
-    /// Dimensions
+    /// Number of dimensions
     #[arg(long, default_value_t = 2)]
     ndim: usize,
-    /// Points along each dimension
+    /// Number of points along each dimension
     #[arg(long, default_value_t = 8)]
     height: usize,
-    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime,
+    /// Reward of a point: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime,
     /// conditional-multiscale, uniform-random or corrupted
     #[arg(long, default_value_t = RewardKind::Original)]
     reward: RewardKind,
-    /// Smallest value of the original reward, instead of 0.1
+    /// Smallest value of the original reward; the default is 0.1
     #[arg(long)]
     r0: Option<f64>,
-    /// Smallest distance between points in the replay buffer, 2 for each coordinate in which they differ; by
-    /// default the buffer accepts any points
+    /// Smallest distance between two points in the replay buffer. Points have a distance of 2 for each
+    /// coordinate in which they differ. By default the replay buffer accepts points at any distance
     #[arg(long)]
     diverse: Option<f64>,
     #[command(flatten)]
     common: Common,
 }
 
-/// The largest number of states for which the distribution is exact: 160,000 = 20^4.
+/// The largest number of states for which exact probabilities are computed: 160,000 = 20^4.
 const EXACT_LIMIT: usize = 160_000;
-/// The number of final samples from which modes are counted if the policy's probabilities aren't known.
+/// The number of final samples in which modes are counted, if the policy's exact probabilities aren't
+/// computed.
 const SAMPLES: usize = 10_000;
 
 impl Task for Grid {
@@ -58,7 +60,8 @@ impl Task for Grid {
                 ));
             }
         };
-        // The number of modes and log Z come from a closed form, or from the sum over all points.
+        // `totals` holds the number of modes and log Z. Both numbers have a closed form for some rewards, and
+        // are sums over all points for other rewards.
         let totals = reward.totals(EXACT_LIMIT as u64).ok();
         let recipe = Recipe {
             steps: if self.ndim <= 2 { 2_000 } else { 5_000 },
@@ -92,8 +95,8 @@ impl Task for Grid {
                 let is_mode = reward.is_mode(exact.graph.states());
                 report.set("modes_found", modes_covered(&exact.probs, &exact.target.probs, &is_mode)?);
                 if self.ndim == 2 {
-                    // The exact values follow the order in which states are listed, so they are sorted into
-                    // the cells of a heat map.
+                    // The states aren't listed in the order of the cells of a heat map, so their values are
+                    // sorted into the cells.
                     let cells = |values: &[f64]| {
                         let mut cells = vec![0.0; values.len()];
                         for (point, &value) in exact.graph.states().rows().zip(values) {
@@ -117,8 +120,8 @@ impl Task for Grid {
     }
 }
 
-/// Trains, and counts the modes that training finds. A run of several members counts none, because each
-/// member finds only some of the modes.
+/// Trains the policy, prints the report, and counts the modes that training finds. A run of several members
+/// counts none, because each member finds only some of the modes.
 fn learn_counting_modes(
     run: &Run<'_>,
     trainer: Trainer<VectorEnv>,
@@ -134,7 +137,7 @@ fn learn_counting_modes(
     run.learn(trainer, objects, observers, add)
 }
 
-/// Train a perceptron on a grid, with local search from the sampled points
+/// Train a perceptron on a grid, with local search that starts from the sampled points
 #[derive(Args)]
 pub(crate) struct LocallySearched {
     #[command(flatten)]
@@ -143,7 +146,8 @@ pub(crate) struct LocallySearched {
 
 /// The number of points along each of the grid's two dimensions.
 const SEARCHED_HEIGHT: usize = 16;
-/// The settings of local search: four proposals per object, of at most eight backward steps.
+/// The settings of local search: it makes four proposals for each object, and a proposal takes at most eight
+/// steps back.
 const SEARCH: LocalSearch =
     LocalSearch { rounds: 4, max_back: 8, acceptance: Acceptance::MetropolisHastings };
 
@@ -172,21 +176,21 @@ impl Task for LocallySearched {
     }
 }
 
-/// Train a perceptron on a grid of few modes, exploring by one of several means
+/// Train a perceptron on a grid with few modes, with one of several methods of exploration
 #[derive(Args)]
 pub(crate) struct Exploration {
-    /// Means of exploration, besides --epsilon
+    /// Method of exploration, in addition to --epsilon
     #[arg(long, value_parser = choice(MEANS), default_value = "joint")]
     means: Selection<Means>,
     #[command(flatten)]
     common: Common,
 }
 
-/// A means of exploration.
+/// A method of exploration.
 #[derive(Clone, Copy)]
 enum Means {
     None,
-    /// Intrinsic rewards whose coefficient follows a schedule.
+    /// Intrinsic rewards. The function builds their settings from a schedule of their coefficient.
     Intrinsic(fn(Schedule) -> IntrinsicConfig),
     Teacher,
     Thompson,
@@ -203,9 +207,11 @@ const MEANS: &[Choice<Means>] = &[
 
 /// The number of points along each of the grid's two dimensions.
 const SPARSE_HEIGHT: usize = 16;
-/// The coefficient of intrinsic rewards at the start. It falls to 0 over the first two thirds of the steps.
+/// The coefficient of intrinsic rewards in the first step. The coefficient falls to 0 over the first two
+/// thirds of the steps.
 const COEFFICIENT: f64 = 0.1;
-/// The teacher's share of a batch, which is also the share of a batch that each Thompson head learns from.
+/// The share of each batch that the teacher draws. The same number is the share of a batch that each Thompson
+/// head learns from.
 const SHARE: f64 = 0.5;
 /// The number of Thompson heads.
 const HEADS: usize = 8;
@@ -265,7 +271,8 @@ impl Task for Exploration {
         learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
-                // The target's log Z is known even if the policy is frozen.
+                // The target's log Z is known even if the policy is frozen, and therefore has no exact
+                // distances.
                 report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
             }
             Ok(())
@@ -273,7 +280,7 @@ impl Task for Exploration {
     }
 }
 
-/// Train a perceptron that takes the condition as input
+/// Train a perceptron on a grid for a family of rewards; the condition that selects a reward is an input
 #[derive(Args)]
 pub(crate) struct ConditionalGrid {
     #[command(flatten)]
@@ -282,7 +289,7 @@ pub(crate) struct ConditionalGrid {
 
 /// The number of points along each of the grid's two dimensions.
 const CONDITIONAL_HEIGHT: usize = 8;
-/// The conditions under which the policy is compared with the target.
+/// The conditions under which the trained policy is compared with the target.
 const CONDITIONS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 impl Task for ConditionalGrid {

@@ -1,17 +1,17 @@
-//! Learning from a file of trajectories: a data set is written, read back, and learned from without on-policy
-//! samples.
+//! A task that learns from a file of trajectories. The task writes a data set, reads it, and trains on it
+//! without any on-policy samples.
 
 use gfn::rollout::Trajectories;
 
 use crate::prelude::*;
 
-/// Train a perceptron on a data set of trajectories
+/// Train a perceptron on a file of trajectories, without on-policy samples
 #[derive(Args)]
 pub(crate) struct Offline {
-    /// The data set; it is created from uniform random trajectories if the file doesn't exist
+    /// File with the trajectories. If it doesn't exist, it is created with uniform random trajectories
     #[arg(long, default_value = "out/offline/trajectories.safetensors")]
     data: PathBuf,
-    /// Trajectories of a data set that is created
+    /// Number of trajectories in the file, if the file is created
     #[arg(long, default_value_t = 20_000)]
     size: usize,
     #[command(flatten)]
@@ -38,7 +38,8 @@ impl Task for Offline {
         let log_r = log_rewards(&reward, trajectories.terminal_states(), None)?;
         data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
-        // The trajectories of the data set are learned from as they are, which balance objectives allow.
+        // Each batch has trajectories of the data set, with their stored paths. Balance objectives may be
+        // trained on any trajectories.
         run.config.source = DataSource::new(0.0, 0.0, 1.0)?;
         run.config.replay_path = ReplayPath::Stored;
         let network = MlpPolicyConfig { paths: false, ..self.common.perceptron(BackwardPolicy::SharedTorso) };
@@ -58,7 +59,7 @@ impl Task for Offline {
 }
 
 impl Offline {
-    /// Writes a data set of uniform random trajectories with their rewards.
+    /// Writes a file of uniform random trajectories with their rewards.
     fn make_data(&self, env: &VectorEnv, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
         try_file(&self.data)?;
         let trajectories = Sampler::new(env, &UniformPolicy).forward(self.size, rng)?;

@@ -1,5 +1,5 @@
-//! Peaks on a grid of many dimensions: the number of peaks that a policy and Markov chains find, by the
-//! number of rewards that they compute.
+//! A task about narrow peaks on a grid of many dimensions. The task compares how many peaks a policy and
+//! Markov chains find with an equal number of reward calls.
 
 use std::cell::RefCell;
 use std::f64::consts::PI;
@@ -8,25 +8,25 @@ use gfn::metrics::ModeTracker;
 
 use crate::prelude::*;
 
-/// Train a perceptron on a grid with a few peaks, or run the Markov chains that it is compared with
+/// Train a perceptron on a grid with a few narrow peaks, or run Markov chains for comparison
 #[derive(Args)]
 pub(crate) struct PeakSearch {
-    /// Search for peaks, with a budget of steps times batch rewards
+    /// Method that searches for peaks. Each method may compute --steps times --batch rewards
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
     by: Selection<Method>,
-    /// Dimensions
+    /// Number of dimensions
     #[arg(long, default_value_t = 8)]
     ndim: usize,
-    /// Points along each dimension
+    /// Number of points along each dimension
     #[arg(long, default_value_t = 10)]
     height: usize,
-    /// Number of peaks, whose places are equal for all seeds
+    /// Number of peaks. The positions of peaks don't depend on --seed
     #[arg(long, default_value_t = 16)]
     peaks: usize,
     /// Standard deviation of each peak
     #[arg(long, default_value_t = 0.5)]
     width: f64,
-    /// Reward far from all peaks; the top of a peak has a reward of 1
+    /// Reward of points far from all peaks; the reward at the top of a peak is about 1
     #[arg(long, default_value_t = 1e-9)]
     floor: f64,
     #[command(flatten)]
@@ -37,7 +37,8 @@ pub(crate) struct PeakSearch {
 #[derive(Clone, Copy)]
 enum Method {
     Policy,
-    /// Markov chains on ladders with this number of temperatures. Neighbours on a ladder exchange points.
+    /// Markov chains, in ladders of this number of chains. Each chain of a ladder has a different
+    /// temperature, and neighbours on a ladder exchange points.
     Chains(usize),
 }
 
@@ -47,12 +48,13 @@ const METHODS: &[Choice<Method>] = &[
     ("tempering", Method::Chains(8), "Replica exchange: each next chain samples by a lower power of R"),
 ];
 
-/// The total number of Markov chains.
+/// The total number of Markov chains in all ladders.
 const CHAINS: usize = 16;
-/// The largest number of points for which a policy's distribution is exact, and for which the chains' visits
-/// are compared with the target.
+/// The largest number of points for which a policy's exact probabilities are computed. On grids of more
+/// points, the points visited by Markov chains aren't compared with the target, either.
 const EXACT_LIMIT: usize = 4_096;
-/// The fractions of the budget after which found peaks are counted: a divisor, and the name of the count.
+/// The parts of the budget after which the peaks found so far are counted. An entry holds the number by which
+/// the budget is divided, and the name of the count in the report.
 const PARTS: [(u64, &str); 4] =
     [(8, "found_by_eighth"), (4, "found_by_quarter"), (2, "found_by_half"), (1, "modes_found")];
 
@@ -63,7 +65,8 @@ impl Task for PeakSearch {
         let recipe =
             Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        // A run has one member: it must draw all points, and checkpoints don't hold the peaks found so far.
+        // Several members aren't allowed, because one member must see all sampled points to count peaks.
+        // Resuming isn't allowed, because checkpoints don't contain the peaks found so far.
         if members::count() > 1 {
             return Err(Error::config(
                 "the number of processes or replicas of `peaks`",
@@ -99,9 +102,9 @@ impl Task for PeakSearch {
 }
 
 impl PeakSearch {
-    /// Runs Markov chains until they have computed as many rewards as training would. In each round every
-    /// chain makes a proposal, then every second pair of neighbours on a ladder exchanges points. A ladder
-    /// has falling powers of R.
+    /// Runs Markov chains until they have computed as many rewards as training would. The chains of a ladder
+    /// sample falling powers of R. In each round every chain makes a proposal, and then every second pair of
+    /// neighbours on a ladder exchanges points.
     fn search(
         &self,
         run: &Run<'_>,
@@ -109,11 +112,11 @@ impl PeakSearch {
         n_powers: usize,
         mut found: ModeTracker<usize>,
     ) -> Result<()> {
-        // A separate random stream is needed: the run's stream with seed 0 places the peaks, so chains that
-        // used it would begin at the peaks' tops.
+        // The chains use a separate random stream. With seed 0 the run's stream has the random numbers that
+        // placed the peaks, so chains would start at the tops of the peaks.
         let (budget, rng) = (budget(run), &mut run.rng().split());
-        // The chains sample R to powers that fall from 1 to 1 / hottest by a constant factor. `hottest` is
-        // -log of the reward's floor, and at least 2.
+        // The chains of a ladder sample powers of R that fall from 1 to 1 / hottest by a constant factor.
+        // `hottest` is -log of the smallest reward, and at least 2.
         let hottest = (-self.floor.ln()).max(2.0);
         let power = |k: usize| hottest.powf(-(k as f64) / (n_powers.max(2) - 1) as f64);
         let n_counted = Some(peaks.grid.n_states()).filter(|&n| n <= EXACT_LIMIT as u64).unwrap_or(0);
@@ -135,8 +138,8 @@ impl PeakSearch {
                 let modes = ladders.iter().flatten().filter_map(|chain| peaks.peak_at(&chain.point));
                 found.add(n_rounds, reward_calls, modes);
                 // Visits are counted only in rounds that are far apart, because successive points of a chain
-                // depend on each other. Only the first chain of a ladder counts: it samples in proportion to
-                // R itself.
+                // depend on each other. Only the first chain of each ladder is counted, because only it
+                // samples in proportion to R.
                 if 2 * reward_calls > budget && n_rounds.is_multiple_of(self.height.pow(2)) {
                     for chain in ladders.iter().filter_map(|ladder| ladder.first()) {
                         if let Some(visits) = visits.get_mut(peaks.grid.index(&chain.point) as usize) {
@@ -155,7 +158,8 @@ impl PeakSearch {
         run.print(report)
     }
 
-    /// Reports the numbers of peaks found at several parts of the budget, and their curve.
+    /// Reports the number of peaks that were found after each of the `PARTS` of the budget, and adds a panel
+    /// of these numbers.
     fn report(&self, run: &Run<'_>, peaks: &Peaks, found: &ModeTracker<usize>, report: &mut Report) {
         let mut points = Vec::new();
         for (part, name) in PARTS {
@@ -175,11 +179,11 @@ fn budget(run: &Run<'_>) -> u64 {
     (run.steps() * run.config.batch) as u64
 }
 
-/// The seed that places the peaks, which are equal for all runs.
+/// The seed that places the peaks. The seed is fixed, so that all runs have the same peaks.
 const PLACES_SEED: u64 = 0;
-/// The smallest distance between the tops of two peaks, in widths of a peak.
+/// The smallest distance between the tops of two peaks, in standard deviations of a peak.
 const MIN_DISTANCE: f64 = 4.0;
-/// The number of random points that are tried for each peak.
+/// The largest number of random points that are tried as the top of a peak.
 const MAX_TRIES: usize = 10_000;
 
 /// A sum of Gaussian peaks far apart: R(x) = floor + the sum over peaks of exp(-|x - top|^2 / (2 width^2)).
@@ -192,7 +196,7 @@ struct Peaks {
 }
 
 impl Peaks {
-    /// Draws `n` peaks at random points of the grid.
+    /// Draws `n` peaks at random points of the grid, which are at least `MIN_DISTANCE` widths apart.
     fn new(grid: HyperGrid, n: usize, width: f64, floor: f64) -> Result<Self> {
         for (flag, value) in [("--width", width), ("--floor", floor)] {
             if !(value > 0.0 && value.is_finite()) {
@@ -216,7 +220,7 @@ impl Peaks {
         Ok(Self { grid, tops, width, floor })
     }
 
-    /// Returns the height of each peak at a point.
+    /// Returns the value of each peak's Gaussian at a point.
     fn heights(&self, point: &[u16]) -> impl Iterator<Item = f64> {
         self.tops.iter().map(move |top| (-0.5 * squared(top, point) / self.width.powi(2)).exp())
     }
@@ -225,12 +229,14 @@ impl Peaks {
         (self.floor + self.heights(point).sum::<f64>()).ln()
     }
 
-    /// Returns the peak that a point belongs to, which has at least half of its maximum height at the point.
+    /// Returns the index of the peak whose Gaussian is at least 0.5 at a point; `None` if there is no such
+    /// peak.
     fn peak_at(&self, point: &[u16]) -> Option<usize> {
         self.heights(point).position(|height| height >= 0.5)
     }
 
-    /// Returns log Z. The sum of a peak over the grid is a product over dimensions.
+    /// Returns the exact log Z. The sum of a peak's Gaussian over the grid is a product of sums over single
+    /// dimensions.
     fn log_z(&self) -> f64 {
         let along = |&top: &u16| {
             let height = |x: usize| (-0.5 * ((x as f64 - f64::from(top)) / self.width).powi(2)).exp();
@@ -240,8 +246,9 @@ impl Peaks {
         (self.floor * self.grid.n_states() as f64 + self.tops.iter().map(peak).sum::<f64>()).ln()
     }
 
-    /// Reports the TV between the target and the chains' visits of a small grid, and the mean TV of an equal
-    /// number of independent samples for comparison.
+    /// Reports the TV between the target and the shares of the points that the chains visited, if the grid is
+    /// small. Also reports the mean TV of an equal number of independent samples from the target, for
+    /// comparison.
     fn report_visits(&self, visits: &[u64], report: &mut Report) -> Result<()> {
         let n = visits.iter().sum::<u64>();
         if n == 0 {
@@ -286,8 +293,9 @@ impl Chain {
         Self { log_reward: peaks.log_value(&point), point, beta }
     }
 
-    /// Proposes a step up or down along a random axis, and accepts it by the Metropolis rule. Returns `false`
-    /// if the step would leave the grid: it isn't accepted, and needs no reward.
+    /// Proposes a step up or down along a random axis, and accepts or rejects it by the Metropolis rule.
+    /// Returns `true` if a reward was computed. No reward is needed for a step that would leave the grid,
+    /// which is rejected.
     fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
         let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
         let before = self.point[axis];
@@ -304,7 +312,7 @@ impl Chain {
     }
 }
 
-/// Exchanges the points of two chains with the Metropolis probability.
+/// Exchanges the points of two chains with the Metropolis acceptance probability.
 fn exchange(pair: &mut [Chain], rng: &mut Rng) {
     let [one, other] = pair else { return };
     let gain = (one.beta - other.beta) * (other.log_reward - one.log_reward);

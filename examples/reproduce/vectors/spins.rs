@@ -1,11 +1,11 @@
-//! Discrete energy-based models: binary vectors whose coordinates are set in any order, sampled in proportion
-//! to exp(-energy).
+//! Tasks on discrete energy-based models. Each coordinate of a vector is set to one of two values, in any
+//! order, and vectors are sampled in proportion to exp(-energy).
 
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 
 use crate::prelude::*;
 
-/// Train a perceptron to sample vectors of four coupled spins, of low energy
+/// Train a perceptron to sample the vectors of four coupled spins in proportion to exp(-energy)
 #[derive(Args)]
 pub(crate) struct Ebm {
     #[command(flatten)]
@@ -14,8 +14,7 @@ pub(crate) struct Ebm {
 
 impl Task for Ebm {
     fn run(&self) -> Result<()> {
-        // Half of the actions are uniform at the start, so that isolated vectors of high reward are found,
-        // too.
+        // Half of the actions are random in the first step. This finds isolated vectors of high reward, too.
         let recipe = Recipe {
             steps: 1_000,
             batch: 16,
@@ -29,17 +28,17 @@ impl Task for Ebm {
     }
 }
 
-/// Train a perceptron to sample spins of a periodic square lattice
+/// Train a perceptron to sample the spins of a periodic square lattice (Ising model)
 #[derive(Args)]
 pub(crate) struct Ising {
-    /// Spins along each side of the lattice
+    /// Number of spins along each side of the lattice
     #[arg(long, default_value_t = 3)]
     side: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The coupling of neighbouring spins.
+/// The coupling constant of neighbouring spins in the Ising model.
 const COUPLING: f64 = 0.22;
 
 impl Task for Ising {
@@ -57,9 +56,10 @@ impl Task for Ising {
     }
 }
 
-/// Trains on `n` spins, and estimates log Z from `samples` samples of the policy.
+/// Trains a policy on `n` spins, and then estimates log Z from `samples` samples of the policy. If `samples`
+/// is 0, there is no such estimate.
 fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
-    // The exact log Z is summed row by row, for lattices of up to 9 x 9 spins.
+    // `log_z` is the exact value for lattices of up to 9 x 9 spins, which is computed row by row.
     let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
     let network = run.common.perceptron(BackwardPolicy::Uniform);
     let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;

@@ -1,4 +1,5 @@
-//! Strings: bits near hidden modes, DNA of eight letters, and molecules that join five blocks.
+//! Tasks on strings: bit sequences near hidden modes, DNA sequences of eight letters, and molecules that
+//! consist of five blocks.
 
 use gfn::nn::{SequenceKind, SequenceNetConfig};
 use gfn::policy::{SequenceLayout, SequencePolicy, SequencePolicyConfig};
@@ -11,7 +12,7 @@ use crate::prelude::*;
 /// Train a policy to write bit sequences near hidden modes
 #[derive(Args)]
 pub(crate) struct BitSequences {
-    /// Network that reads the bits; all but the perceptron read them from left to right
+    /// Network of the policy. All networks but the perceptron read the bits from left to right
     #[arg(long, value_parser = choice(NETWORKS), default_value = "mlp")]
     policy: Selection<Option<SequenceKind>>,
     #[command(flatten)]
@@ -25,16 +26,17 @@ const NETWORKS: &[Choice<Option<SequenceKind>>] = &[
     ("transformer", Some(SequenceKind::Transformer { heads: 4 }), "A causal transformer, four heads"),
 ];
 
-/// The number of bits of a sequence.
+/// The number of bits in a sequence.
 const N_BITS: usize = 8;
-/// The number of modes.
+/// The number of hidden modes.
 const N_MODES: usize = 4;
 
 impl Task for BitSequences {
     fn run(&self) -> Result<()> {
         let common = &self.common;
         let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
-        // A motif is as long as a sequence, so modes are tilings of shorter motifs: every second bit of each.
+        // The standard motifs are as long as these sequences, which would leave no room for combinations.
+        // Modes are therefore joined from shorter motifs, which have every second bit of a standard motif.
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
@@ -73,15 +75,15 @@ impl Task for BitSequences {
 /// Train a perceptron to write DNA that a transcription factor binds
 #[derive(Args)]
 pub(crate) struct TfBind8 {
-    /// Scores of all sequences: a CSV file with the header `sequence,reward`, which scripts/tfbind8_table.py
-    /// makes from the published one
+    /// CSV file with the scores of all sequences, under the header `sequence,reward`. The script
+    /// scripts/tfbind8_table.py makes it from the published file
     #[arg(long)]
     table: PathBuf,
     #[command(flatten)]
     common: Common,
 }
 
-/// The power to which the score is raised to give the reward.
+/// The exponent of the reward. The reward is this power of a sequence's score.
 const TFBIND8_EXPONENT: f64 = 3.0;
 
 impl Task for TfBind8 {
@@ -95,20 +97,20 @@ impl Task for TfBind8 {
     }
 }
 
-/// Train a perceptron to join blocks to molecules
+/// Train a perceptron to build molecules from five blocks
 #[derive(Args)]
 pub(crate) struct Qm9Strings {
     #[command(flatten)]
     common: Common,
 }
 
-/// The power to which the score is raised to give the reward.
+/// The exponent of the reward. The reward is this power of a molecule's score.
 const QM9_EXPONENT: f64 = 5.0;
 
 impl Task for Qm9Strings {
     fn run(&self) -> Result<()> {
         let reward = Qm9StrReward::with_exponent(QM9_EXPONENT)?;
-        // The limit of states is above the environment's number of states, so distances are exact.
+        // `exact_up_to` is larger than the number of states, so exact distances are computed.
         let recipe =
             Recipe { steps: 20_000, epsilon: 0.05, lr: 2e-3, exact_up_to: 200_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
@@ -117,7 +119,8 @@ impl Task for Qm9Strings {
     }
 }
 
-/// Trains a perceptron, and reports the rank correlation between probabilities and rewards.
+/// Trains a perceptron, and reports the rank correlation between the learned probabilities of objects and
+/// their rewards.
 fn learn(
     run: &Run<'_>,
     env: VectorEnv,

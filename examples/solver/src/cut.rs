@@ -1,4 +1,4 @@
-//! Local search for large cuts, by moving one node to the other side at a time.
+//! Local search for large cuts. Each round moves one node to the other side.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -6,16 +6,16 @@ use gfn::graph::GraphState;
 use crate::Moves;
 use crate::lists::Lists;
 
-/// A cut, with the gain of each node: the change of the cut's size if the node changed sides. Each round
-/// moves the node with the largest gain, even if it is negative, among nodes that haven't moved recently:
-/// tabu search by single flips, as in Kochenberger et al., *Solving large scale max cut problems via tabu
-/// search*, 2013.
+/// A cut of a graph, with the gain of each node: the change of the cut's size if the node changed sides. Each
+/// round moves the node with the largest gain, even if the gain is negative. A node that was moved recently
+/// is moved again only if this makes the cut larger than the best cut. This is tabu search by single flips,
+/// as in Kochenberger et al., *Solving large scale max cut problems via tabu search*, 2013.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
     near: Lists,
     sides: Vec<bool>,
     gains: Vec<i64>,
-    /// The last round in which each node may not move.
+    /// The last round in which each node is blocked, because it was moved recently.
     blocked_until: Vec<u64>,
     round: u64,
     size: i64,
@@ -72,7 +72,7 @@ impl Moves for Cut {
             if gain_of_a < gain || blocked_until >= self.round && self.size + gain_of_a <= self.best_size {
                 continue;
             }
-            // Reservoir sampling makes all nodes of equal gain equally likely.
+            // Reservoir sampling chooses uniformly among the nodes with the largest gain.
             n_equal = if gain_of_a > gain { 1 } else { n_equal + 1 };
             if n_equal == 1 || rng.below(n_equal) == 0 {
                 (best, gain) = (a, gain_of_a);

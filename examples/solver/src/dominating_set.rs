@@ -1,5 +1,5 @@
-//! Local search for small dominating sets. It removes and inserts nodes, and gives weights to nodes that are
-//! hard to dominate.
+//! Local search for small dominating sets. Each round removes and inserts a node, and increases the weights
+//! of nodes that are hard to dominate.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -7,26 +7,31 @@ use gfn::graph::GraphState;
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// The number of members that are sampled as candidates for removal if there are more.
+/// The largest number of members that are compared when a member is chosen for removal. A larger set is
+/// sampled.
 const MAX_CANDIDATES: usize = 50;
 
-/// A set with one node less than the best dominating set, which the search tries to make dominating. Each
-/// round removes the member with the smallest loss and inserts a node that dominates an undominated one;
-/// undominated nodes gain weight. After Gao, Weise and Li, *An efficient local search heuristic with row
-/// weighting for the unicost set covering problem*, 2015; a row is a node with its neighbours.
+/// A set with one node less than the best dominating set. The search tries to make this set dominating. Each
+/// round removes the member whose removal loses the smallest weight, and inserts a node that dominates an
+/// undominated node. Then the weights of undominated nodes increase.
+///
+/// After Gao, Weise and Li, *An efficient local search heuristic with row weighting for the unicost set
+/// covering problem*, 2015. A row in the code is a node with its neighbours.
 #[derive(Clone, Debug)]
 pub(crate) struct DominatingSet {
     near: Lists,
     members: NodeList,
-    /// The undominated nodes.
+    /// The nodes that no member of the set dominates.
     undominated: NodeList,
-    /// The number of dominators of each node.
+    /// The number of members that dominate each node.
     dominators: Vec<u32>,
-    /// The XOR of each node's dominators. It is the dominator itself if there is only one.
+    /// The XOR of the members that dominate each node. If there is only one such member, the XOR is this
+    /// member.
     dominator: Vec<u32>,
     weights: Vec<u64>,
-    /// The score of each node. For a member of the set it is the weight of the nodes that only this member
-    /// dominates. For any other node it is the weight of the undominated nodes that the node would dominate.
+    /// The score of each node. For a member of the set, the score is the total weight of the nodes that only
+    /// this member dominates. For any other node, the score is the total weight of the undominated nodes that
+    /// the node would dominate.
     scores: Vec<u64>,
     /// The step at which each node was last inserted or removed.
     last_moved: Vec<u64>,
@@ -62,7 +67,7 @@ impl DominatingSet {
             let (row, weight) = (b as usize, self.weights[b as usize]);
             let before = self.dominators[row];
             self.dominators[row] = if comes { before + 1 } else { before - 1 };
-            // If exactly one node besides `a` dominates this row, `other` is that node.
+            // If exactly one node besides `a` dominates this row, `other` is this node.
             let other = if comes { self.dominator[row] } else { self.dominator[row] ^ a } as usize;
             self.dominator[row] ^= a;
             match (before, comes) {
@@ -88,7 +93,8 @@ impl DominatingSet {
         self.last_moved[a as usize] = self.clock;
     }
 
-    /// Changes the scores of all nodes that dominate `b` or could dominate it, except node `but`.
+    /// Changes the scores of node `b` and its neighbours, which are all nodes that can dominate `b`. The
+    /// score of `but` isn't changed.
     fn change_scores(&mut self, b: u32, but: u32, mut change: impl FnMut(&mut u64)) {
         let Self { near, scores, .. } = self;
         let mut one = |c: u32| {
@@ -100,8 +106,9 @@ impl DominatingSet {
         near.each(b, one);
     }
 
-    /// Returns the member whose removal loses the smallest weight. Among equal members it is the one that was
-    /// moved longest ago, never the one inserted last.
+    /// Returns the member whose removal loses the smallest weight. Among members of equal weight, returns the
+    /// member that was moved longest ago. The member that was inserted last isn't returned, unless it is the
+    /// only member.
     fn cheapest_member(&self, rng: &mut Rng) -> Option<u32> {
         let members = self.members.nodes();
         let key = |a: &u32| (self.scores[*a as usize], self.last_moved[*a as usize]);
@@ -112,13 +119,15 @@ impl DominatingSet {
         (0..MAX_CANDIDATES).map(|_| members[rng.below(members.len())]).filter(old).min_by_key(key)
     }
 
-    /// Inserts the node with the highest score that dominates a random undominated node. Among equal nodes it
-    /// is the one that has been outside of the set longest.
+    /// Draws an undominated node. Among the nodes that can dominate this node, inserts the node with the
+    /// highest score. Among nodes of equal score, inserts the node that has been outside of the set longest.
+    /// `since` is the clock at the start of the round.
     fn dominate(&mut self, since: u64, rng: &mut Rng) {
         let Some(b) = self.undominated.draw(rng) else { return };
         let key = |c: u32| {
             let (score, last_moved) = (self.scores[c as usize], self.last_moved[c as usize]);
-            // A node that was removed in this round is inserted again only if there is no other node.
+            // The first entry of the key ensures that a node removed in this round is inserted again only if
+            // there is no other candidate.
             (last_moved <= since, score, std::cmp::Reverse(last_moved))
         };
         let (mut best, mut best_key) = (b, key(b));
@@ -131,7 +140,7 @@ impl DominatingSet {
         self.toggle(best);
     }
 
-    /// Removes members that the set doesn't need to be dominating.
+    /// Removes members while the set stays dominating without them, in random order.
     fn prune(&mut self, rng: &mut Rng) {
         let mut members = self.members.nodes().to_vec();
         while !members.is_empty() {
@@ -165,7 +174,7 @@ impl Moves for DominatingSet {
         self.prune(rng);
     }
 
-    /// Swaps a member of the set for another node. Returns `true` if all nodes are dominated.
+    /// Swaps a member of the set for another node. Returns `true` if the set then dominates all nodes.
     fn round(&mut self, rng: &mut Rng) -> bool {
         if self.undominated.len() == 0 {
             if self.members.len() < 2 {

@@ -1,18 +1,19 @@
-//! Greedy solutions of graph problems.
+//! Greedy solutions of the graph problems.
 
 use gfn::env::Direction;
 use gfn::graph::{GraphActionType, GraphState, Move};
 use gfn::{Error, Result};
 use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 
-/// Builds a solution greedily: the best node by a simple rule comes next, the first one if several are equal.
+/// Builds a solution greedily. In each step a simple rule selects an undecided node. If several nodes are
+/// equally good, the first one is selected.
 ///
-/// | problem | rule |
+/// | problem | step |
 /// |---|---|
-/// | independent set | the one with fewest undecided neighbours |
-/// | clique | the one with most undecided neighbours |
-/// | dominating set | the one with fewest edges is taken out |
-/// | cut | each node in turn goes to the side on which more of its edges are cut |
+/// | independent set | adds the node with the fewest undecided neighbours |
+/// | clique | adds the node with the most undecided neighbours |
+/// | dominating set | leaves out the node with the fewest edges |
+/// | cut | adds the next node to the side on which more of its edges to earlier nodes are cut |
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -49,7 +50,8 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
     }
 }
 
-/// Counts the neighbours of node `a` among the first `n` nodes: on the side of `a`, and on the other side.
+/// Counts the neighbours of node `a` among the first `n` nodes. Returns the numbers of these neighbours on
+/// the side of `a` and on the other side.
 fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().neighbours(a).filter(|&b| b < n);
     others.fold(
@@ -70,7 +72,7 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
     MarkNode(problem).apply(Direction::Forward, state, Move { a, ..Move::default() })
 }
 
-/// Returns the state in which no node of the graph is decided yet.
+/// Returns the initial state of the problem on a graph, in which no node is decided.
 fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
     if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
         return Err(Error::contract(

@@ -1,34 +1,37 @@
-//! Local search for large independent sets, by swaps of one node for two and by forced insertions.
+//! Local search for large independent sets. Each round forces a node into the set, and then swaps one node
+//! for two nodes while possible.
 
 use gfn::Rng;
 
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// The number of candidates for a forced insertion. The candidate that has been outside of the set longest is
-/// inserted.
+/// The number of random candidates for a forced insertion. The candidate that has been outside of the set
+/// longest is inserted.
 const N_CANDIDATES: usize = 4;
 
-/// An independent set, with the *tightness* of each other node: the number of its neighbours in the set. Free
-/// nodes have tightness 0. A node of tightness 1 can replace its only neighbour in the set. After Andrade,
-/// Resende and Werneck, *Fast local search for the maximum independent set problem*, 2012.
+/// An independent set, with the *tightness* of each node: the number of its neighbours in the set. A node
+/// outside of the set can be inserted if its tightness is 0. If its tightness is 1, it can replace its only
+/// neighbour in the set. After Andrade, Resende and Werneck, *Fast local search for the maximum independent
+/// set problem*, 2012.
 #[derive(Clone, Debug)]
 pub(crate) struct IndependentSet {
     near: Lists,
     members: NodeList,
     free: NodeList,
     tightness: Vec<u32>,
-    /// The XOR of each node's neighbours in the set. It is the only neighbour itself if the tightness is 1.
+    /// The XOR of each node's neighbours in the set. If the tightness is 1, the XOR is the only such
+    /// neighbour.
     blocker: Vec<u32>,
-    /// The step at which each node last left the set.
+    /// The value of `clock` when each node last left the set.
     removed_at: Vec<u64>,
     clock: u64,
-    /// The insertions (`true`) and removals (`false`) since the round began, by which the round can be
-    /// undone.
+    /// The nodes that were inserted (`true`) or removed (`false`) in the current round, in order. The list is
+    /// needed to undo the round.
     journal: Vec<(u32, bool)>,
-    /// The members of the set that two other nodes may now replace.
+    /// The members of the set that may have become replaceable by two other nodes, and must be checked.
     candidates: Vec<u32>,
-    /// The size of the largest set found so far.
+    /// The size of the largest set since the last start.
     best_size: usize,
 }
 
@@ -86,7 +89,7 @@ impl IndependentSet {
         self.journal.push((a, false));
     }
 
-    /// Inserts a node and removes its neighbours.
+    /// Inserts a node into the set, after removing its neighbours from the set.
     fn force_insert(&mut self, a: u32) {
         let mut out = Vec::new();
         let Self { near, members, tightness, blocker, .. } = &*self;
@@ -105,7 +108,7 @@ impl IndependentSet {
         }
     }
 
-    /// Returns two nodes that can replace member `a`; `None` if there are none.
+    /// Returns two nodes that can replace member `a`; `None` if there are no such nodes.
     fn replacement_pair(&self, a: u32, rng: &mut Rng) -> Option<[u32; 2]> {
         let mut tight = Vec::new();
         self.near.each(a, |b| tight.extend((self.tightness[b as usize] == 1).then_some(b)));
@@ -118,7 +121,7 @@ impl IndependentSet {
         pairs.into_iter().find(|&[b, c]| !self.near.are_neighbours(b, c))
     }
 
-    /// Swaps one member for two other nodes, until no such swap is possible.
+    /// Inserts all free nodes, and then swaps one member for two other nodes until no such swap is possible.
     fn swap_improve(&mut self, rng: &mut Rng) {
         self.insert_free(rng);
         while let Some(a) = self.candidates.pop() {
@@ -132,7 +135,8 @@ impl IndependentSet {
         }
     }
 
-    /// Draws some nodes outside of the set and returns the one that has been outside longest.
+    /// Draws `N_CANDIDATES` nodes that aren't in the set. Returns the node that has been outside of the set
+    /// longest.
     fn oldest_outside(&self, rng: &mut Rng) -> u32 {
         let mut draw = || {
             loop {
@@ -166,8 +170,8 @@ impl Moves for IndependentSet {
         self.start(&[], rng);
     }
 
-    /// Forces one node into the set, or with a small probability several, and then improves the set by swaps.
-    /// If the set got smaller, the round is undone, except with a small probability.
+    /// Forces a random node into the set, and then improves the set by swaps. With a small probability
+    /// several nodes are forced into the set. If the set has become smaller, the round is usually undone.
     fn round(&mut self, rng: &mut Rng) -> bool {
         let before = self.members.len();
         if before == self.near.n_nodes() {

@@ -1,5 +1,5 @@
-//! Local search for [`gfn_gym::graph_problems`]. It is a baseline for policies, and a way to improve their
-//! solutions.
+//! Local search for [`gfn_gym::graph_problems`]. Local search is a baseline for policies, and can improve the
+//! solutions that policies find.
 //!
 //! | item | is |
 //! |---|---|
@@ -29,11 +29,12 @@ use lists::Lists;
 pub use search_source::SearchSource;
 pub use solver::{Origin, Progress, Solver, SolverResult};
 
-/// The number of rounds per node without a better solution, after which a search restarts.
+/// The number of rounds without a better solution after which a search restarts, divided by the number of
+/// nodes.
 const MAX_ROUNDS_WITHOUT_PROGRESS: usize = 200;
 
-/// Improves a solution by a number of rounds of [`SolutionSearch`]. The result is at least as good as
-/// `start`.
+/// Improves a solution by a number of rounds of [`SolutionSearch`]. The returned solution is at least as good
+/// as `start`.
 ///
 /// ```
 /// use gfn::{Rng, graph::GraphFormat};
@@ -60,32 +61,36 @@ pub fn improve(
     Ok(search.best().to_vec())
 }
 
-/// The local search of one problem, which moves between its solutions.
+/// The local search for one problem. The search has a current solution, and each round moves to another
+/// solution.
 trait Moves: Send {
     fn graph(&self) -> &GraphState;
-    /// Moves to this solution, and improves it as far as that needs no search.
+    /// Moves to the solution `nodes`. May improve the solution at once, for example by removing superfluous
+    /// nodes.
     fn start(&mut self, nodes: &[u32], rng: &mut Rng);
     /// Moves to a random solution.
     fn restart(&mut self, rng: &mut Rng);
-    /// Makes one round of local search. Returns `true` if the round ends at a solution.
+    /// Makes one round of local search. Returns `true` if the current set of nodes is a solution after the
+    /// round.
     fn round(&mut self, rng: &mut Rng) -> bool;
     fn size(&self) -> usize;
     fn solution(&self) -> Vec<u32>;
 }
 
-/// Local search for solutions of a problem on one graph. It works on neighbour lists and counts that each
-/// move updates, without states or an environment. Solutions are maximal or minimal sets, as
+/// Local search for solutions of a problem on one graph. The search works on neighbour lists, without states
+/// or an environment, and is therefore fast. Solutions are maximal or minimal sets, as
 /// [`GraphProblem`](gfn_gym::graph_problems::GraphProblem) builds them.
 ///
 /// | problem | one round |
 /// |---|---|
 /// | independent set | inserts a node and removes its neighbours, then swaps one node for two while possible (Andrade, Resende and Werneck 2012) |
-/// | clique | the same in the [complement](gfn_gym::graph_problems::Instances::complements) |
+/// | clique | makes a round for an independent set of the [complement](gfn_gym::graph_problems::Instances::complements) |
 /// | dominating set | swaps a member for another node, with weights of nodes that are hard to dominate (Gao, Weise and Li 2015) |
-/// | cut | moves the node with the largest gain, even if negative, which then stays for some rounds (Kochenberger et al. 2013) |
+/// | cut | moves the node with the largest gain, even if negative, and then blocks it for some rounds (Kochenberger et al. 2013) |
 ///
-/// After 200 rounds per node without a better solution it restarts at a random one; [`best`](Self::best)
-/// stays. Equal random streams give equal solutions after equally many rounds.
+/// After 200 rounds per node without a better solution, the search restarts at a random solution, and keeps
+/// the best solution so far ([`best`](Self::best)). The same random stream and number of rounds give the same
+/// solution.
 ///
 /// ```
 /// use gfn::Rng;
@@ -104,7 +109,7 @@ pub struct SolutionSearch {
     moves: Box<dyn Moves>,
     best: Vec<u32>,
     size: usize,
-    /// The number of rounds since the last start or the last better solution.
+    /// The number of rounds since the last start, or since the last better solution.
     rounds_without_progress: usize,
 }
 
@@ -118,7 +123,7 @@ impl std::fmt::Debug for SolutionSearch {
 }
 
 impl SolutionSearch {
-    /// Starts a search at a random solution. Marks of nodes are ignored.
+    /// Starts a search at a random solution. Marks of the graph's nodes are ignored.
     #[must_use]
     pub fn new(problem: Problem, graph: &GraphState, rng: &mut Rng) -> Self {
         let mut search = Self::without_start(problem, graph);
@@ -126,7 +131,7 @@ impl SolutionSearch {
         search
     }
 
-    /// Starts a search at this solution.
+    /// Starts a search at the given solution.
     ///
     /// # Errors
     /// Errors of [`Problem::check`].
@@ -151,10 +156,10 @@ impl SolutionSearch {
         Self { problem, moves, best: Vec::new(), size: 0, rounds_without_progress: 0 }
     }
 
-    /// Restarts at this solution, and forgets all solutions found before.
+    /// Restarts at the given solution, and discards all solutions found before.
     ///
     /// # Errors
-    /// Errors of [`Problem::check`]; then nothing is changed.
+    /// Errors of [`Problem::check`]. The search isn't changed then.
     pub fn start(&mut self, solution: &[u32], rng: &mut Rng) -> Result<()> {
         self.problem.check(self.moves.graph(), solution)?;
         self.moves.start(solution, rng);
@@ -162,7 +167,7 @@ impl SolutionSearch {
         Ok(())
     }
 
-    /// Restarts at a random solution, and forgets all solutions found before.
+    /// Restarts at a random solution, and discards all solutions found before.
     pub fn restart(&mut self, rng: &mut Rng) {
         self.moves.restart(rng);
         self.reset_best();
@@ -173,8 +178,8 @@ impl SolutionSearch {
         (0..rounds).for_each(|_| self.round(rng));
     }
 
-    /// Runs at most `rounds` rounds of local search, none of which starts after `end`. The solution depends
-    /// on the machine's speed.
+    /// Runs at most `rounds` rounds of local search. No round starts after the time `end`, so the solution
+    /// depends on the machine's speed.
     pub fn run_until(&mut self, end: Instant, rounds: usize, rng: &mut Rng) {
         for _ in 0..rounds {
             if Instant::now() >= end {
@@ -184,13 +189,14 @@ impl SolutionSearch {
         }
     }
 
-    /// The nodes of the best solution since the last restart, in ascending order.
+    /// Returns the nodes of the best solution since the last call of [`start`](Self::start) or
+    /// [`restart`](Self::restart), in ascending order.
     #[must_use]
     pub fn best(&self) -> &[u32] {
         &self.best
     }
 
-    /// The size of [`best`](Self::best), as defined by [`Problem::check`].
+    /// Returns the size of the solution [`best`](Self::best), as defined by [`Problem::check`].
     #[must_use]
     pub fn size(&self) -> usize {
         self.size

@@ -1,19 +1,19 @@
-//! Neighbour lists and sets of nodes for local search.
+//! Neighbour lists and sets of nodes, which local search works on.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-/// The largest number of entries of stored neighbour lists of a complement (128 MB). Larger lists are
-/// computed from the graph's neighbour lists when they are needed.
+/// The largest number of entries of neighbour lists that are stored for a complement (128 MB). Larger lists
+/// aren't stored, but computed from the graph's neighbour lists whenever they are needed.
 const MAX_ENTRIES: usize = 1 << 25;
 
-/// The neighbours of each node in a graph or in its complement.
+/// The neighbours of each node, either in a graph or in its complement.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     graph: GraphState,
     is_complement: bool,
-    /// `true` if `near` holds the neighbours in the graph, from which the neighbours in the complement are
-    /// computed.
+    /// `true` if `near` holds neighbours in the graph, although neighbours in the complement are returned.
+    /// The neighbours in the complement are then computed from `near`.
     is_implicit: bool,
     starts: Vec<usize>,
     near: Vec<u32>,
@@ -54,23 +54,23 @@ impl Lists {
         }
     }
 
-    /// Returns `true` if two nodes are different and are neighbours.
+    /// Returns `true` if two nodes are different and adjacent, in the graph or in its complement.
     pub(crate) fn are_neighbours(&self, a: u32, b: u32) -> bool {
         a != b && self.graph.has_edge(a, b) != self.is_complement
     }
 }
 
-/// Returns the nodes below `n` except `a` and the nodes in `listed`, which must be in ascending order.
+/// Returns all nodes below `n` except for `a` and the nodes in `listed`. `listed` must be in ascending order.
 fn complement_of(listed: impl Iterator<Item = u32>, a: u32, n: u32) -> impl Iterator<Item = u32> {
     let mut listed = listed.peekable();
     (0..n).filter(move |&b| listed.next_if_eq(&b).is_none() && b != a)
 }
 
-/// A set of nodes with insertion, removal and uniform draws in constant time.
+/// A set of nodes. Insertion, removal and uniform sampling take constant time.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeList {
     nodes: Vec<u32>,
-    /// The position of each node in `nodes`, or [`ABSENT`](Self::ABSENT).
+    /// The index of each node in `nodes`, or [`ABSENT`](Self::ABSENT) for a node that isn't in the set.
     positions: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A source of training trajectories to solutions that local search improved.
+//! A source of training trajectories that end in solutions improved by local search.
 
 use gfn::env::{Env, Rows};
 use gfn::graph::{GraphEnv, GraphStates};
@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 use crate::SolutionSearch;
 
-/// A source of trajectories whose objects are better than the policy's own. It draws samples of the policy
-/// without exploration, and improves each by a number of rounds of [`SolutionSearch`]. The trajectory to each
-/// improved solution is drawn backwards, uniformly or by P_B.
+/// A source of training trajectories whose objects are better than samples of the policy. The source samples
+/// the policy without exploration, and improves each sample by a number of rounds of [`SolutionSearch`]. A
+/// backward trajectory is drawn from each improved solution, uniformly or by P_B.
 ///
 /// After Kim et al., *Ant Colony Sampling with GFlowNets for Combinatorial Optimization*, 2024. The
 /// trajectories are off-policy, so use an objective that allows them; the target stays the same.
@@ -46,7 +46,8 @@ pub struct SearchSource {
 
 impl SearchSource {
     /// Builds a source that improves each sample by `rounds` rounds of local search. `problem` must be the
-    /// environment's problem; otherwise a step fails. Backward trajectories are uniform by default.
+    /// problem of the environment; otherwise a training step fails. Backward trajectories are uniform by
+    /// default.
     ///
     /// # Errors
     /// [`Error::Config`] if `rounds` is 0.
@@ -61,17 +62,17 @@ impl SearchSource {
         Ok(Self { problem, rounds, backward_by_policy: false })
     }
 
-    /// Draws backward trajectories by P_B instead of uniformly, which objectives that train P_B need.
+    /// Draws backward trajectories by P_B instead of uniformly. Use this for objectives that train P_B.
     #[must_use]
     pub fn backward_by_policy(mut self) -> Self {
         self.backward_by_policy = true;
         self
     }
 
-    /// Returns the terminal states that local search finds from these states.
+    /// Improves each state by local search, and returns the terminal states of the improved solutions.
     fn improve(&self, env: &GraphEnv, samples: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
         let (problem, instances) = (self.problem, env.instances(samples));
-        // Each object has its own random stream, so that results don't depend on the number of threads.
+        // Each sample gets a separate random stream, so that results don't depend on the number of threads.
         let streams: Vec<Rng> = (0..samples.len()).map(|_| rng.split()).collect();
         let each = samples.graphs().par_iter().zip(instances).zip(streams);
         let solutions = each.map(|((state, instance), mut rng)| {

@@ -1,4 +1,4 @@
-//! A solver for one graph, by a policy and local search.
+//! A solver that searches for the best solution of one graph, by a policy and local search.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use serde::Serialize;
 
 use crate::SolutionSearch;
 
-/// The number of rounds of local search between two checks for a better solution.
+/// The number of rounds of local search after which the solver checks for a better solution.
 const ROUNDS_PER_CHECK: usize = 64;
 
-/// A solver for one graph. It samples a policy batch by batch, and improves each sample by [local
-/// search](SolutionSearch). The policy works for any graph if its network gives nodes no identity (`identity:
-/// false`).
+/// A solver that searches for the best solution of one graph. The solver samples a policy batch by batch, and
+/// improves each sample by [local search](SolutionSearch). The policy can be used on graphs of any size if
+/// its network doesn't see node numbers (`identity: false`).
 ///
 /// ```
 /// use gfn::Rng;
@@ -38,7 +38,7 @@ const ROUNDS_PER_CHECK: usize = 64;
 /// ```
 pub struct Solver<'a> {
     problem: Problem,
-    /// The policy, and the problem's environment on which it was trained.
+    /// The policy, and the environment on which it was trained; `None` for local search alone.
     policy: Option<(&'a GraphProblem, &'a dyn Policy<GraphEnv>)>,
     budget: Budget,
     at_once: usize,
@@ -51,24 +51,24 @@ enum Budget {
     Batches(usize),
 }
 
-/// The origin of a solution.
+/// The method that found a solution.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// A sample of the policy, before local search.
+    /// The solution is a sample of the policy.
     Sample,
-    /// A result of local search, from a sample or from a random solution.
+    /// The solution was found by local search, which started from a sample or from a random solution.
     Search,
 }
 
-/// A solution that is better than all solutions found before.
+/// A record of a solution that is better than all solutions before it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Progress {
-    /// The seconds since the start of the solver.
+    /// The seconds from the start of the solver until the solution was found.
     pub seconds: f64,
     /// The size of the solution.
     pub size: usize,
-    /// The origin of the solution.
+    /// The method that found the solution.
     pub origin: Origin,
 }
 
@@ -79,18 +79,20 @@ pub struct SolverResult {
     pub nodes: Vec<u32>,
     /// The size of the solution, as defined by [`Problem::check`].
     pub size: usize,
-    /// Each solution that was better than all solutions before it. The last entry is the returned solution.
+    /// A record of each solution that was better than all solutions before it. The last record is of the
+    /// returned solution.
     pub history: Vec<Progress>,
-    /// The number of samples drawn from the policy.
+    /// The number of samples that were drawn from the policy.
     pub samples: usize,
-    /// The seconds that the solver took in all.
+    /// The seconds that the solver took in total.
     pub seconds: f64,
-    /// The seconds spent on sampling the policy.
+    /// The seconds that the solver spent on sampling the policy.
     pub sampling_s: f64,
 }
 
 impl Solver<'static> {
-    /// Builds a solver without a policy, which runs local search from one random solution after another.
+    /// Builds a solver without a policy. The solver runs local search from random solutions, one after
+    /// another.
     #[must_use]
     pub fn search_alone(problem: Problem) -> Self {
         Self { problem, policy: None, budget: Budget::Seconds(1.0), at_once: 32, rounds: 10_000 }
@@ -98,52 +100,53 @@ impl Solver<'static> {
 }
 
 impl<'a> Solver<'a> {
-    /// Builds a solver that samples a policy and runs local search, for one second by default. `rules` is the
-    /// environment on which the policy was trained.
+    /// Builds a solver that samples a policy and runs local search. The default time limit is one second.
+    /// `rules` is the environment on which the policy was trained.
     #[must_use]
     pub fn new(rules: &'a GraphProblem, policy: &'a dyn Policy<GraphEnv>) -> Self {
         let Solver { problem, budget, at_once, rounds, .. } = Solver::search_alone(rules.problem());
         Self { problem, policy: Some((rules, policy)), budget, at_once, rounds }
     }
 
-    /// Sets a time limit in seconds. Up to a tenth of it is for local search from a random solution, so that
-    /// there is an early result. A batch starts only if it would end in time, judging by earlier batches;
-    /// only the first sample may take longer. The solution depends on the machine's speed.
+    /// Sets a time limit in seconds. Up to a tenth of this time is used for local search from a random
+    /// solution, so that a first solution is found early. A batch is sampled only if sampling is expected to
+    /// take at most half of the remaining time, judged by earlier batches. The first sample may exceed the
+    /// limit, because its time isn't known in advance. The solution depends on the machine's speed.
     #[must_use]
     pub fn seconds(mut self, seconds: f64) -> Self {
         self.budget = Budget::Seconds(seconds);
         self
     }
 
-    /// Sets a number of batches after which the solver stops. Without a policy it is the number of random
-    /// starts. Equal random streams give equal solutions.
+    /// Sets the number of batches after which the solver stops. Without a policy it is the number of random
+    /// starts. The same random stream gives the same solution.
     #[must_use]
     pub fn batches(mut self, batches: usize) -> Self {
         self.budget = Budget::Batches(batches);
         self
     }
 
-    /// Sets the number of samples per batch, by default 32. With a time limit it is the maximum: batches
-    /// start with one sample and grow while time allows.
+    /// Sets the number of samples per batch (default: 32). With a time limit it is the largest number: the
+    /// first batch has one sample, and later batches become larger while time allows.
     #[must_use]
     pub fn at_once(mut self, at_once: usize) -> Self {
         self.at_once = at_once;
         self
     }
 
-    /// Sets the number of rounds of local search from each sample and from each random solution, by default
-    /// 10,000.
+    /// Sets the number of rounds of local search from each sample and from each random solution (default:
+    /// 10,000).
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Searches for the best solution of a graph on the calling thread. `progress` is called with each
+    /// Searches for the best solution of a graph, on the calling thread. `progress` is called with each
     /// solution that is better than all solutions before it.
     ///
     /// # Errors
-    /// [`Error::Config`] for a budget or a batch of 0; those of [`Instances::new`] and of the policy.
+    /// [`Error::Config`] for a budget or a batch of 0; errors of [`Instances::new`] and of the policy.
     pub fn solve(
         &self,
         graph: &GraphState,
@@ -160,11 +163,12 @@ impl<'a> Solver<'a> {
         self.run(started, graph, rng, Some(&mut draw), progress)
     }
 
-    /// Searches as [`solve`](Self::solve) does, with solutions from `draw` instead of samples of a policy.
+    /// Searches as [`solve`](Self::solve) does, but with solutions from `draw` instead of samples of a
+    /// policy.
     ///
     /// # Errors
-    /// [`Error::Config`] for a budget or a batch of 0, and for a solver with a policy; those of
-    /// [`Instances::new`], of `draw`, and of [`Problem::check`] for drawn solutions.
+    /// [`Error::Config`] for a budget or a batch of 0, and for a solver with a policy; errors of
+    /// [`Instances::new`] and of `draw`, and errors of [`Problem::check`] for a solution from `draw`.
     pub fn solve_from(
         &self,
         graph: &GraphState,
@@ -219,7 +223,7 @@ impl<'a> Solver<'a> {
             },
             progress,
         };
-        // The first search ensures an early solution, however long samples take.
+        // A random solution is recorded first, so that a solution is known early even if samples take long.
         run.record_search();
         if draw.is_some() && run.end.is_some() {
             let end = std::mem::replace(&mut run.end, started.checked_add(limit / 10));
@@ -254,16 +258,16 @@ impl<'a> Solver<'a> {
     }
 }
 
-/// A function that draws a number of solutions.
+/// A function that draws solutions. The first argument is the number of solutions.
 type Draw<'a> = &'a mut dyn FnMut(usize, &mut Rng) -> Result<Vec<Vec<u32>>>;
 
-/// The state of one call of [`Solver::solve`].
+/// The state of a running call of [`Solver::solve`].
 struct Run<'a, F> {
     solver: &'a Solver<'a>,
     graph: &'a GraphState,
     search: SolutionSearch,
     started: Instant,
-    /// The time at which the search must end, if there is a time limit.
+    /// The time at which the search must end; `None` if there is no time limit.
     end: Option<Instant>,
     best: Option<usize>,
     solved: SolverResult,
@@ -278,8 +282,8 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         }
     }
 
-    /// Returns `true` if drawing `n` samples would leave at least as much time for the search of them. The
-    /// time of a sample is estimated from earlier samples.
+    /// Returns `true` if `n` samples can be drawn in at most half of the remaining time. The other half is
+    /// for local search. The time of a sample is estimated from earlier samples.
     fn has_time_for(&self, n: usize) -> bool {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()).as_secs_f64());
         let one = self.solved.sampling_s / self.solved.samples.max(1) as f64;
@@ -303,7 +307,8 @@ impl<F: FnMut(&Progress)> Run<'_, F> {
         Ok(())
     }
 
-    /// Continues local search for the configured number of rounds, or until the time limit.
+    /// Runs local search from the current solution, for the configured number of rounds or until the time
+    /// limit.
     fn search(&mut self, rng: &mut Rng) {
         let mut left = self.solver.rounds;
         while left > 0 && self.end.is_none_or(|end| Instant::now() < end) {

@@ -10,33 +10,34 @@ use super::{Directions, Encoding, Temperature};
 /// The relative tolerance for condition vectors that were stored in single precision.
 const ROUNDING_TOLERANCE: f64 = 1e-4;
 
-/// A condition as plain numbers, before it is encoded as a vector for the network.
+/// A condition as plain numbers, before it is encoded as the vector that the network receives.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
-    /// The reward exponent.
+    /// The exponent beta of the reward.
     pub beta: f64,
     /// The weight of each reward; the weights sum to 1.
     pub preferences: Vec<f64>,
-    /// The wanted direction in the space of objectives, a vector of length 1; `None` for a conditioning
-    /// without a focus.
+    /// The goal direction in the space of objectives, a vector of length 1; `None` for a conditioning
+    /// without a cone of goals.
     pub focus: Option<Vec<f64>>,
 }
 
-/// A cone of wanted objectives. Objects outside of the cone get a fixed low log-reward (Roy et al.,
-/// *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023).
+/// A cone of goals in the space of objectives. Objects outside of the cone get a fixed low log-reward (Roy
+/// et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*, 2023).
 ///
-/// Let c be the cosine of the angle between an object's objectives and the wanted direction. Inside of the
-/// cone, where c is at least `cosine`, the reward is multiplied by `c^g`. The exponent g is such that the
-/// factor is `limit` on the cone's surface. Outside of the cone, the log-reward is `outside`.
+/// Let c be the cosine of the angle between an object's vector of objectives and the goal direction. Inside
+/// of the cone, c is at least `cosine`, and the reward is multiplied by `c^g`. The exponent g is chosen so
+/// that this factor is `limit` on the cone's surface. Outside of the cone, the log-reward is `outside`.
 ///
-/// On the cone's surface, `beta * (ln R + ln limit)` must be above `outside` for all R; otherwise objects
-/// outside can have a larger reward than objects inside. With the settings of [`new`](Self::new) and R below
-/// 1, beta must therefore be below 32. All objects outside have the same log-reward, so that nothing is
-/// learned while no sample is inside. In this case, begin with a wider cone that has the same exponent g: the
-/// cosine `cosine^k` and the limit `limit^k`, with k above 1.
+/// On the cone's surface, `beta * (ln R + ln limit)` must be above `outside` for all R. Otherwise, objects
+/// outside of the cone can have a larger reward than objects inside. With the settings of
+/// [`new`](Self::new) and R below 1, beta must therefore be below 32. All objects outside of the cone have
+/// the same log-reward, so the policy learns nothing until a sample is inside. If that takes too long,
+/// begin with a wider cone that has the same exponent g: the cosine `cosine^k` and the limit `limit^k`,
+/// with k above 1.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
-    /// The distribution of wanted directions.
+    /// The distribution that goal directions are drawn from.
     pub directions: Directions,
     /// The cosine of the cone's half angle, above 0 and below 1.
     pub cosine: f64,
@@ -47,8 +48,8 @@ pub struct Focus {
 }
 
 impl Focus {
-    /// Creates a cone of cosine 0.98, with a factor of 0.1 on its surface and a log-reward of -75 outside, as
-    /// in recursionpharma/gflownet.
+    /// Creates a cone with the settings of recursionpharma/gflownet: a cosine of 0.98, a factor of 0.1 on
+    /// the cone's surface, and a log-reward of -75 outside of the cone.
     #[must_use]
     pub fn new(directions: Directions) -> Self {
         Self { directions, cosine: 0.98, limit: 0.1, outside: -75.0 }
@@ -73,8 +74,9 @@ impl Focus {
         }
     }
 
-    /// Returns the log of the factor that multiplies an object's reward. `cosine` is the cosine of the angle
-    /// between the object's objectives and the wanted direction. Returns `None` outside of the cone.
+    /// Returns the logarithm of the factor that multiplies an object's reward, or `None` if the object is
+    /// outside of the cone. `cosine` is the cosine of the angle between the object's objectives and the
+    /// goal direction.
     #[must_use]
     pub fn log_factor(&self, cosine: f64) -> Option<f64> {
         (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
@@ -82,8 +84,8 @@ impl Focus {
 }
 
 /// The distribution of the conditions of trajectories, and the encoding of a condition as a vector for a
-/// network. The vector has beta, then the preferences, then the direction of focus. Parts that are constant
-/// take no entries of the vector.
+/// network. The vector consists of beta, the preferences and the goal direction, in this order. A part of
+/// the condition that is constant has no entries in the vector.
 ///
 /// By default, beta is 1 and the preferences are equal. The [module](super) has an example.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -95,7 +97,8 @@ pub struct Conditioning {
 }
 
 impl Conditioning {
-    /// Creates a conditioning for `n_rewards` rewards in which beta and preferences are constant.
+    /// Creates a conditioning for `n_rewards` rewards. Beta and the preferences are constant until
+    /// distributions are set.
     ///
     /// # Errors
     /// [`Error::Config`] if `n_rewards` is 0.
@@ -112,7 +115,8 @@ impl Conditioning {
         })
     }
 
-    /// Sets the distribution that beta is drawn from. A thermometer encoding covers the distribution's range.
+    /// Sets the distribution that beta is drawn from. If the encoding is a thermometer, the range of the
+    /// thermometer is the range of the distribution.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -123,8 +127,8 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Sets the distribution that preferences are drawn from; drawn vectors are divided by their sum. A
-    /// thermometer encoding covers the range from 0 to 1.
+    /// Sets the distribution that preferences are drawn from. A drawn vector is divided by its sum. If the
+    /// encoding is a thermometer, the range of the thermometer is 0 to 1.
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
@@ -134,11 +138,11 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Adds a focus, whose drawn directions are divided by their length. A thermometer encoding covers the
-    /// range from 0 to 1.
+    /// Adds a cone of goals. A drawn direction is divided by its length. If the encoding is a thermometer,
+    /// the range of the thermometer is 0 to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] for an invalid focus or thermometer.
+    /// [`Error::Config`] for an invalid cone or thermometer.
     pub fn focus(mut self, focus: Focus, encoding: Encoding) -> Result<Self> {
         focus.check(self.n_rewards)?;
         self.focus = Some((focus, Codec::new(encoding, 0.0, 1.0)?));
@@ -157,12 +161,13 @@ impl Conditioning {
         self.widths().iter().sum()
     }
 
-    /// Returns the cone of the focus, if there is one.
+    /// Returns the settings of the cone of goals, if the conditioning has a cone.
     pub(super) fn cone(&self) -> Option<&Focus> {
         self.focus.as_ref().map(|(focus, _)| focus)
     }
 
-    /// Returns the numbers of entries for beta, for the preferences and for the focus.
+    /// Returns the number of entries that each part of a condition has in the vector: beta, the preferences
+    /// and the goal direction.
     fn widths(&self) -> [usize; 3] {
         let width_of = |(distribution, codec): (&Directions, &Codec)| {
             if distribution.varies() { self.n_rewards * codec.width() } else { 0 }
@@ -176,7 +181,7 @@ impl Conditioning {
         ]
     }
 
-    /// Draws `n` conditions from the distributions.
+    /// Draws `n` conditions. Each part of a condition is drawn from its own distribution.
     #[must_use]
     pub fn conditions(&self, n: usize, rng: &mut Rng) -> Vec<Condition> {
         let one = |_| Condition {
@@ -187,13 +192,13 @@ impl Conditioning {
         (0..n).map(one).collect()
     }
 
-    /// Encodes conditions as vectors: a tensor of doubles on the CPU, shape `[n, width]`. Constant parts of a
-    /// condition are ignored.
+    /// Encodes conditions as vectors. Returns a tensor of doubles on the CPU, of shape `[n, width]`.
+    /// Constant parts of a condition are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a beta outside of its distribution's range; for preferences or a direction that
-    /// don't have one number of 0 or more for each reward, or are all 0; and for a condition without a focus
-    /// if the conditioning has one.
+    /// [`Error::Config`] for a beta outside of its distribution's range; for preferences or a direction
+    /// unless they have one number of 0 or more for each reward and aren't all 0; and for a condition
+    /// without a goal direction if the conditioning has a cone of goals.
     pub fn encode(&self, conditions: &[Condition]) -> Result<Tensor> {
         let mut values = Vec::with_capacity(conditions.len() * self.width());
         let (least, most) = self.temperature.0.range()?;
@@ -224,8 +229,8 @@ impl Conditioning {
         Ok(from_host(&values, tch::Kind::Double, Device::Cpu).view(size))
     }
 
-    /// Decodes condition vectors, shape `[n, width]`. This is the inverse of [`encode`](Self::encode), up to
-    /// rounding.
+    /// Decodes condition vectors of shape `[n, width]`. Apart from rounding, this is the inverse of
+    /// [`encode`](Self::encode).
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor of another shape than `[n, width]`.
@@ -247,7 +252,7 @@ impl Conditioning {
         let [of_beta, of_preferences, of_focus] = self.widths();
         let vector = |row: &[f64], (distribution, codec): (&Directions, &Codec)| match distribution {
             Directions::Constant(one) => one.clone(),
-            // The maximum removes small negative numbers that rounding in single precision may cause.
+            // Rounding in single precision may cause small negative numbers, which the maximum removes.
             _ => row.chunks_exact(codec.width()).map(|entry| codec.read(entry).max(0.0)).collect(),
         };
         let one = |k: usize| {
@@ -256,8 +261,8 @@ impl Conditioning {
             Condition {
                 beta: match self.temperature.0 {
                     Temperature::Constant(beta) => beta,
-                    // The clamp undoes rounding beyond the range, because a value outside of the range
-                    // couldn't be encoded again.
+                    // Rounding may have moved beta beyond the range of its distribution. Such a beta
+                    // couldn't be encoded again, so it is clamped.
                     _ => self.temperature.1.read(beta).clamp(least, most),
                 },
                 preferences: divide_by_sum(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
@@ -275,7 +280,8 @@ impl ConditionSource for Conditioning {
         self.encode(&self.conditions(n, rng))
     }
 
-    /// Refuses vectors that aren't the encoding of any condition, up to rounding in single precision.
+    /// Returns an error for a vector that isn't the encoding of any condition. The comparison allows for
+    /// rounding in single precision.
     fn check(&self, conditions: &Tensor) -> Result<()> {
         let again = self.encode(&self.decode(conditions)?)?;
         let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING_TOLERANCE * meant.abs().max(1.0);
@@ -292,7 +298,7 @@ impl ConditionSource for Conditioning {
     }
 }
 
-/// Divides a vector by its sum.
+/// Divides a vector by the sum of its entries.
 fn divide_by_sum(vector: &[f64]) -> Vec<f64> {
     let sum: f64 = vector.iter().sum();
     vector.iter().map(|x| x / sum).collect()

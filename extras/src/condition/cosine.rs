@@ -1,4 +1,4 @@
-/// Computes the cosine of the angle between two vectors; `None` if one of them is the zero vector.
+/// Computes the cosine of the angle between two vectors. Returns `None` if one of the vectors is zero.
 #[must_use]
 pub fn cosine_of(a: &[f64], b: &[f64]) -> Option<f64> {
     // Each vector is divided by its largest entry, so that squares neither overflow nor underflow.

@@ -2,10 +2,11 @@ use gfn::{Error, Result, Rng};
 use rand_distr::{Distribution, Gamma};
 use serde::{Deserialize, Serialize};
 
-/// The distribution of a trajectory's reward exponent beta (an inverse temperature).
+/// The distribution of the reward exponent beta (an inverse temperature). Beta is drawn for each
+/// trajectory.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Temperature {
-    /// A constant beta. It isn't encoded for the network.
+    /// A constant beta, which isn't encoded for the network.
     Constant(f64),
     /// A uniform distribution between two numbers.
     Uniform {
@@ -21,11 +22,13 @@ pub enum Temperature {
         /// The upper end of the range.
         most: f64,
     },
-    /// A gamma distribution. Draws are clamped to `most`, both for the reward and for the network.
+    /// A gamma distribution. A draw above `most` is replaced by `most`, both in the reward and in the
+    /// network's input.
     Gamma {
-        /// The shape parameter.
+        /// The shape parameter of the gamma distribution.
         shape: f64,
-        /// The scale parameter. The mean of the distribution is shape times scale.
+        /// The scale parameter of the gamma distribution. The mean of the distribution is shape times
+        /// scale.
         scale: f64,
         /// The largest beta; larger draws are replaced by this number.
         most: f64,
@@ -33,7 +36,7 @@ pub enum Temperature {
 }
 
 impl Temperature {
-    /// Returns the smallest and the largest beta.
+    /// Returns the smallest and the largest beta of this distribution.
     ///
     /// # Errors
     /// [`Error::Config`] for parameters that don't define a distribution over numbers of 0 or more.
@@ -56,17 +59,17 @@ impl Temperature {
         }
     }
 
-    /// Draws a beta.
+    /// Draws a beta from this distribution.
     #[must_use]
     pub fn draw(self, rng: &mut Rng) -> f64 {
         match self {
             Self::Constant(beta) => beta,
             Self::Uniform { least, most } => least + (most - least) * rng.uniform(),
             Self::LogUniform { least, most } => {
-                // The clamp undoes rounding beyond the range.
+                // Rounding may move the result slightly out of the range, so it is clamped.
                 (least.ln() + (most / least).ln() * rng.uniform()).exp().clamp(least, most)
             }
-            // Parameters that `range` refuses give the largest beta here.
+            // The fallback applies to invalid parameters, for which `range` returns an error.
             Self::Gamma { shape, scale, most } => {
                 Gamma::new(shape, scale).map_or(most, |gamma| gamma.sample(rng)).min(most)
             }
@@ -75,15 +78,15 @@ impl Temperature {
 }
 
 /// The distribution of a vector that has one entry of 0 or more for each reward. Only the direction of the
-/// vector matters.
+/// vector matters, not its length.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// A constant vector. It isn't encoded for the network.
+    /// A constant vector, which isn't encoded for the network.
     Constant(Vec<f64>),
-    /// A uniform distribution over these vectors.
+    /// A uniform distribution over a list of vectors.
     OneOf(Vec<Vec<f64>>),
-    /// A symmetric Dirichlet distribution. The parameter 1 is uniform on the simplex. A smaller parameter
-    /// favours the corners of the simplex, and a larger one its middle.
+    /// A symmetric Dirichlet distribution, which is uniform on the simplex if the parameter is 1. A smaller
+    /// parameter favours the corners of the simplex, and a larger parameter favours the middle.
     Dirichlet {
         /// The parameter of the distribution, which is the same for every entry.
         concentration: f64,
@@ -112,12 +115,12 @@ impl Directions {
         }
     }
 
-    /// Returns `true` if the vector varies, so that the network needs it.
+    /// Returns `true` if the distribution isn't constant. The network then needs the vector as an input.
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Constant(_))
     }
 
-    /// Draws a vector of `n` entries. It isn't normalised.
+    /// Draws a vector of `n` entries, which isn't normalised.
     ///
     /// # Panics
     /// Panics for [`OneOf`](Self::OneOf) without vectors.
@@ -127,8 +130,9 @@ impl Directions {
             Self::Constant(one) => one.clone(),
             Self::OneOf(several) => several[rng.below(several.len())].clone(),
             Self::Dirichlet { concentration } => {
-                // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). The computation uses logarithms, because
-                // all entries would underflow for a small concentration.
+                // A Gamma(a) variable has the same distribution as the product of a Gamma(a + 1) variable
+                // and U^(1 / a), where U is uniform. The computation uses logarithms, because all entries
+                // would underflow for a small concentration.
                 let Ok(gamma) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
                 let one = |_| -> f64 { gamma.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
                 let logs: Vec<f64> = (0..n).map(one).collect();

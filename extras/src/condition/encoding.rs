@@ -1,12 +1,13 @@
 use gfn::{Error, Result};
 use serde::Serialize;
 
-/// An encoding of a number from a range as a row of numbers from 0 to 1, like recursionpharma/gflownet's
-/// `thermometer`. The range is divided by evenly spaced marks, and the row has an entry for each mark. The
-/// entry is the fraction of the interval from this mark to the next one that lies below the encoded number.
+/// An encoding of a number from a range as a row of numbers between 0 and 1, like the function
+/// `thermometer` of recursionpharma/gflownet. Evenly spaced marks divide the range into intervals, and the
+/// row has an entry for each mark. The entry is the fraction of the interval from this mark to the next
+/// mark that lies below the encoded number.
 ///
-/// No interval starts at the last mark, so its entry is always 0. [`decode`](Self::decode) returns the
-/// encoded number.
+/// No interval starts at the last mark, so its entry is always 0. [`decode`](Self::decode) computes the
+/// encoded number from a row.
 ///
 /// ```
 /// use gfn_extras::condition::Thermometer;
@@ -43,7 +44,7 @@ impl Thermometer {
         }
     }
 
-    /// Returns the number of marks, which is the length of a row.
+    /// Returns the number of marks, which is the number of entries of a row.
     #[must_use]
     pub fn bins(&self) -> usize {
         self.bins
@@ -53,7 +54,7 @@ impl Thermometer {
         (self.most - self.least) / (self.bins - 1) as f64
     }
 
-    /// Encodes a number as a row. A number outside of the range is clamped to the range.
+    /// Encodes a number as a row. A number outside of the range is clamped first.
     #[must_use]
     pub fn encode(&self, value: f64) -> Vec<f64> {
         let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
@@ -70,9 +71,10 @@ impl Thermometer {
 /// The encoding of a number for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Encoding {
-    /// The number itself, without change.
+    /// The number itself, unchanged.
     Number,
-    /// The row of a [`Thermometer`] over the range of the number's distribution.
+    /// A row of numbers, as [`Thermometer::encode`] returns it. The thermometer's range is that of the
+    /// number's distribution.
     Thermometer {
         /// The number of marks of the thermometer.
         bins: usize,

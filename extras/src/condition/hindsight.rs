@@ -6,9 +6,9 @@ use tch::Tensor;
 use super::ConditionedReward;
 use super::conditioning::normalize;
 
-/// Relabels the focus of a replayed object: the new direction is that of the object's own objectives, as in
-/// recursionpharma/gflownet. Beta and preferences stay. The condition stays unchanged if it has no focus, or
-/// if all objectives are 0 and so have no direction.
+/// Replaces the goal direction in the condition of a replayed object by the direction of the object's
+/// objectives, as in recursionpharma/gflownet. Beta and preferences stay. The condition stays unchanged if it
+/// has no goal direction, if all objectives of the object are 0, or if an objective is infinite.
 #[derive(Clone, Debug)]
 pub struct FocusInHindsight<S>(pub ConditionedReward<S>);
 
@@ -18,8 +18,8 @@ impl<S: Rows> Hindsight<S> for FocusInHindsight<S> {
         let mut decoded = conditioning.decode(conditions)?;
         let objectives = self.0.objectives(objects)?;
         for (condition, own) in decoded.iter_mut().zip(objectives.rows()) {
-            // The objectives are divided by the largest one, so that very small objectives have a direction,
-            // too.
+            // The objectives are divided by the largest objective, so that very small objectives have a
+            // direction, too.
             let largest = own.iter().copied().fold(0.0, f64::max);
             if condition.focus.is_some() && largest > 0.0 && largest.is_finite() {
                 condition.focus = Some(normalize(&own.iter().map(|x| x / largest).collect::<Vec<_>>()));

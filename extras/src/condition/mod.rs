@@ -1,21 +1,22 @@
-//! Conditions: one policy for a family of rewards, with one member of the family chosen for each trajectory.
+//! Conditions: one policy learns a family of rewards, and each trajectory has a condition that chooses a
+//! reward of the family.
 //!
 //! | item | is |
 //! |---|---|
-//! | [`Conditioning`] | distribution of conditions and their encoding for a network: a [`ConditionSource`](gfn::condition::ConditionSource) |
+//! | [`Conditioning`] | the distribution of conditions, and their encoding for a network: a [`ConditionSource`](gfn::condition::ConditionSource) |
 //! | [`Temperature`] | distributions of the reward exponent beta |
-//! | [`Directions`] | distributions of preferences and of directions of focus |
-//! | [`Focus`] | a cone of wanted objectives; objects outside get a fixed low log-reward |
+//! | [`Directions`] | distributions of preferences and of goal directions |
+//! | [`Focus`] | a cone of goals in the space of objectives; objects outside of the cone get a fixed low log-reward |
 //! | [`Encoding`], [`Thermometer`] | the encoding of a number for a network |
-//! | [`Condition`] | one condition in plain numbers |
-//! | [`ConditionedReward`] | R(x | c), from one reward or several |
-//! | [`FocusInHindsight`] | other conditions for replayed objects: a [`Hindsight`](gfn::condition::Hindsight) |
+//! | [`Condition`] | one condition as plain numbers |
+//! | [`ConditionedReward`] | the reward R(x | c) under a condition c, from one reward or several |
+//! | [`FocusInHindsight`] | new goal directions for replayed objects: a [`Hindsight`](gfn::condition::Hindsight) |
 //! | [`cosine_of`] | the cosine of the angle between two vectors of objectives |
 //!
-//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is
-//! [`Conditioning::width`]). The reward decodes beta, preferences and focus from it. Buffers and files hold
-//! only these vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of
-//! the configurations).
+//! The condition vector is an input of the policy and of log Z. Set a network's `n_conditions` to
+//! [`Conditioning::width`]. The reward decodes beta, the preferences and the goal direction (the focus)
+//! from the vector. Buffers and files store only condition vectors. A policy's logits can also be scaled by
+//! a function of the condition (`logit_scale` of the policy configurations).
 //!
 //! ```
 //! use std::sync::Arc;

@@ -8,16 +8,18 @@ use tch::Tensor;
 use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
 
-/// A reward shared between threads.
+/// A reward that several threads share.
 type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 
-/// A combination of rewards under a condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
+/// A combination of rewards for a given condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log
+/// f(x))`.
 ///
-/// The [`Conditioning`] decodes beta, the preferences w and the focus f from the condition vector. Without a
-/// focus, f is 1. Outside of the focus's cone, the log-reward is [`Focus::outside`](super::Focus::outside).
-/// recursionpharma/gflownet combines rewards in the same order, but applies beta to the log-reward outside of
-/// a focus, too. If several states represent one object, R_i are the rewards of the object: the environment's
-/// measure over states isn't raised to the power beta.
+/// The [`Conditioning`] decodes beta, the preferences w and the goal direction from the condition vector.
+/// The factor f is 1 if the conditioning has no cone of goals. Inside of the cone, f is the factor of
+/// [`Focus::log_factor`](super::Focus::log_factor). Outside of the cone, the log-reward is
+/// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet combines rewards in the same order,
+/// but also multiplies the log-reward outside of a cone by beta. If several states represent one object,
+/// R_i is the reward of the object: the environment's measure over states isn't raised to the power beta.
 ///
 /// The [module](super) has an example.
 pub struct ConditionedReward<S> {
@@ -38,10 +40,10 @@ impl<S> std::fmt::Debug for ConditionedReward<S> {
 }
 
 impl<S: Rows> ConditionedReward<S> {
-    /// Combines rewards that don't get conditions themselves.
+    /// Combines rewards that don't depend on conditions themselves.
     ///
     /// # Errors
-    /// [`Error::Config`] unless there are as many rewards as the conditioning has.
+    /// [`Error::Config`] unless the number of rewards is that of the conditioning.
     pub fn new(conditioning: Conditioning, rewards: Vec<SharedReward<S>>) -> Result<Self> {
         if rewards.len() != conditioning.n_rewards() {
             return Err(Error::config(
@@ -53,13 +55,13 @@ impl<S: Rows> ConditionedReward<S> {
         Ok(Self { conditioning, rewards })
     }
 
-    /// Returns the distribution and encoding of conditions.
+    /// Returns the conditioning, which has the distribution and the encoding of conditions.
     #[must_use]
     pub fn conditioning(&self) -> &Conditioning {
         &self.conditioning
     }
 
-    /// Returns the reward R_i of each state for each i, shape `[n, rewards]`, for multi-objective metrics.
+    /// Returns the rewards R_i of each state, of shape `[n, rewards]`, for multi-objective metrics.
     ///
     /// # Errors
     /// Errors of the rewards.
@@ -100,8 +102,8 @@ impl<S: Rows> ConditionedReward<S> {
     }
 
     fn combine_one(&self, logs: &[f64], condition: &Condition) -> f64 {
-        // An invalid log-reward is returned unchanged. The later check of rewards then finds it, even outside
-        // of a cone or if beta is 0.
+        // An invalid log-reward is returned unchanged, so that the later check of rewards finds it, even
+        // outside of a cone or if beta is 0.
         if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
             return bad;
         }
@@ -109,14 +111,14 @@ impl<S: Rows> ConditionedReward<S> {
         let mut log = log_weighted_sum(logs, &condition.preferences);
         if let (Some(focus), Some(direction)) = (self.conditioning.cone(), &condition.focus) {
             // The cosine doesn't depend on the length of the vector, so the objectives are divided by the
-            // largest one. The cosine is undefined if all rewards are 0.
+            // largest objective to avoid overflow. The cosine is undefined if all rewards are 0.
             let objectives: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
             match cosine_of(&objectives, direction).and_then(|cosine| focus.log_factor(cosine)) {
                 Some(factor) => log += factor,
                 None => return focus.outside,
             }
         }
-        // Any reward to the power 0 is 1, also a reward of 0.
+        // A reward to the power 0 is 1, even if the reward is 0.
         if condition.beta == 0.0 { 0.0 } else { condition.beta * log }
     }
 }
@@ -139,12 +141,12 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
     }
 }
 
-/// Computes `log sum_i w_i exp(log_i)`. The result is minus infinity if every reward with a positive weight
-/// is 0.
+/// Computes `log sum_i w_i exp(log_i)`. The result is minus infinity if all rewards with a positive weight
+/// are 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
     let terms =
         logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
-    // A log-reward of NaN makes the result NaN, which the later check of rewards finds.
+    // A log-reward of NaN makes the result NaN, and the later check of rewards finds it.
     log_sum_exp(terms)
 }
 

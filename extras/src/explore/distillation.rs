@@ -12,34 +12,34 @@ use tch::{Device, Kind, Tensor, no_grad};
 
 use super::Novelty;
 
-/// The settings of [`RandomDistillation`]: the sizes of its networks, and its optimiser.
+/// The settings of [`RandomDistillation`]: the sizes of its networks, and its optimizer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistillationConfig {
-    /// The hidden layers of both networks.
+    /// The hidden layers of the predictor and of the target network.
     pub mlp: MlpConfig,
-    /// The number of outputs of both networks.
+    /// The number of outputs of the predictor and of the target network.
     pub outputs: i64,
-    /// The optimiser of the predictor.
+    /// The settings of the predictor's optimizer.
     pub adam: AdamConfig,
 }
 
 impl Default for DistillationConfig {
-    /// Returns the settings of torchgfn: two hidden layers of 256 units with leaky ReLU, 128 outputs,
-    /// learning rate 1e-3.
+    /// Returns the settings of torchgfn: two hidden layers of 256 units with leaky ReLU, 128 outputs, and a
+    /// learning rate of 1e-3.
     fn default() -> Self {
         let mlp = MlpConfig { activation: Activation::LeakyRelu, ..MlpConfig::default() };
         Self { mlp, outputs: 128, adam: AdamConfig::default() }
     }
 }
 
-/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019). One
-/// network learns to predict the outputs of another network, whose weights are random and fixed, on visited
-/// states. The novelty of a state is the prediction error.
+/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019). A
+/// predictor network learns the outputs of a target network on visited states. The target network has
+/// random weights, which don't change. The novelty of a state is the prediction error.
 ///
 /// The novelty is `r(s) = |predictor(s) - target(s)|_2`. After each batch, the predictor takes one gradient
-/// step on the mean of `r^2` over the visited states. Therefore, r shrinks at visited states and, more
-/// slowly, at similar states.
+/// step on the mean of `r^2` over the visited states. The novelty therefore shrinks at visited states and,
+/// more slowly, at similar states.
 ///
 /// ```
 /// use gfn::policy::{ByNumber, Enumeration};
@@ -67,10 +67,10 @@ pub struct RandomDistillation<F> {
 }
 
 impl<F> RandomDistillation<F> {
-    /// Creates both networks, with weights drawn from `rng`.
+    /// Creates the predictor and the target network, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for sizes below 1, and for invalid settings of the optimiser.
+    /// [`Error::Config`] for sizes below 1, and for invalid settings of the optimizer.
     pub fn new<S>(
         features: F,
         config: DistillationConfig,
@@ -88,14 +88,15 @@ impl<F> RandomDistillation<F> {
         let (target, predictor) = (network("target"), network("predictor"));
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // The flag is set on the leaf tensor, and its clones share the flag.
+            // The flag is set on the leaf tensor, whose clones share it.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;
         Ok(Self { features, target, predictor, parameters, adam })
     }
 
-    /// Returns the squared prediction error of each state, shape `[states]`, with gradient.
+    /// Returns the squared prediction error of each state, of shape `[states]`. Gradients flow through the
+    /// result.
     fn squared<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -108,7 +109,7 @@ impl<F> RandomDistillation<F> {
 }
 
 impl<F> RandomDistillation<F> {
-    /// Returns the feature vectors of states, shape `[states, width]`.
+    /// Returns the feature vectors of states, of shape `[states, width]`.
     fn encode<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -184,15 +185,15 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
     }
 }
 
-/// Returns the parameters of an auxiliary network and the state of its optimiser, for a checkpoint.
+/// Returns the parameters of an auxiliary network and the state of its optimizer, for a checkpoint.
 pub(super) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<(String, Tensor)>> {
     let values = parameters.iter().map(|p| (format!("network/{}", p.name), p.tensor.detach().copy()));
     let moments = adam.state()?.into_iter().map(|(name, tensor)| (format!("adam/{name}"), tensor));
     Ok(values.chain(moments).collect())
 }
 
-/// Loads the tensors that [`network_state`] returned. Nothing is changed if one of them is missing or doesn't
-/// fit.
+/// Loads the tensors that [`network_state`] returned. If a tensor is missing or doesn't fit, nothing is
+/// changed.
 pub(super) fn load_network_state(
     parameters: &Parameters,
     adam: &mut Adam,

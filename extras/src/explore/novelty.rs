@@ -1,4 +1,4 @@
-//! Intrinsic rewards: additional rewards for states that are new.
+//! Intrinsic rewards: additional rewards for states that were rarely visited.
 
 use gfn::env::{Env, Rows};
 use gfn::objective::{Quantity, Values};
@@ -9,27 +9,28 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// A measure of the novelty of states: one number per state, which is larger for states that were visited
-/// less often. A closure `Fn(&States) -> Result<Vec<f64>>` is a measure that never changes.
+/// A measure of the novelty of states. The measure has one number per state, which is larger for states
+/// that were visited less often. A closure `Fn(&States) -> Result<Vec<f64>>` is a measure that doesn't
+/// learn.
 ///
-/// [`RandomDistillation`](super::RandomDistillation) is a measure that learns, so that the reward of a state
-/// shrinks with visits.
+/// [`RandomDistillation`](super::RandomDistillation) is a measure that learns from visits, so that the
+/// novelty of a state shrinks each time the state is visited.
 pub trait Novelty<S>: Send {
-    /// Returns the novelty r of each state, shape `[states]`. The numbers must be 0 or more.
+    /// Returns the novelty r of each state: one number per state, which must be 0 or more.
     ///
     /// # Errors
-    /// Any error that must end the step.
+    /// Any error. The training step then fails with this error.
     fn rewards(&self, states: &S) -> Result<Vec<f64>>;
 
     /// Learns from visited states. A state that was visited twice is in the list twice.
     ///
     /// # Errors
-    /// Any error that must end the step.
+    /// Any error. The training step then fails with this error.
     fn learn(&mut self, _visited: &S) -> Result<()> {
         Ok(())
     }
 
-    /// Returns the state of this measure for a checkpoint.
+    /// Returns what this measure has learned, as named tensors for a checkpoint.
     ///
     /// # Errors
     /// [`Error::Torch`] if tensors can't be copied from their device.
@@ -37,11 +38,11 @@ pub trait Novelty<S>: Send {
         Ok(Vec::new())
     }
 
-    /// Restores a state that [`state`](Self::state) returned.
+    /// Restores tensors that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Shape`] for a state that doesn't fit this measure; nothing is changed in
-    /// this case.
+    /// [`Error::Config`] or [`Error::Shape`] for tensors that don't fit this measure. The measure stays
+    /// unchanged in this case.
     fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }
@@ -71,17 +72,18 @@ impl<S> Novelty<S> for Box<dyn Novelty<S>> {
     }
 }
 
-/// The coefficients that novelty is multiplied by at each step of training.
+/// The coefficients that multiply the novelty at each training step.
 ///
-/// Pan et al. (2023) call the rewards edge-based, state-based and joint intrinsic rewards. The reward of an
-/// edge is that of the state it leads to, as in their code. Intrinsic rewards change the target while their
-/// coefficient isn't 0. With a schedule that ends at 0, training ends with the original target.
+/// Pan et al. (2023) call the three variants edge-based, state-based and joint intrinsic rewards. The
+/// reward of an edge is computed from the state that the edge leads to, as in their code. Intrinsic rewards
+/// change the target distribution as long as a coefficient isn't 0. With schedules that end at 0, training
+/// ends with the original target.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// The coefficient of novelty on edges, except exits.
+    /// The coefficient of the novelty on edges. Exits get no such reward.
     pub edges: Schedule,
-    /// The coefficient of novelty on terminal states.
+    /// The coefficient of the novelty on terminal states.
     pub terminal: Schedule,
 }
 
@@ -120,10 +122,10 @@ impl IntrinsicConfig {
 }
 
 /// Intrinsic rewards as a companion of a trainer
-/// ([`Trainer::with_companion`](gfn::train::Trainer::with_companion)), for objectives that use them:
-/// [`AugmentedTrajectoryBalance`](gfn::objective::AugmentedTrajectoryBalance) or
-/// [`AugmentedDetailedBalance`](gfn::objective::AugmentedDetailedBalance). They change the target while they
-/// aren't 0.
+/// ([`Trainer::with_companion`](gfn::train::Trainer::with_companion)). The objective must use intrinsic
+/// rewards: [`AugmentedTrajectoryBalance`](gfn::objective::AugmentedTrajectoryBalance) or
+/// [`AugmentedDetailedBalance`](gfn::objective::AugmentedDetailedBalance). Intrinsic rewards change the
+/// target distribution as long as they aren't 0.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
@@ -152,10 +154,10 @@ pub struct Intrinsic<N> {
 }
 
 impl<N> Intrinsic<N> {
-    /// Creates intrinsic rewards: novelty, multiplied by these coefficients.
+    /// Creates intrinsic rewards, which are the novelty multiplied by the coefficients of `config`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a coefficient that is ever negative.
+    /// [`Error::Config`] for an invalid schedule, and for a coefficient that is negative at any step.
     pub fn new(novelty: N, config: IntrinsicConfig) -> Result<Self> {
         config.check()?;
         Ok(Self { novelty, config })
@@ -167,8 +169,8 @@ impl<N> Intrinsic<N> {
     }
 }
 
-/// Returns the visited states, repeated for each visit, and the row of each trajectory's terminal state among
-/// them.
+/// Returns the visited states and, for each trajectory, the row of its terminal state among them. A state
+/// that was visited several times is repeated.
 fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
@@ -180,8 +182,8 @@ fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
 }
 
 impl<N> Intrinsic<N> {
-    /// Returns the intrinsic rewards of a batch at a training step: those on edges, and those on terminal
-    /// states.
+    /// Returns the intrinsic rewards of a batch at a training step. The first tensor has the rewards on
+    /// edges, the second the rewards on terminal states.
     fn rewards<E: Env>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<[Tensor; 2]>
     where
         N: Novelty<E::States>,
@@ -198,7 +200,8 @@ impl<N> Intrinsic<N> {
         Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
     }
 
-    /// Returns the novelty of each state. Equal states are evaluated once.
+    /// Returns the novelty of each state. If several states are equal, the measure is evaluated once for
+    /// them.
     fn rate<S: Rows>(&self, states: &S) -> Result<Vec<f64>>
     where
         N: Novelty<S>,

@@ -1,4 +1,4 @@
-//! A search among objects whose results are added to the replay buffer.
+//! A search for objects with high rewards, whose results are added to the replay buffer.
 
 use gfn::env::{Env, Reward, Rows};
 use gfn::replay::ReplayBuffer;
@@ -6,10 +6,10 @@ use gfn::rollout::{Sampler, Walks};
 use gfn::train::{Context, Refill, TrainEnv};
 use gfn::{Error, Result, Rng};
 
-/// The results of a search.
+/// The objects that a search has found.
 #[derive(Clone, Debug)]
 pub struct SearchResults<S> {
-    /// The objects that were found; any number of finished objects.
+    /// The finished objects that were found. There may be any number of them.
     pub objects: S,
     /// The log-reward of each of these objects.
     pub log_rewards: Vec<f64>,
@@ -17,16 +17,16 @@ pub struct SearchResults<S> {
     pub reward_calls: usize,
 }
 
-/// A search that starts from terminal objects. It may use more than the values of a reward, for example
-/// Langevin steps along a gradient, or a chemist's moves. A search has no state, so that a resumed run
+/// A search that starts from terminal states. A search may use more information than reward values, for
+/// example gradients for Langevin steps, or a chemist's moves. A search has no state, so a resumed run
 /// continues with the same search.
 ///
 /// [`LocalSearch`](gfn::rollout::LocalSearch) searches on trajectories instead of objects.
 pub trait ObjectSearch<E: Env>: Send {
-    /// Searches from these objects.
+    /// Searches from the given objects.
     ///
     /// # Errors
-    /// Any error that must end the step.
+    /// Any error. The training step then fails with this error.
     fn search(
         &self,
         env: &E,
@@ -48,12 +48,14 @@ impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
     }
 }
 
-/// Refills the replay buffer by a search every few training steps. The search starts from objects drawn from
-/// the buffer (Sendera et al., *Improved Off-Policy Training of Diffusion Samplers*, 2024). Add it to a
-/// trainer with [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
+/// A refill that searches every few training steps and adds the found objects to the replay buffer. The
+/// search starts from objects that are drawn from the buffer (Sendera et al., *Improved Off-Policy Training
+/// of Diffusion Samplers*, 2024). Pass the refill to a trainer with
+/// [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///
-/// The search runs before a step draws trajectories. If the buffer keeps paths, the paths are drawn from the
-/// environment's uniform backward policy. The time of the search is counted as sampling time of the step.
+/// The search runs before the trajectories of the step are drawn. If the buffer stores trajectories to its
+/// objects, these are drawn from the environment's uniform backward policy. The time of the search counts
+/// as sampling time of the step.
 #[derive(Debug)]
 pub struct Search<S> {
     search: S,
@@ -62,7 +64,7 @@ pub struct Search<S> {
 }
 
 impl<S> Search<S> {
-    /// Creates a refill that searches from `objects` objects every `every` steps.
+    /// Creates a refill that searches from `objects` drawn objects, once every `every` training steps.
     ///
     /// # Errors
     /// [`Error::Config`] if `every` or `objects` is 0.

@@ -17,15 +17,15 @@ use tch::Tensor;
 
 use super::distillation::{load_network_state, network_state};
 
-/// The reward and the optimizer of a [`Teacher`].
+/// The settings of a [`Teacher`]: its reward and its optimizer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
-    /// The additional weight C of objects that the student samples too rarely.
+    /// The additional weight C of the squared imbalance for objects that the student samples too rarely.
     pub under_sampled: f64,
-    /// The exponent alpha of the student's reward in the teacher's reward.
+    /// The exponent alpha of the student's reward R in the teacher's reward.
     pub alpha: f64,
-    /// The number added to the squared imbalance, so that its logarithm is finite.
+    /// The number that is added to the squared imbalance, so that the logarithm of the sum is finite.
     pub epsilon: f64,
     /// The settings of the teacher's optimizer.
     pub adam: AdamConfig,
@@ -52,10 +52,10 @@ impl TeacherConfig {
     }
 }
 
-/// Returns the teacher's log-reward for the object of each trajectory:
-/// `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R`. The imbalance of the student is
-/// `delta = log R + sum log P_B - log Z - sum log P_F`. If `delta > 0`, the student samples the object too
-/// rarely.
+/// Returns the teacher's log-reward for the object of each trajectory: `log(epsilon + (1 + C [delta > 0])
+/// delta^2) + alpha log R`. The student's imbalance is `delta = log R + sum log P_B - log Z - sum log P_F`.
+/// If `delta > 0`, the student samples the object too rarely, and the bracket is 1; otherwise the bracket
+/// is 0.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Scores};
@@ -86,11 +86,12 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
 /// the trainer's own policy, has large errors. A teacher changes which trajectories the student learns from,
 /// but not the student's target.
 ///
-/// The teacher's reward is [`teacher_log_rewards`] of each trajectory that the student is trained on, and
-/// changes as the student learns. As in the authors' code, `delta` belongs to one trajectory and isn't a mean
-/// over the paths to its object. The teacher therefore samples in proportion to the geometric mean of its
-/// reward over the paths. The paper trains both policies with a fixed, uniform P_B. In the authors' code,
-/// student, teacher and buffer supply batches in turn; here they share each batch.
+/// The teacher's reward is computed by [`teacher_log_rewards`] for each trajectory that the student is
+/// trained on. The teacher's reward changes as the student learns. The imbalance `delta` belongs to one
+/// trajectory and isn't averaged over the trajectories to the same object, as in the authors' code. The
+/// teacher therefore samples an object in proportion to the geometric mean of its reward over the
+/// trajectories to the object. The paper trains both policies with a fixed, uniform P_B. In the authors'
+/// code, student, teacher and buffer supply batches in turn; in this library they share each batch.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
@@ -111,7 +112,8 @@ pub struct Teacher<T> {
     policy: T,
     adam: Adam,
     config: TeacherConfig,
-    /// `true` once the policy was checked. A policy that needs conditions is checked when it first samples.
+    /// `true` after the policy was checked. The check of a policy that needs conditions is made when it
+    /// first samples.
     is_checked: bool,
 }
 
@@ -140,8 +142,8 @@ impl<T> Teacher<T> {
         &self.policy
     }
 
-    /// Computes the gradients of the teacher's loss on a batch, a mean over trajectories, and adds them to
-    /// the parameters' gradients.
+    /// Computes the gradients of the teacher's loss, which is a mean over the trajectories of the batch,
+    /// and adds them to the gradients of the teacher's parameters.
     fn differentiate<E: TrainEnv>(
         &self,
         batch: &Trajectories<E>,
@@ -151,7 +153,7 @@ impl<T> Teacher<T> {
     where
         T: Policy<E>,
     {
-        // The scoring function uses the log-rewards recorded in the batch as the reward.
+        // The log-rewards that are stored in the batch replace the reward when the batch is scored.
         let batch = batch.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
         let limit = context.config.chunk.unwrap_or(usize::MAX);
         let offsets = batch.offsets();
@@ -229,7 +231,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
         Ok(Some(drawn))
     }
 
-    /// Trains the teacher on the whole batch, not only on the trajectories that the teacher sampled.
+    /// Trains the teacher on the whole batch, not only on the trajectories that the teacher sampled itself.
     fn learn(
         &mut self,
         batch: &Trajectories<E>,
@@ -239,7 +241,7 @@ impl<E: TrainEnv, T: Policy<E> + Send + 'static> Source<E> for Teacher<T> {
     ) -> Result<()> {
         let differentiated = self.differentiate(batch, student, context);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // Gradients of a part of the batch are discarded, because they must not enter the next step.
+            // The step failed, and gradients of a part of the batch must not enter the next step.
             parameters.clear_gradients();
         }
         differentiated?;
@@ -252,8 +254,8 @@ mod tests {
     use super::*;
     use gfn::objective::Quantity;
 
-    /// Tests that an object which the student samples too rarely has a larger reward for the teacher than an
-    /// object of equal reward which the student samples too often.
+    /// Tests two objects of equal reward. The student samples the first too rarely and the second too
+    /// often. The teacher's reward must be larger for the first object.
     #[test]
     fn a_teacher_is_after_what_the_student_samples_too_rarely() {
         let same = || Tensor::from_slice(&[0f64, 0.0]);

@@ -1,5 +1,5 @@
-//! Thompson sampling: each trajectory follows one head of the policy, and each head learns from a share of
-//! the batch.
+//! Thompson sampling: each trajectory follows one head of the policy, and each head learns from a random
+//! part of the batch.
 
 use gfn::env::Env;
 use gfn::policy::{MultiHead, Policy};
@@ -11,12 +11,12 @@ use gfn::train::{
 use gfn::{Error, Result, Rng};
 
 /// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in
-/// GFlowNets*, 2023). Each trajectory follows one head of P_F, so that disagreement between the heads causes
-/// exploration. Thompson sampling changes which trajectories the policy learns from, but not the target. The
-/// trainer's policy must have several heads.
+/// GFlowNets*, 2023). Each trajectory follows one head of P_F, so disagreement between the heads causes
+/// exploration. Thompson sampling changes which trajectories the policy learns from, but not the target
+/// distribution. The trainer's policy must have several heads.
 ///
-/// `Thompson` is a source of fresh trajectories ([`Trainer::with_fresh`]), which draws a head for each
-/// trajectory. Make training steps with [`thompson_step`].
+/// `Thompson` is a source of fresh trajectories ([`Trainer::with_fresh`]) that draws a head for each
+/// trajectory. Use [`thompson_step`] for the training steps.
 ///
 /// ```
 /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, examples::word_env, Rng};
@@ -36,20 +36,20 @@ use gfn::{Error, Result, Rng};
 /// ```
 #[derive(Debug)]
 pub struct Thompson {
-    /// The probability with which each head learns from each trajectory.
+    /// The probability that a head learns from a trajectory.
     share: f64,
     n_heads: usize,
-    /// The random stream that draws the last batch's shares. It is split from the trainer's stream, so that a
-    /// resumed run draws the same shares.
+    /// The random stream for the choice of the trajectories that each head learns from, in the last batch.
+    /// The stream is split from the trainer's stream, so that a resumed run makes the same choices.
     shares_rng: Option<Rng>,
 }
 
 impl Thompson {
-    /// Creates the source for the heads of a policy. Each head learns from each trajectory with the
-    /// probability `share`.
+    /// Creates the source for the heads of a policy. Each head learns from each trajectory of a batch with
+    /// the probability `share`.
     ///
     /// # Errors
-    /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
+    /// [`Error::Config`] for a policy with fewer than two heads, and unless `0 < share <= 1`.
     pub fn new<E: Env>(policy: &dyn Policy<E>, share: f64) -> Result<Self> {
         let n_heads = policy.heads().map_or(1, MultiHead::n_heads);
         if n_heads < 2 {
@@ -67,8 +67,8 @@ impl Thompson {
         Ok(Self { share, n_heads, shares_rng: None })
     }
 
-    /// Draws for each head the trajectories of a batch that it learns from. A head with fewer than `min`
-    /// trajectories learns from the whole batch.
+    /// Draws, for each head, the trajectories of the batch that the head learns from. A head with fewer
+    /// than `min` such trajectories learns from the whole batch.
     fn draw_shares<E: Env>(&self, batch: &Trajectories<E>, min: usize) -> Result<Vec<Trajectories<E>>> {
         let missing = || {
             Error::missing(
@@ -78,8 +78,8 @@ impl Thompson {
             )
         };
         let mut rng = self.shares_rng.clone().ok_or_else(missing)?;
-        // The numbers are drawn trajectory by trajectory, so that the result doesn't depend on the order in
-        // which heads are evaluated.
+        // Random numbers are drawn trajectory by trajectory, so the result doesn't depend on the order in
+        // which heads are scored.
         let mut rows = vec![Vec::new(); self.n_heads];
         for row in 0..batch.len() {
             for rows in &mut rows {
@@ -96,8 +96,8 @@ impl Thompson {
     }
 }
 
-/// Calls `work` once for each of these heads while the policy uses this head, then restores the previous
-/// head.
+/// Calls `work` once for each of these heads, while the policy uses the head. Afterwards, the policy uses
+/// the same head as before.
 fn with_heads<E: Env, T>(
     policy: &dyn Policy<E>,
     heads: impl Iterator<Item = usize>,
@@ -154,9 +154,9 @@ impl<E: TrainEnv> Source<E> for Thompson {
 }
 
 /// Makes one training step of a trainer whose fresh trajectories come from [`Thompson`]. Each head learns
-/// from a random share of the batch (bootstrapping). The loss is the mean over the heads, which share torso,
-/// P_B, log F and log Z. Afterwards the policy uses the same head as before the step; evaluation uses that
-/// head, too.
+/// from a random part of the batch (bootstrapping). The loss is the mean of the losses of the heads, which
+/// share torso, P_B, log F and log Z. After the step, the policy uses the same head as before the step.
+/// Evaluation uses this head, too.
 ///
 /// # Errors
 /// Errors of [`thompson_scores`] and of [`Trainer::step`].
@@ -169,12 +169,12 @@ pub fn thompson_step<E: TrainEnv>(trainer: &mut Trainer<E>) -> Result<StepStats>
     trainer.advance(batch, &scores)
 }
 
-/// Scores a batch for a custom training loop: each head scores its share of the trajectories. The batch must
-/// be the last one that [`Trainer::draw`] returned.
+/// Scores a batch for a custom training loop: each head scores the trajectories that it learns from. The
+/// batch must be the last one that [`Trainer::draw`] returned.
 ///
 /// # Errors
-/// [`Error::Missing`] for a trainer without [`Thompson`], and for a trainer that uses chunks or single
-/// transitions; errors of [`Trainer::score`].
+/// [`Error::Missing`] for a trainer without [`Thompson`], and for a trainer that scores a batch in chunks
+/// or as single transitions; errors of [`Trainer::score`].
 pub fn thompson_scores<E: TrainEnv>(trainer: &mut Trainer<E>, batch: &Batch<E>) -> Result<BatchScores> {
     check_settings(trainer)?;
     let min = trainer.context().objective.smallest_batch().max(1);
@@ -203,7 +203,7 @@ fn find_thompson<E: TrainEnv>(trainer: &Trainer<E>) -> Result<&Thompson> {
     ))
 }
 
-/// Refuses settings of a trainer under which heads can't be scored separately.
+/// Returns an error for settings of a trainer that prevent the heads from being scored separately.
 fn check_settings<E: TrainEnv>(trainer: &Trainer<E>) -> Result<()> {
     find_thompson(trainer)?;
     let config = &trainer.context().config;

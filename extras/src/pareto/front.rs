@@ -3,8 +3,8 @@ use gfn::Result;
 use gfn::env::Reals;
 
 /// Returns the indices of the rows that no other row dominates, in ascending order. A row dominates another
-/// row if it is at least as large in every objective and larger in at least one. If several rows are equal,
-/// only the first one is returned.
+/// row if it is at least as large in every objective and larger in at least one objective. If several rows
+/// are equal, only the first of them is returned.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -22,10 +22,11 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
     Ok(front_of(&rows))
 }
 
-/// Returns the indices of the rows that no other row dominates, in ascending order.
+/// Returns the indices of the rows that no other row dominates, in ascending order. If several rows are
+/// equal, only one of them is returned.
 pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
-    // In descending order, dominating rows come before dominated rows. One pass is therefore enough, and each
-    // row needs to be compared only with rows of the front.
+    // Rows are visited in descending order, so dominating rows come before the rows that they dominate. One
+    // pass is therefore enough, and each row is compared only with rows of the front.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&i, &j| compare(rows[j], rows[i]));
     let mut front: Vec<usize> = Vec::new();
@@ -40,7 +41,7 @@ pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
 
 /// Compares two rows lexicographically.
 fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    // The comparison isn't `total_cmp`, so that 0 and -0 are equal.
+    // The comparison uses `partial_cmp` instead of `total_cmp`, so that 0 and -0 are equal.
     let pairs = a.iter().zip(b).map(|(x, y)| x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal));
     pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
 }

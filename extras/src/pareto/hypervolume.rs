@@ -3,14 +3,14 @@ use super::{check_finite, check_vector};
 use gfn::Result;
 use gfn::env::Reals;
 
-/// Computes the hypervolume of objective vectors: the volume of the region above a reference point that the
-/// vectors dominate (Zitzler and Thiele 1999).
+/// Computes the hypervolume of objective vectors (Zitzler and Thiele 1999). This is the volume of the
+/// region above a reference point that the vectors dominate.
 ///
-/// The result is exact for any number of objectives. The method uses exclusive volumes (While, Bradstreet and
-/// Barone, *A Fast Way of Calculating Exact Hypervolumes*, 2012) down to two objectives, and a sweep for two
-/// objectives. The time grows with the number of objectives; 1,000 non-dominated points take about 0.2 s for
-/// three and for four objectives. Points that aren't above the reference point in every objective add
-/// nothing. botorch's function has the same definition.
+/// The result is exact for any number of objectives. The method reduces the number of objectives by
+/// exclusive volumes (While, Bradstreet and Barone, *A Fast Way of Calculating Exact Hypervolumes*, 2012),
+/// and uses a sweep for two objectives. The time grows with the number of objectives; 1,000 non-dominated
+/// points take about 0.2 s for three and for four objectives. Points that aren't above the reference point
+/// in every objective add nothing. botorch's function has the same definition.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -22,7 +22,7 @@ use gfn::env::Reals;
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`](gfn::Error::Shape) unless the reference has a number for each objective,
+/// [`Error::Shape`](gfn::Error::Shape) unless the reference point has one number for each objective,
 /// [`Error::NonFinite`](gfn::Error::NonFinite) for a number that isn't finite.
 pub fn hypervolume(objectives: &Reals, reference: &[f64]) -> Result<f64> {
     check_vector("the reference point", objectives, reference)?;
@@ -33,7 +33,7 @@ pub fn hypervolume(objectives: &Reals, reference: &[f64]) -> Result<f64> {
     Ok(volume(&points))
 }
 
-/// Returns the volume of the union of the boxes from 0 to each of these points.
+/// Returns the volume of the union of the boxes from the origin to each of these points.
 fn volume(points: &[Vec<f64>]) -> f64 {
     let rows: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
     let mut front: Vec<&[f64]> = front_of(&rows).into_iter().map(|i| rows[i]).collect();
@@ -42,12 +42,14 @@ fn volume(points: &[Vec<f64>]) -> f64 {
         Some(1) => front[0][0],
         Some(2) => sweep(&mut front),
         Some(width) => {
-            // The boxes are sorted by their last objective. Each box then needs only its intersections with
-            // later boxes.
+            // The boxes are sorted by their last objective, which is called their height here. The exclusive
+            // volume of a box is the volume of the part that no later box contains. The exclusive volumes sum
+            // to the volume of the union.
             front.sort_by(|a, b| a[width - 1].total_cmp(&b[width - 1]));
             let exclusive = |(i, row): (usize, &&[f64])| {
                 let (last, rest) = (row[width - 1], &row[..width - 1]);
-                // Later boxes are at least as high, so their intersections with this box have its height.
+                // Later boxes are at least as high as this box, so their intersections with this box have
+                // its height.
                 let shared: Vec<Vec<f64>> = front[i + 1..]
                     .iter()
                     .map(|other| rest.iter().zip(*other).map(|(x, y)| x.min(*y)).collect())
@@ -59,7 +61,7 @@ fn volume(points: &[Vec<f64>]) -> f64 {
     }
 }
 
-/// Returns the area under a staircase of points that don't dominate each other.
+/// Returns the area between the axes and a staircase of points that don't dominate each other.
 fn sweep(front: &mut [&[f64]]) -> f64 {
     front.sort_by(|a, b| b[0].total_cmp(&a[0]));
     let mut height = 0.0;

@@ -4,9 +4,9 @@ use gfn::{Error, Result};
 use super::{check_finite, check_not_empty, check_vector, wrong_width};
 use crate::condition::cosine_of;
 
-/// Computes the inverted generational distance (IGD; Coello and Reyes Sierra 2004): the mean distance from
-/// each point of a reference front to the nearest of the objective vectors. The distance is 0 if the whole
-/// front was found.
+/// Computes the inverted generational distance (IGD; Coello and Reyes Sierra 2004). This is the mean
+/// distance from a point of a reference front to the nearest objective vector. The distance is 0 if the
+/// objective vectors include the whole front.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -19,7 +19,7 @@ use crate::condition::cosine_of;
 ///
 /// # Errors
 /// [`Error::Config`] if one of the sets is empty; [`Error::Shape`] for sets of different widths;
-/// [`Error::NonFinite`] for a number that isn't finite.
+/// [`Error::NonFinite`] for a coordinate that isn't finite.
 pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Result<f64> {
     check_sets("the reference front", objectives, front)?;
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt();
@@ -29,26 +29,26 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 }
 
 /// Computes the R2 indicator (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
-/// 2012). For each weight vector w, it takes the smallest weighted distance `max_k w_k |u_k - y_k|` of any
-/// objective vector y from a utopian point u. The indicator is the mean over the weight vectors; smaller
-/// values are better.
+/// 2012) of objective vectors y, given weight vectors w and a utopian point u. The weighted distance of y
+/// from u is `max_k w_k |u_k - y_k|`. For each w, the smallest weighted distance of any y is taken. The
+/// indicator is the mean of these distances over the weight vectors. Smaller values are better.
 ///
-/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius
-/// norm of all weight vectors instead of their number. That isn't the published definition, and depends on
-/// the number of vectors.
+/// [`simplex_grid`] returns evenly spread weight vectors. recursionpharma/gflownet divides the sum of the
+/// distances by the Frobenius norm of all weight vectors instead of their number. This differs from the
+/// published definition, and the result depends on the number of vectors.
 ///
 /// ```
 /// use gfn::env::Reals;
 /// use gfn_extras::pareto::{r2_indicator, simplex_grid};
 /// let objectives = Reals::from_rows([[1.0, 0.5]]);
-/// // Weights (0, 1), (0.5, 0.5), (1, 0): 0.5, 0.25 and 0.
+/// // The weighted distances for the weights (0, 1), (0.5, 0.5) and (1, 0) are 0.5, 0.25 and 0.
 /// assert_eq!(r2_indicator(&objectives, &simplex_grid(2, 2)?, &[1.0, 1.0])?, 0.25);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for different
-/// widths; [`Error::NonFinite`] for a number that isn't finite.
+/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for vectors of
+/// different widths; [`Error::NonFinite`] for a number that isn't finite.
 pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Result<f64> {
     check_sets("the weight vectors", objectives, weights)?;
     check_vector("the utopian point", objectives, utopia)?;
@@ -65,7 +65,8 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
 /// and Dennis 1998), in lexicographic order.
 ///
 /// # Errors
-/// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
+/// [`Error::Config`] for 0 objectives or 0 steps, for more than a million vectors, and for more than ten
+/// million numbers in all vectors together.
 pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     const MOST: usize = 1_000_000;
     let refuse = |expected| Err(Error::config("a grid of weights", format!("{n}, {steps}"), expected));
@@ -85,8 +86,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     let mut values = Vec::with_capacity(count * n);
     for _ in 0..count {
         values.extend(row.iter().map(|&part| part as f64 / steps as f64));
-        // The next row in lexicographic order: one unit moves from the last nonzero entry (other than the
-        // first entry) to the entry before it. The remainder of that entry moves to the end.
+        // The next row in lexicographic order moves one unit from the last nonzero entry (other than the
+        // first entry) to the entry before it. All further units of the last nonzero entry move to the end.
         let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
         let left = std::mem::take(&mut row[from]);
         row[from - 1] += 1;
@@ -95,10 +96,10 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     Reals::from_flat(n, values)
 }
 
-/// Computes the share of objective vectors within a cone around a direction: the cosine of the angle between
-/// vector and direction is at least `cosine`.
+/// Computes the share of objective vectors that are in a cone around a direction. A vector is in the cone
+/// if the cosine of the angle between the vector and the direction is at least `cosine`.
 ///
-/// The zero vector has no direction, and is outside of every cone.
+/// The zero vector has no direction, so it is outside of every cone.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -109,9 +110,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objective vectors, for a cosine that isn't between -1 and 1, and for a zero
-/// direction; [`Error::Shape`] and [`Error::NonFinite`] for a direction or objectives that aren't one finite
-/// number per objective.
+/// [`Error::Config`] for an empty set of objective vectors, for a cosine that isn't between -1 and 1, and
+/// for a direction that is zero; [`Error::Shape`] for a direction with another number of entries than the
+/// objective vectors; [`Error::NonFinite`] for a number that isn't finite.
 pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Result<f64> {
     check_not_empty("objective vectors", objectives)?;
     check_finite("an objective", objectives)?;

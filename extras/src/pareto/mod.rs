@@ -1,7 +1,7 @@
-//! Metrics of sets of objective vectors: the best ones, the volume they dominate, and how well they cover a
-//! front.
+//! Metrics of sets of objective vectors: the vectors that no other vector dominates, the volume that the
+//! set dominates, and how well the set covers a given front.
 //!
-//! A row of [`Reals`] holds the objectives of one object, all to be maximised.
+//! A row of [`Reals`] holds the objectives of one object. All objectives are to be maximised.
 
 mod front;
 mod hypervolume;
@@ -14,7 +14,7 @@ pub use indicators::{focus_accuracy, inverted_generational_distance, r2_indicato
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
 
-/// Refuses coordinates that aren't finite.
+/// Returns an error for the first coordinate that isn't finite.
 fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
     match points.values().iter().position(|value| !value.is_finite()) {
         None => Ok(()),
@@ -27,7 +27,8 @@ fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
     }
 }
 
-/// Refuses a vector with another width than the points, or with entries that aren't finite.
+/// Returns an error for a vector whose length isn't the width of the points, and for a vector with an entry
+/// that isn't finite.
 fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()> {
     if vector.len() != points.width() {
         return Err(wrong_width(what, points.width(), vector.len()));
@@ -44,7 +45,7 @@ fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
     Error::shape(what, [expected as i64], [got as i64], "give one number for each objective")
 }
 
-/// Refuses an empty set, which has no mean.
+/// Returns an error for an empty set of points, because the mean over an empty set isn't defined.
 fn check_not_empty(what: &'static str, points: &Reals) -> Result<()> {
     if points.is_empty() { Err(Error::config(what, "none", "at least one")) } else { Ok(()) }
 }

@@ -2,8 +2,8 @@
 //! their posterior probability given data (Deleu et al., *Bayesian structure learning with generative flow
 //! networks*, UAI 2022).
 //!
-//! Nodes are variables, so they are distinguishable: each labelled graph is one object. This table lists the
-//! steps from data to a distribution over graphs:
+//! Nodes are variables, so they are distinguishable, and each labelled graph is one object. This table
+//! lists the steps from data to a distribution over graphs:
 //!
 //! | step | item |
 //! |---|---|
@@ -17,9 +17,9 @@
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
 //! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution) computes the
-//! exact distribution of a policy over all graphs of few nodes. [`write_graphs`](gfn::graph::write_graphs)
-//! writes samples to files. [`acyclic`] builds a graph from its edges, and [`Ancestry`] finds ancestors and
-//! paths.
+//! exact distribution of a policy over all graphs, if there are few nodes.
+//! [`write_graphs`](gfn::graph::write_graphs) writes samples to files. [`acyclic`] builds a graph from its
+//! edges, and [`Ancestry`] finds ancestors and paths.
 //!
 //! ```
 //! use gfn::{env::StateGraph, metrics::Distances};

@@ -6,15 +6,17 @@ use gfn::{Error, Result};
 use crate::env::parent_sets;
 use crate::{LocalScore, NodeSet, StructurePrior};
 
-/// The smallest number of graphs that a thread gets.
+/// The smallest number of graphs per thread. A further thread is only used if each thread gets this many
+/// graphs.
 const MIN_GRAPHS_PER_THREAD: usize = 64;
 
-/// The log-reward of a graph, log p(data, graph): the sum of its local scores and of the structure prior's
-/// terms.
+/// The log-reward of a graph, log p(data, graph). The log-reward is the sum of the graph's local scores and
+/// of the terms of the structure prior.
 ///
-/// Every graph can be finished, so unfinished graphs have the same log-reward (for forward-looking
-/// objectives). The change by one more edge takes only two local scores ([`Reward::log_reward_change`]). A
-/// reward uses only the parents of each node; the environment must ensure that edges form no cycle.
+/// Every graph can be finished, so the same formula gives the log-reward of intermediate states for
+/// forward-looking objectives. The change of the log-reward by one more edge needs only two local scores
+/// ([`Reward::log_reward_change`]). The reward depends only on the parents of each node. The environment
+/// must ensure that the edges form no cycle.
 ///
 /// ```
 /// use gfn::env::{Env, Reward};
@@ -31,13 +33,13 @@ const MIN_GRAPHS_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct DagReward<S> {
     score: S,
-    /// The prior's term of a node, by its number of parents.
+    /// The prior's term of a node, indexed by the number of the node's parents.
     prior: Vec<f64>,
     start: f64,
 }
 
 impl<S: LocalScore> DagReward<S> {
-    /// Creates the reward of these scores under a prior.
+    /// Creates the reward of a graph from local scores and a structure prior.
     ///
     /// # Errors
     /// Errors of [`StructurePrior::terms`].
@@ -46,32 +48,33 @@ impl<S: LocalScore> DagReward<S> {
         Ok(Self { score, prior, start: 0.0 })
     }
 
-    /// Makes rewards relative to the reward of a graph, such as the environment's initial graph. The
-    /// posterior stays the same, but networks and log Z have numbers near 0 to learn. torchgfn and
-    /// jax-dag-gflownet do the same with the empty graph.
+    /// Makes rewards relative to the reward of a reference graph, such as the environment's initial graph.
+    /// The posterior stays the same, but log F and log Z become numbers near 0, which networks learn more
+    /// easily. torchgfn and jax-dag-gflownet do the same with the empty graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
+    /// [`Error::Shape`] for a graph whose number of nodes differs from that of the scores.
     pub fn relative_to(mut self, start: &GraphState) -> Result<Self> {
         self.start = 0.0;
         self.start = self.log_joint(start)?;
         Ok(self)
     }
 
-    /// The value that is subtracted from each log-reward: log p(data, graph) of the reference graph, or 0
-    /// without one.
+    /// Returns the number that is subtracted from each log-reward: log p(data, graph) of the reference
+    /// graph, or 0 if there is no reference graph.
     #[must_use]
     pub fn offset(&self) -> f64 {
         self.start
     }
 
-    /// The local scores.
+    /// Returns the local scores.
     #[must_use]
     pub fn score(&self) -> &S {
         &self.score
     }
 
-    /// Returns the term of a node with these parents: its local score plus its prior term.
+    /// Returns the contribution of a node with these parents to the log-reward: its local score plus its
+    /// prior term.
     pub fn term(&self, node: usize, parents: &NodeSet) -> f64 {
         self.score.local_score(node, parents) + self.prior[parents.len()]
     }
@@ -79,7 +82,7 @@ impl<S: LocalScore> DagReward<S> {
     /// Returns the log-reward of a graph.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph with another number of nodes than the scores.
+    /// [`Error::Shape`] for a graph whose number of nodes differs from that of the scores.
     pub fn log_joint(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(&self.score, graph)?;
         let parents = parent_sets(graph);
@@ -88,7 +91,7 @@ impl<S: LocalScore> DagReward<S> {
     }
 }
 
-/// Returns an error if a graph has another number of nodes than the scores.
+/// Returns an error if the number of nodes of a graph differs from that of the scores.
 pub(crate) fn check_nodes(score: &(impl LocalScore + ?Sized), graph: &GraphState) -> Result<()> {
     if graph.n_nodes() == score.n_nodes() {
         return Ok(());
@@ -116,7 +119,7 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         after: &GraphStates,
         _: Option<&tch::Tensor>,
     ) -> Result<Option<Vec<f64>>> {
-        // The terms of all nodes but one cancel, because one edge changes the parents of one node.
+        // An edge changes the parents of only one node, so the terms of all other nodes cancel.
         let change = |(before, after): (&GraphState, &GraphState)| {
             check_nodes(&self.score, before)?;
             check_nodes(&self.score, after)?;

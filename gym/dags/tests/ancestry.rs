@@ -1,10 +1,10 @@
-//! Tests of `Ancestry` compared with a search.
+//! Tests that `Ancestry` finds the same ancestors as a search through the graph.
 
 use gfn::graph::{Edge, GraphKind, GraphState};
 use gfn_dags::{Ancestry, NodeSet};
 use proptest::prelude::*;
 
-/// Returns the ancestors of a node, including the node itself, by a search upwards.
+/// Returns the ancestors of a node and the node itself, by a search that follows edges upwards.
 fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
     let (mut out, mut open) = (NodeSet::EMPTY, vec![node]);
     while let Some(node) = open.pop() {
@@ -18,8 +18,8 @@ fn by_search(parents: &[NodeSet], node: usize) -> NodeSet {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
-    /// Compares the ancestors of nodes in random graphs of up to 200 nodes with those that a search finds. A
-    /// cycle must be an error.
+    /// Compares `Ancestry` with a search in random graphs of up to 200 nodes. For a graph with a cycle,
+    /// `Ancestry` must return an error.
     #[test]
     fn ancestors_are_those_that_a_search_finds(n in 1usize..=200, edges in proptest::collection::vec((any::<u32>(), any::<u32>()), 0..300), rising: bool) {
         let mut graph = GraphState::with_nodes(GraphKind::Directed, n);

@@ -1,4 +1,4 @@
-//! Tests of data: files that are refused, networks from BIF files, simulated models.
+//! Tests of data sets: files that are refused, networks from BIF files, and simulated models.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -37,7 +37,8 @@ fn bad_tables_are_refused_with_their_line() {
             .to_string()
             .contains("`a`, x in every row")
     );
-    // A label is only missing if its cell is empty, NA or ?; other words are labels.
+    // A label is missing if its cell is empty, NA or ?. The words of this table look like missing values, but
+    // must be read as labels.
     let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
     assert_eq!(DiscreteData::from_csv(words.as_bytes()).unwrap().n_values(), [3, 3]);
     for missing in ["", "NA", "?"] {
@@ -77,7 +78,7 @@ fn lines_that_are_no_header_are_named() {
     let names = ["raf", "mek"].map(String::from);
     let message = named_edges("cause;effect\nraf;mek\n".as_bytes(), &names).unwrap_err().to_string();
     assert!(message.contains("the separator is `;`"), "{message}");
-    // Names with blanks and signs are accepted if the rows fit the header.
+    // Names of columns may contain blanks and signs, provided that each row has as many cells as the header.
     let data = ContinuousData::from_csv("dose in mg,# cells\n1,2\n3,5\n".as_bytes()).unwrap();
     assert_eq!(data.names(), ["dose in mg", "# cells"]);
     assert_eq!(ContinuousData::from_csv("dose in mg\n1\n3\n".as_bytes()).unwrap().names(), ["dose in mg"]);
@@ -103,7 +104,7 @@ fn tables_are_read() {
     assert_eq!(data.names(), ["x, 1", "y"]);
     assert_eq!((data.row(0), data.row(1)), ([1.0, 2.0].as_slice(), [-3.5, 100.0].as_slice()));
     let discrete = DiscreteData::from_csv("dose,result\n10,bad\n2,good\n10,good\n".as_bytes()).unwrap();
-    // Numbers are sorted by value, words alphabetically.
+    // Labels that are numbers are sorted by value, other labels alphabetically.
     assert_eq!((discrete.label(0, 0), discrete.label(0, 1), discrete.label(1, 0)), ("2", "10", "bad"));
     assert_eq!(discrete.row(0), [1, 0]);
 }
@@ -114,7 +115,8 @@ fn as_many_labels_as_rows_are_read_at_once() {
     let text = format!("id,class\n{rows}");
     let began = std::time::Instant::now();
     let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
-    // A search through all labels for each row would take more than ten seconds.
+    // The limit detects an algorithm that searches all labels for each row, which would take more than ten
+    // seconds.
     assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
     assert_eq!(
         (data.row(59_999), data.n_values()),
@@ -133,7 +135,7 @@ fn a_column_says_what_was_set() {
     assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
     let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
     assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
-    // Only the column of interventions may be empty, and it must exist.
+    // Cells may be empty only in the column of interventions, and a column of that name must exist.
     let refused = |text: &str, column: &str, words: &str| {
         let message =
             ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
@@ -156,10 +158,10 @@ fn values_of_any_size_are_standardised() {
     };
     let expected = standard(1.0);
     assert!((expected.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
-    // Results are equal to the last bit for powers of two, as no digit changes, and nearly equal for other
-    // units.
+    // A unit that is a power of two changes no digit, so standardised data must be equal to the last bit. For
+    // other units they must be nearly equal.
     for exponent in [-1060, -700, -30, 40, 700, 1020] {
-        // The power is split into two factors, as its inverse could be 0.
+        // The power is computed as a product of two factors, because a single power may underflow.
         let unit = 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
         assert_eq!(standard(unit), expected, "2^{exponent}");
     }
@@ -167,7 +169,7 @@ fn values_of_any_size_are_standardised() {
         let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(gap < 1e-14, "{unit}: {gap}");
     }
-    // Data of this size can't be scored unless it is standardised.
+    // Numbers of this size overflow in scores, so scores must advise to standardise the data.
     let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
     let large = ContinuousData::from_rows(&rows).unwrap();
     for error in
@@ -190,7 +192,7 @@ fn data_are_prepared() {
     assert_eq!((0..4).map(|row| cut.row(row).to_vec()).collect::<Vec<_>>(), [[0, 0], [0, 0], [1, 1], [1, 1]]);
     assert!(data.map(|x| (x - 1.0).ln()).is_err());
     assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
-    // Class codes keep their values: each occurring value is a level, however rare it is.
+    // Columns with few distinct values keep each value as a level of its own, however rare the value is.
     let coded = [
         [0.0, 5.0, 0.5],
         [1.0, 7.0, 0.6],
@@ -207,7 +209,8 @@ fn data_are_prepared() {
         [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]
     );
     assert_eq!((coded.label(1, 2), coded.label(2, 2)), ("9", "2"));
-    // Half of all values are in the lowest level, so the second level is empty and isn't counted.
+    // Half of all values are equal and lie in the lowest level. The second of the four levels is therefore
+    // empty and must not be counted.
     let gap = ContinuousData::new(vec!["x".into()], vec![0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     assert_eq!(gap.discretised(4).unwrap().n_values(), [3]);
     let top = ContinuousData::new(vec!["x".into()], vec![1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]).unwrap();
@@ -227,8 +230,8 @@ fn known_edges_need_a_header() {
     assert!(message.contains("line 1") && message.contains("header"), "{message}");
 }
 
-/// A network with parents out of order, a whole table, a default row, properties, comments, and values that
-/// look like numbers.
+/// A BIF network with parents that aren't in the order of variables, a table in one piece, a default row,
+/// properties, comments, and values that look like numbers.
 const NETWORK: &str = r#"
 network unknown { property "a net"; }
 // the root comes last
@@ -251,8 +254,8 @@ fn networks_are_read() {
     assert_eq!(network.names(), ["C", "A", "B"]);
     assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
     assert_eq!(network.dag().edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
-    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) is the second of C's table,
-    // whatever the order of the parents.
+    // The network has p(B = yes | A = no) = 0.4. The row p(C | B = no, A = yes) must be the second of C's
+    // table, although the network lists the parents in another order.
     assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
     assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
     assert_eq!(network.probs(0, &[0, 1, 0]), [0.0, 0.0, 1.0]);
@@ -301,7 +304,8 @@ fn rows_that_a_network_gives_twice_are_refused() {
     let row = "(yes, yes) 0.1, 0.2, 0.7;";
     let words = "line 9: the table of `C` gives the row (yes, yes) twice";
     refused(row, &format!("{row}\n{row}"), words);
-    // Rows that come twice are refused even if they differ, aren't adjacent, or follow the default.
+    // Two rows for the same values of the parents are refused, also if their numbers differ, if they aren't
+    // adjacent, or if they follow the default row.
     refused("(no, yes)", "(yes, yes)", words);
     let late = format!("default 0.0, 0.0, 1.0; {row}");
     refused("default 0.0, 0.0, 1.0;", &late, "the row (yes, yes) twice");
@@ -321,7 +325,7 @@ fn rows_that_a_network_gives_twice_are_refused() {
         "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;",
         "`B` gives the row (yes) twice",
     );
-    // A leading default fills the same rows as one at the end.
+    // A default row before the other rows must fill the same rows as a default row after them.
     let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
     let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
     assert_eq!(DiscreteNetwork::from_bif(&first).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
@@ -355,7 +359,8 @@ fn samples_of_a_network_have_its_probabilities() {
     }
     let set = network.sample_do(500, &[(2, 1)], &mut Rng::seeded(1)).unwrap();
     assert!((0..500).all(|row| set.row(row)[2] == 1 && set.interventions().unwrap()[row].contains(2)));
-    // A variable that was set carries no information on its causes.
+    // If a variable is set by an intervention, it carries no information on its causes, so they keep their
+    // marginal probabilities.
     let yes = (0..500).filter(|&row| set.row(row)[1] == 0).count() as f64 / 500.0;
     assert!((yes - 0.25).abs() < 0.08, "{yes}");
     assert!(network.sample_do(5, &[(3, 0)], &mut Rng::seeded(1)).is_err());
@@ -370,7 +375,8 @@ fn random_graphs_have_the_edges_asked_for() {
         (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
     assert!((mean - 40.0).abs() < 1.5, "{mean}");
     assert_eq!(edges(GraphLaw::ErdosRenyi { edges: 190.0 }, &mut rng), 190);
-    // The largest number of children of a node, on average: scale-free graphs have hubs.
+    // This closure returns the largest number of children of a node, averaged over graphs. Scale-free graphs
+    // have hubs, so this number must be larger for them.
     let mut hub = |law: GraphLaw| {
         let most = |graph: GraphState| (0..20).map(|node| graph.out_degree(node)).max().unwrap() as f64;
         (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
@@ -392,7 +398,7 @@ fn models_follow_their_mechanisms() {
         Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
     let Mechanism::Linear { weights } = &linear.mechanisms()[2] else { unreachable!("it was drawn linear") };
     assert!(weights.len() == 2 && weights.iter().all(|w| (0.5..=2.0).contains(&w.abs())));
-    // The value is determined by its parents if there is no noise.
+    // Without noise the value of a variable must be the weighted sum of its parents' values.
     let data = linear.sample_do(2, &[(0, 1.0), (1, -3.0)], &mut rng).unwrap();
     assert!((data.row(1)[2] - (weights[0] - 3.0 * weights[1])).abs() < 1e-12);
     let mlp = Sem::draw(dag.clone(), SemConfig::Mlp { hidden: 8 }, 0.3, &mut rng).unwrap();
@@ -412,14 +418,15 @@ fn models_follow_their_mechanisms() {
     assert!(Sem::draw(cyclic.clone(), SemConfig::Linear, 0.1, &mut rng).is_err());
     assert!(DiscreteNetwork::draw(cyclic, 2, &mut rng).is_err());
     assert!(DiscreteNetwork::draw(dag, 1, &mut rng).is_err());
-    // The same seed gives the same data.
+    // Sampling with the same seed must give the same data.
     let again = |seed| linear.sample(5, &mut Rng::seeded(seed)).unwrap();
     assert_eq!(again(4), again(4));
 }
 
 #[test]
 fn tables_have_one_limit_together() {
-    // The text of 7 kB has 64 tables of 2^19 entries, each of which is within the limit.
+    // The network has large tables of 2^19 entries. Each table is within the limit, but all tables together
+    // must be refused.
     let roots = 18;
     let mut text = String::from("network wide {}\n");
     let variable = |name: &str| format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
@@ -433,7 +440,8 @@ fn tables_have_one_limit_together() {
     }
     let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
     assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
-    // The largest table of a complete graph of 24 nodes is within the limit, but all tables together aren't.
+    // In a complete graph of 24 nodes the largest table is within the limit, but all tables together must be
+    // refused.
     let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     let complete = acyclic(24, &edges).unwrap();
     let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();

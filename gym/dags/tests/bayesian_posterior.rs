@@ -1,5 +1,5 @@
-//! Tests of posteriors: sums over sinks compared with enumeration, exact distributions of policies,
-//! comparison metrics.
+//! Tests of posteriors over graphs: sums over sinks compared with enumeration, exact distributions of
+//! policies, and metrics that compare distributions.
 
 use gfn::env::Rows;
 use gfn::env::StateGraph;
@@ -10,7 +10,7 @@ use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 
-/// Simulates a linear model, and returns the true graph and observations.
+/// Simulates a linear model. Returns its true graph and observations of its variables.
 fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (GraphState, ContinuousData) {
     let mut rng = Rng::seeded(seed);
     let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
@@ -36,7 +36,8 @@ fn sums_over_sinks_are_sums_over_graphs() {
         required: vec![(2, 0), (2, 1)],
         ..StructureConfig::new(5)
     };
-    // The scores of graphs differ by factors of e^-20000 and less if there are 5,000 rows.
+    // With 5,000 rows the probabilities of graphs differ by factors down to e^-20000, so sums need a wide
+    // range of numbers.
     for (seed, rows, config) in
         [(0, 100, StructureConfig::new(5)), (1, 5000, StructureConfig::new(5)), (2, 20, knowledge)]
     {
@@ -55,7 +56,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
     }
 }
 
-/// A score without data, which adds a constant term for each parent.
+/// A score that doesn't depend on data: each parent adds the same term.
 struct PerParent {
     n: usize,
     term: f64,
@@ -70,8 +71,8 @@ impl LocalScore for PerParent {
     }
 }
 
-/// Compares sums with the number of acyclic graphs (OEIS A003024), and tests the worst case of cancellation:
-/// parents with almost no effect.
+/// Compares sums of equal scores with the number of acyclic graphs (OEIS A003024). Then tests the worst case
+/// of cancellation, in which parents have a tiny probability.
 #[test]
 fn cancellation_is_guarded() {
     let sum = |n, term| {
@@ -90,8 +91,8 @@ fn cancellation_is_guarded() {
         let edges = summed.edge.off_diagonal();
         assert!(edges.iter().all(|p| (p - edges[0]).abs() < 1e-12));
     }
-    // Each edge has odds of e^-30, and cycles have almost no influence; with doubles, noise would be 1e-7
-    // here.
+    // Each edge has odds of e^`term`, so small that cycles have almost no influence and each marginal must be
+    // e^`term`. With numbers of type `f64` the error would be 1e-7.
     for term in [-30.0, -300.0] {
         let summed = sum(11, term).unwrap();
         assert!(
@@ -102,7 +103,8 @@ fn cancellation_is_guarded() {
     }
     assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
-    // Two neighbouring doubles differ by 16,384 at this size.
+    // At 1e20 two neighbouring numbers of type `f64` differ by 16,384, so differences of scores are lost. The
+    // sum must be refused.
     assert!(matches!(sum(2, 1e20), Err(Error::Config { .. })));
 }
 
@@ -120,7 +122,8 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     assert!(Distances::between(&uniform.probs, posterior.probs()).unwrap().jsd > 0.1);
 
-    // Samples of the exact policy have the posterior's marginals, up to sampling noise.
+    // Marginals estimated from samples of the exact policy must equal those of the posterior, up to sampling
+    // noise.
     let samples = Sampler::new(&env, &exact).forward(8000, &mut Rng::seeded(1)).unwrap();
     let estimated = Marginals::of(samples.terminal_states(), None).unwrap();
     let marginals = posterior.marginals().unwrap();
@@ -130,7 +133,8 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
         (&estimated.markov_blanket, &marginals.markov_blanket),
     ] {
         let (rmse, pearson) = (a.rmse(b).unwrap(), a.pearson(b).unwrap().unwrap());
-        // Marginals of paths vary little more than the sampling noise.
+        // The bound on the correlation is low, because the marginals of paths differ little more than the
+        // sampling noise.
         assert!(rmse < 0.01 && pearson > 0.975, "{rmse} {pearson}");
     }
     assert!((estimated.expected_edges - marginals.expected_edges).abs() < 0.15);
@@ -177,7 +181,8 @@ fn held_out_data_favours_the_posterior() {
         ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap())
             .unwrap();
     let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
-    // The chain rule gives log p(all) - log p(training), each summed over all graphs.
+    // By the chain rule, the expected number is log p(all data) - log p(training data), where each
+    // probability is a sum over all graphs.
     let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap())
         .unwrap();
     assert!((average(Some(posterior.probs())) - (all.log_z() - posterior.log_z())).abs() < 1e-8);
@@ -215,7 +220,8 @@ fn what_cannot_be_compared_is_refused() {
     assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
     assert!(Marginals::of(&dags.select(&[]), None).is_err());
     assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
-    // Graphs with different nodes, and graphs with a cycle, are errors.
+    // Samples whose graphs have different numbers of nodes, and samples that contain a graph with a cycle,
+    // must be refused.
     let mut mixed = dags.clone();
     mixed.append(super::graphs(4, &[&[(0, 3)]]));
     assert!(matches!(Marginals::of(&mixed, None), Err(Error::Shape { .. })));
@@ -228,7 +234,7 @@ fn what_cannot_be_compared_is_refused() {
     assert!(edge.rmse(&PairMatrix::zeros(4)).is_err());
     assert!(edge.pearson(&PairMatrix::zeros(3)).unwrap().is_none());
     assert!(log_model_average(&dags, None, &[0.0]).is_err());
-    // A graph of weight 0 has no influence, however high its likelihood is.
+    // A graph of weight 0 must have no influence on the result, however high its likelihood is.
     let (weights, likelihoods): (Vec<f64>, Vec<f64>) =
         (0..dags.len()).map(|i| if i == 0 { (1.0, -2000.0) } else { (0.0, 0.0) }).unzip();
     assert_eq!(log_model_average(&dags, Some(&weights), &likelihoods).unwrap(), -2000.0);

@@ -1,4 +1,5 @@
-//! Tests of scores: golden numbers, equivalent graphs, and interventions.
+//! Tests of scores of graphs: comparison with golden numbers, equality for equivalent graphs, and
+//! interventions.
 
 use std::collections::BTreeMap;
 
@@ -93,8 +94,8 @@ fn golden_bge() {
     assert!(checked.0 > 100 && checked.1 > 60, "{checked:?}");
 }
 
-/// Returns the properties that Markov-equivalent graphs share: adjacent pairs, and colliders of non-adjacent
-/// parents.
+/// Returns the properties that identify a Markov equivalence class: the adjacent pairs, and the nodes with
+/// two non-adjacent parents together with these parents.
 fn equivalence_class(graph: &GraphState) -> Vec<(usize, usize, usize)> {
     let (n, ancestry) = (graph.n_nodes(), Ancestry::of(graph).unwrap());
     let adjacent = |a, b| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
@@ -154,7 +155,8 @@ fn equivalent_graphs_score_the_same() {
     }
 }
 
-/// Computes the marginal likelihood as a product of predictive probabilities, one observation after another.
+/// Computes the marginal likelihood as a product of predictive probabilities, one for each observation given
+/// the observations before it.
 fn predicted_one_by_one(
     data: &DiscreteData,
     node: usize,
@@ -188,7 +190,7 @@ fn bde_is_the_product_of_predictions() {
         let expected = predicted_one_by_one(&data, 0, &parents, 4.0, &rows);
         close(bde.local_score(0, &parents.into_iter().collect()), expected, "BDeu");
     }
-    // Tables too large for an array are counted in a map.
+    // These parents have so many combinations of values that counts are kept in a map instead of an array.
     let wide = DiscreteData::new(
         (0..9).map(|i| format!("w{i}")).collect(),
         vec![6; 9],
@@ -230,7 +232,8 @@ fn bic_is_least_squares() {
 #[test]
 fn constant_variables_are_refused_whatever_their_value() {
     let mut rng = Rng::seeded(3);
-    // The mean of equal values differs from them for some of these values, so that a sum of squares isn't 0.
+    // Each column consists of equal values. For some of these values, rounding makes the mean differ from the
+    // value, so that the sum of squares isn't 0. The column must be recognised as constant nevertheless.
     for (value, rows) in
         [(1.0, 20), (0.0, 20), (0.1, 20), (1013.25, 50), (5.0, 16), (1e-7, 33), (-273.15, 41)]
     {
@@ -257,12 +260,13 @@ fn constant_variables_are_refused_whatever_their_value() {
             }
         }
     }
-    // A difference in the last bit of a single value makes a variable vary.
+    // A column in which a single value differs in its last bit isn't constant.
     let nearly: Vec<f64> =
         (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
     let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
     assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
-    // A variable that only varies by interventions is constant without them.
+    // A column that varies only in rows with interventions on it counts as constant, because these rows don't
+    // count for it.
     let mut rows: Vec<f64> = (0..20).flat_map(|_| [0.1, rng.normal()]).collect();
     rows.extend((0..20).flat_map(|k| [k as f64, 3.0]));
     let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
@@ -272,8 +276,8 @@ fn constant_variables_are_refused_whatever_their_value() {
     assert!(Bge::new(&set, BgeConfig::default()).is_ok());
 }
 
-/// Checks that rows with interventions on a node count for all other nodes, and that they reveal the
-/// direction of an edge.
+/// Checks that rows with an intervention on a node count for the scores of all other nodes, and that such
+/// rows reveal the direction of an edge.
 #[test]
 fn experiments_count_where_they_should() {
     let mut rng = Rng::seeded(1);
@@ -315,7 +319,7 @@ fn experiments_count_where_they_should() {
     );
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    // The check counts the rows without interventions on a node, not all rows.
+    // The check on the number of rows must count only the rows without an intervention on a node.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 for 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();

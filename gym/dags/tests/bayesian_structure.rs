@@ -1,5 +1,5 @@
-//! Tests of acyclic graphs: the contract, masks compared with brute force, replays in petgraph, contradictory
-//! expert knowledge.
+//! Tests of the environment of acyclic graphs: its contract, masks compared with brute force, replays in
+//! petgraph, and contradictory expert knowledge.
 
 use std::sync::Arc;
 
@@ -51,8 +51,8 @@ fn there_are_as_many_states_as_acyclic_graphs() {
     }
 }
 
-/// Returns `true` if an edge is legal by definition: it is new and allowed, its target may have another
-/// parent, and petgraph finds no cycle.
+/// Returns `true` if an edge is legal by definition: the graph doesn't have it yet, it isn't forbidden, its
+/// target may have another parent, and petgraph finds no cycle after adding it.
 fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) -> bool {
     if a == b || graph.has_edge(a as u32, b as u32) || config.forbidden.contains(&(a as u32, b as u32)) {
         return false;
@@ -62,8 +62,8 @@ fn is_legal(config: &StructureConfig, graph: &GraphState, a: usize, b: usize) ->
     graph.in_degree(b as u32) < config.max_parents.unwrap_or(usize::MAX) && !is_cyclic_directed(&with_edge)
 }
 
-/// Tests masks of graphs larger than those of a [`BayesianStructure`], with adjacency stored as bits and as
-/// lists.
+/// Tests that `AddArc` offers no edge that closes a cycle in graphs larger than those of a
+/// [`BayesianStructure`]. The sizes cover graphs that store adjacency as bits and as lists.
 #[test]
 fn arcs_close_no_cycle_in_large_graphs() {
     for n in [257, 1_025, 2_100] {
@@ -80,7 +80,7 @@ fn arcs_close_no_cycle_in_large_graphs() {
     }
 }
 
-/// Checks that steps refuse the slots that masks forbid.
+/// Checks that a step refuses the slots that the mask forbids.
 #[test]
 fn a_step_that_closes_a_cycle_is_refused() {
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
@@ -98,8 +98,8 @@ fn a_step_that_closes_a_cycle_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Compares masks after random additions and removals, on graphs of up to 30 nodes, and of more than 64
-    /// in some cases.
+    /// Compares masks with brute force after random additions and removals of edges. The graphs have up to 30
+    /// nodes, and more than 64 in some cases.
     #[test]
     fn masks_are_those_of_brute_force(
         nodes in prop_oneof![2usize..=30, 65usize..70],
@@ -168,18 +168,18 @@ fn graphs_of_other_nodes_lead_nowhere() {
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &super::graphs(4, &[&[(0, 1)]]));
-        // The only legal action left is the exit.
+        // Forwards the only legal action left is the exit; backwards no action is legal.
         assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
     }
     assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());
-    // Custom rules can forbid further edges.
+    // Custom rules can forbid edges in addition to the environment's own rules.
     let sinks = other.with_rules(FirstIsSink);
     let graph = StateGraph::build(&sinks, 1000).unwrap();
     assert!(graph.states().graphs().iter().all(|graph| graph.out_degree(0) == 0));
     assert!(graph.len() > 25 && graph.len() < 543);
 }
 
-/// Custom rules that add a restriction to other rules: node 0 has no children.
+/// Custom rules that add a restriction to the rules that they contain: node 0 has no children.
 struct FirstIsSink(Arc<dyn GraphRules>);
 
 impl GraphRules for FirstIsSink {
@@ -189,8 +189,8 @@ impl GraphRules for FirstIsSink {
     }
 }
 
-/// Tests an MLP and a graph network, each with a learned P_B. Their slots are pairs of nodes in both
-/// directions.
+/// Tests an MLP and a graph network, each with a learned P_B. A slot is an ordered pair of nodes, and each
+/// policy must give every legal slot a probability.
 #[test]
 fn policies_give_each_legal_slot_a_probability() {
     let env = BayesianStructure::new(with_knowledge()).unwrap().into_env();

@@ -1,4 +1,5 @@
-//! Tests of learned posteriors by their exact distance, without sampling noise.
+//! Tests that training learns the posterior. Distances to the posterior are exact, so they have no sampling
+//! noise.
 
 use gfn::Rng;
 use gfn::env::StateGraph;
@@ -12,10 +13,11 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_dags::*;
 use tch::{Device, Kind};
 
-/// Trains on 12,800 graphs of three nodes. Returns the exact Jensen-Shannon divergence from the posterior
-/// given 10 observations.
+/// Trains a policy on 12,800 sampled graphs of three nodes. Returns the exact Jensen-Shannon divergence
+/// between the policy and the posterior given 10 observations.
 fn train(objective: impl Objective + 'static) -> f64 {
-    // Small matrix products gain nothing from threads, and become slower if other tests run at the same time.
+    // The matrix products are so small that threads don't make them faster. With other tests at the same
+    // time, threads would make them slower.
     tch::set_num_threads(1);
     let rng = &mut Rng::seeded(1);
     let truth = GraphLaw::ErdosRenyi { edges: 2.0 }.draw(3, rng).unwrap();

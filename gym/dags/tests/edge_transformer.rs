@@ -1,4 +1,5 @@
-//! Tests of the edge transformer: its masks, its gradients, and how it learns a posterior.
+//! Tests of the edge transformer, a network for acyclic graphs: its masks, its gradients, and the learning of
+//! a posterior.
 
 use gfn::distribution::Distribution;
 use gfn::env::StateGraph;
@@ -39,7 +40,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     let policy = small(&env, true);
-    // The last graph is complete, so only the exit is left.
+    // The third graph is complete, so its only legal action is the exit.
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     let states = super::graphs(4, &[&[], &[(0, 1), (2, 1)], &complete]);
     let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
@@ -86,7 +87,7 @@ fn conditions_that_it_does_not_take_are_refused() {
         policy.evaluate(&env, &env.initial(&[0; 2]), Some(&conditions), Quantities::PF).map(|_| ())
     };
     assert!(matches!(with(3), Err(Error::Missing { .. })));
-    // A condition without columns is accepted.
+    // A tensor of conditions without columns must be accepted.
     with(0).unwrap();
 }
 
@@ -103,8 +104,9 @@ fn wrong_sizes_are_refused() {
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 
-/// Returns the Jensen-Shannon divergence between the posterior over three nodes and a policy, before and
-/// after training as in Deleu et al.: modified detailed balance with a target network.
+/// Trains a policy as Deleu et al. do: by modified detailed balance with a target network. Returns the
+/// Jensen-Shannon divergence between the policy and the posterior over graphs of three nodes, before and
+/// after training.
 fn trained<P>(policy: impl FnOnce(&GraphEnv) -> P) -> [f64; 2]
 where
     P: Policy<GraphEnv> + Send + 'static,
@@ -142,8 +144,8 @@ fn it_learns_a_posterior() {
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
 }
 
-/// Checks that the network refuses graph environments that lack an action for each ordered pair of a fixed
-/// number of nodes.
+/// Checks that the network refuses graph environments in which the number of nodes varies, or in which an
+/// ordered pair of nodes has no action.
 #[test]
 fn environments_without_all_pairs_as_actions_are_refused() {
     let config = || EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

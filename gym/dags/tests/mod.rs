@@ -1,4 +1,4 @@
-//! Tests of structures of Bayesian networks.
+//! Tests of the package `gfn-dags`, which learns structures of Bayesian networks.
 
 use gfn::graph::GraphStates;
 use gfn_dags::acyclic;
@@ -12,7 +12,7 @@ mod bayesian_training;
 mod edge_transformer;
 mod sums;
 
-/// Builds acyclic graphs from their edges.
+/// Builds acyclic graphs of `n` nodes from the list of edges of each graph.
 fn graphs(n: usize, edges: &[&[(u32, u32)]]) -> GraphStates {
     edges.iter().map(|edges| acyclic(n, edges).unwrap()).collect::<Vec<_>>().into()
 }

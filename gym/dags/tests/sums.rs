@@ -1,5 +1,5 @@
-//! Tests of wide-range numbers, and of cancellation in sums over sinks. Both are private parts of gfn-dags,
-//! compiled into this program.
+//! Tests of numbers with a wide range of exponents, and of cancellation in sums over sinks. The two modules
+//! are private in gfn-dags, so this test program compiles their files itself.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-dags does")]
 
@@ -17,7 +17,8 @@ mod wide;
 fn sums_keep_what_doubles_lose() {
     let third = Wide::ONE + Wide::exp(-60.0);
     assert_eq!((third + -Wide::ONE).over(Wide::exp(-60.0)), 1.0);
-    // The product (1 + e)(1 - e) is 1 - e^2, in 31 digits.
+    // The product (1 + e)(1 - e) must be 1 - e^2, also in the digits that a number of type `f64` doesn't
+    // have.
     let e = Wide::exp(-30.0);
     let product = (Wide::ONE + e) * (Wide::ONE + -e);
     assert!(((Wide::ONE + -product).over(e * e) - 1.0).abs() < 1e-5);
@@ -39,18 +40,18 @@ fn exponents_have_no_end() {
     assert!(((sum + -Wide::exp(100.0)).over(Wide::exp(-80.0)) - 1.0).abs() < 1e-12);
 }
 
-/// Checks that cancellation is detected. Exponentials are positive, and sums over few nodes lose too little
-/// to be detected, so the test uses a negative term.
+/// Checks that a sum is refused if too many digits are lost by cancellation. With positive terms, sums over
+/// few nodes lose too few digits, so the test uses a negative term.
 #[test]
 fn what_cancellation_leaves_is_checked() {
-    // The numbers of the two nodes are a_0 (no parent; node 1) and a_1 (no parent; node 0), with H(all) = 1 +
-    // x + y.
+    // Each of the two nodes has a term for no parent, which is 1, and a term for the other node as parent,
+    // which is x or y. The total over acyclic graphs is 1 + x + y.
     let (zero, one) = (Wide::ZERO, Wide::ONE);
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();
     assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
-    // The total 1 + x - 1 is 0.5 in the first case, so that a probability would be 2. In the second case x =
-    // 10^-40 is lost beside 1. Both are refused.
+    // In the first case the total 1 + x - 1 is 0.5, so that a probability would be 2. In the second case x =
+    // 10^-40 is lost when it is added to 1. Both sums must be refused.
     for log_x in [-0.69, -92.0] {
         let error = sum(Wide::exp(log_x), -one).err().unwrap();
         assert!(matches!(error, Error::Contract { .. }), "{error}");

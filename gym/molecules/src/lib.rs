@@ -29,14 +29,14 @@
 //! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //!
-//! Molecules are compared by their atoms and bonds, with aromatic bonds as one kind: [`Molecule::key`] and
-//! [`Molecule::smiles`] are the same for all Kekule forms of a molecule, while a state of the environment is
-//! one Kekule form. Stereochemistry is included: [`Molecule::marks`] of tetrahedral centres and double bonds
-//! appear in keys, texts and symmetries. A molecule without marks stands for all of its stereoisomers; this
-//! holds for molecules of the environment (by default) and in [`KnownMolecules`]. Fingerprints, scaffolds and
-//! fragments ignore stereochemistry. Isotopes and radicals aren't supported: the reader refuses them.
-//! Canonical SMILES differ from RDKit's: to compare with molecules of another program, read its SMILES and
-//! compare [`Molecule::key`]s.
+//! Molecules are compared by their atoms and bonds, where all aromatic bonds count as equal.
+//! [`Molecule::key`] and [`Molecule::smiles`] are therefore the same for all Kekule forms of a molecule,
+//! while a state of the environment is one Kekule form. Stereochemistry is included: [`Molecule::marks`] of
+//! tetrahedral centres and double bonds appear in keys, texts and symmetries. A molecule without marks
+//! represents all of its stereoisomers. By default, molecules of the environment and in [`KnownMolecules`]
+//! have no marks. Fingerprints, scaffolds and fragments ignore stereochemistry. Isotopes and radicals
+//! aren't supported: the reader returns an error for them. Canonical SMILES differ from RDKit's. To compare
+//! with molecules of another program, read the SMILES of that program and compare [`Molecule::key`]s.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

@@ -1,4 +1,5 @@
-//! Rankings of the best molecules of a run, written as a table, an SD file and a sheet of pictures.
+//! Rankings of the best molecules of a run, which can be written as a table, an SD file and a sheet of
+//! pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +11,7 @@ use gfn_plot::PictureSheet;
 use crate::similarity::check_ranked;
 use crate::{Fingerprint, Molecule, MoleculeError, diverse_top_k};
 
-/// The side length of a drawn molecule, in canvas units.
+/// The side length of the picture of a molecule, in canvas units.
 const SIDE: f64 = 200.0;
 
 /// A molecule of a [`Ranking`].
@@ -20,26 +21,27 @@ pub struct Ranked {
     pub molecule: Molecule,
     /// The natural logarithm of the molecule's score.
     pub log_score: f64,
-    /// Further numbers of the molecule, one for each further column of the ranking.
+    /// The molecule's values in the further columns of the ranking.
     pub values: Vec<f64>,
 }
 
 impl Ranked {
-    /// Iterates over the log-score and the further numbers of the molecule.
+    /// Iterates over the log-score and the values in the further columns.
     fn numbers(&self) -> impl Iterator<Item = f64> {
         std::iter::once(self.log_score).chain(self.values.iter().copied())
     }
 }
 
-/// A ranking of distinct molecules, the best first, with their scores and further numbers. It can be reduced
-/// by score, diversity or scaffold, and written as a table (CSV), an SD file and a sheet of pictures.
+/// A ranking of distinct molecules, with the best first. The ranking holds the scores and the values of
+/// further columns. A ranking can be reduced by score, diversity or scaffold, and written as a table (CSV),
+/// an SD file and a sheet of pictures.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Ranking};
 /// let molecules = ["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
 /// let sizes = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.atoms().len() as f64]).collect());
 /// let ranking = Ranking::new(&molecules, &[0.0, 2.0, 0.0, 1.0])?.with_columns(&["atoms"], sizes)?;
-/// // Ethanol was there twice; of toluene and benzene, of one scaffold, the better one stays.
+/// // Ethanol was given twice. Benzene and toluene have the same scaffold, and benzene has the better score.
 /// assert_eq!(ranking.entries().len(), 3);
 /// let one_each = ranking.of_scaffolds(1);
 /// assert_eq!(one_each.csv(), "smiles,log_score,atoms\nc1ccccc1,2,6\nCCO,0,3\n");
@@ -55,13 +57,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Ranks the distinct molecules by their log-scores, the highest first. If a molecule occurs several
-    /// times, its first log-score is kept. If two scores are equal, the molecule that was given first ranks
-    /// higher.
+    /// Ranks the distinct molecules by their log-scores, with the highest first. If a molecule is given
+    /// several times, its first log-score is used. If two scores are equal, the molecule that was given
+    /// first ranks higher.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one score for each molecule; [`Error::NonFinite`] for a score that is
-    /// NaN.
+    /// [`Error::Shape`] unless each molecule has one score; [`Error::NonFinite`] for a score that is NaN.
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
         let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
         if n != given {
@@ -83,11 +84,12 @@ impl Ranking {
         Ok(Self { columns: Vec::new(), entries })
     }
 
-    /// Adds further columns with a number for each molecule, for example
-    /// [`FactoredScore::properties`](crate::FactoredScore::properties).
+    /// Adds further columns, for example [`FactoredScore::properties`](crate::FactoredScore::properties).
+    /// The function `values` returns a row of numbers for each molecule.
     ///
     /// # Errors
-    /// Errors of `values`; [`Error::Shape`] unless it returns a number for each molecule and column.
+    /// Errors of the function `values`; [`Error::Shape`] unless it returns one number per molecule and
+    /// column.
     pub fn with_columns(
         mut self,
         columns: &[impl AsRef<str>],
@@ -117,7 +119,7 @@ impl Ranking {
         &self.entries
     }
 
-    /// Returns the names of the further columns.
+    /// Returns the names of the columns that were added to the scores.
     #[must_use]
     pub fn columns(&self) -> &[String] {
         &self.columns
@@ -129,8 +131,8 @@ impl Ranking {
         self.keeping(0..k.min(self.entries.len()))
     }
 
-    /// Returns the best `k` molecules such that the similarity of each to all better ones of them is below
-    /// `similarity`; see [`diverse_top_k`].
+    /// Returns the best `k` molecules that differ from each other: the similarity of two selected molecules
+    /// is below `similarity`. The selection goes from the best molecule down; see [`diverse_top_k`].
     ///
     /// # Errors
     /// [`Error::Config`] unless the similarity is above 0 and at most 1.
@@ -141,7 +143,7 @@ impl Ranking {
     }
 
     /// Returns the best `per_scaffold` molecules of each [scaffold](Molecule::scaffold). Molecules without
-    /// rings have no scaffold. All of them together form one group.
+    /// rings have no scaffold; they form one group together.
     #[must_use]
     pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
@@ -159,7 +161,8 @@ impl Ranking {
         Self { columns: self.columns.clone(), entries }
     }
 
-    /// Returns the ranking as CSV: SMILES (which contain no commas), log-scores and the further columns.
+    /// Returns the ranking as CSV. The columns are the SMILES (which contain no commas), the log-scores and
+    /// the further columns.
     #[must_use]
     pub fn csv(&self) -> String {
         let columns = self.columns.iter().map(String::as_str);
@@ -171,12 +174,11 @@ impl Ranking {
         out
     }
 
-    /// Returns the ranking as an SD file, with SMILES, log-scores and further columns as data items. The
-    /// title of a molecule is its rank, from 1.
+    /// Returns the ranking as an SD file. The data items of a molecule are its SMILES, its log-score and
+    /// its values in the further columns. The title of a molecule is its rank, which begins at 1.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for the first molecule that can't be written: it has more than 999 atoms,
-    /// or the name of a column contains characters other than letters, digits and underscores.
+    /// [`MoleculeError::Molfile`] for the first molecule that can't be written; see [`Molecule::sdf_record`].
     pub fn sdf(&self) -> std::result::Result<String, MoleculeError> {
         self.entries.iter().enumerate().map(|(k, entry)| self.record(entry, k + 1)).collect()
     }
@@ -192,8 +194,8 @@ impl Ranking {
         entry.molecule.sdf_record(&number.to_string(), &data)
     }
 
-    /// Returns a sheet with pictures of the first `shown` molecules, each with its SMILES and log-score
-    /// below.
+    /// Returns a sheet with pictures of the first `shown` molecules. The SMILES and the log-score are below
+    /// each picture.
     #[must_use]
     pub fn sheet(&self, title: &str, shown: usize) -> PictureSheet {
         self.entries.iter().take(shown).fold(PictureSheet::new(title, SIDE), |sheet, entry| {
@@ -202,8 +204,8 @@ impl Ranking {
         })
     }
 
-    /// Returns the ranking as an HTML table for notebooks: pictures, SMILES, scores and further columns of
-    /// the first `shown` molecules.
+    /// Returns the first `shown` molecules as an HTML table for notebooks. The table has pictures, SMILES,
+    /// log-scores and the further columns.
     ///
     /// # Errors
     /// [`Error::Draw`] for a picture that can't be drawn.
@@ -225,9 +227,10 @@ impl Ranking {
         Ok(out)
     }
 
-    /// Writes three files to a folder: `molecules.csv`, `molecules.sdf` (without molecules that a molfile
-    /// can't hold) and `molecules.svg` (the first `shown` molecules). Returns the number of molecules that
-    /// the SD file lacks, with the reason for the first of them; `None` if it has all molecules.
+    /// Writes three files to a folder: `molecules.csv`, `molecules.sdf` (without molecules that can't be
+    /// written as a molfile) and `molecules.svg` (the first `shown` molecules). If molecules are missing in
+    /// the SD file, the function returns their number and the reason for the first of them; otherwise it
+    /// returns `None`.
     ///
     /// # Errors
     /// [`Error::Io`] and [`Error::Draw`] for files that can't be written.
@@ -255,7 +258,7 @@ impl Ranking {
     }
 }
 
-/// Escapes text for HTML.
+/// Escapes the characters `&`, `<` and `>` of a text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Tests of descriptors and substructures against RDKit, and of invalid SMARTS.
+//! Tests that compare descriptors and substructures with RDKit's, and tests of invalid SMARTS.
 
 use std::time::{Duration, Instant};
 
@@ -72,14 +72,14 @@ fn substructures_are_those_of_rdkit() {
     }
 }
 
-/// Tests that all Kekule forms and spellings of a molecule have the same descriptors.
+/// Tests that descriptors don't depend on the Kekule form and the spelling of a molecule.
 #[test]
 fn all_kekule_forms_have_the_same_numbers() {
     let forms =
         ["CC1=CC=CC=C1O", "CC1=C(O)C=CC=C1", "Oc1ccccc1C"].map(|text| Molecule::from_smiles(text).unwrap());
     let pattern = Patterns::new([("ortho", "[CH3]c:c[OH]")]).unwrap();
     for form in &forms {
-        // Sums depend on the order of the atoms in the last digits.
+        // Sums are compared up to rounding, because their last digits depend on the order of the atoms.
         assert!((form.qed() - forms[0].qed()).abs() + (form.log_p() - forms[0].log_p()).abs() < 1e-12);
         assert_eq!(pattern.found_in(form).unwrap(), ["ortho"]);
     }
@@ -89,9 +89,9 @@ fn all_kekule_forms_have_the_same_numbers() {
 fn lipinski_counts_what_is_beyond() {
     let of = |text: &str| Molecule::from_smiles(text).unwrap().n_lipinski_violations();
     assert_eq!(of("CCO"), 0);
-    // A paraffin of 40 carbons breaks the rules of weight and log P.
+    // A paraffin of 40 carbons breaks two of Lipinski's rules: those on weight and on log P.
     assert_eq!(of(&"C".repeat(40)), 2);
-    // Sucrose has 8 donors and 11 acceptors.
+    // Sucrose breaks two of Lipinski's rules: it has 8 hydrogen-bond donors and 11 acceptors.
     assert_eq!(of("OCC1OC(OC2(CO)OC(CO)C(O)C2O)C(O)C(O)C1O"), 2);
 }
 
@@ -113,7 +113,7 @@ fn filters_are_factors_or_restrictions() {
             ScoreConfig { factors: vec![Factor { shape, ..Factor::of(strict.clone()) }] }.build().unwrap();
         assert_eq!(score.log_scores(&molecules).unwrap(), [log, 0.0]);
     }
-    // log P of water is below 0, so a shape is needed.
+    // The log P of water is below 0 and can't be a score, so the error must ask for a shape.
     let score = ScoreConfig { factors: vec![Factor::of(Property::LogP)] }.build().unwrap();
     let error = score.log_scores(&[Molecule::from_smiles("O").unwrap()]).unwrap_err();
     assert!(error.to_string().contains("log_p") && error.to_string().contains("shape"), "{error}");
@@ -145,7 +145,7 @@ fn files_are_read_or_refused_by_line() {
     for text in ["", "one 2", "1.0 -2", "NaN 3", "1.0 4294967296"] {
         assert!(matches!(AccessibilityTable::read(put("bad", text)), Err(Error::File { .. })), "{text}");
     }
-    // RDKit's own file is a gzipped pickle of lists.
+    // The file that RDKit distributes is a gzipped pickle of lists. This closure writes such a file.
     let zipped = |name: &str, value: &Value| {
         let path = folder.join(name);
         let mut file = GzEncoder::new(std::fs::File::create(&path).unwrap(), Compression::fast());
@@ -181,7 +181,7 @@ fn limits_have_errors_of_their_own() {
     for text in ["", "C(", "[C", "C1", "C(C))", "[$(C]", "C=", "é", "C C", "[#999]", "[Qq]"] {
         assert!(matches!(read(text.into()), PatternError::Syntax { .. }), "{text}");
     }
-    // The largest accepted pattern is searched on the smallest stack that this library's threads have.
+    // The largest accepted pattern must fit on the smallest stack of this library's threads.
     let deep = move || {
         let pattern = Patterns::new([("it", format!("[{}]", vec!["C"; 999].join(",")))]).unwrap();
         pattern.found_in(&Molecule::from_smiles("CC").unwrap()).unwrap().len()
@@ -189,15 +189,15 @@ fn limits_have_errors_of_their_own() {
     assert_eq!(std::thread::Builder::new().stack_size(2 << 20).spawn(deep).unwrap().join().unwrap(), 1);
 }
 
-/// The pieces of random SMARTS, so that random texts are often nearly valid.
+/// The pieces that random SMARTS consist of. With these pieces, random texts are often nearly valid.
 const PIECES: [&str; 48] = [
     "C", "c", "N", "n", "O", "o", "S", "[", "]", "(", ")", "$(", "[$(", ")]", "=", "#", "-", ":", "~", "@",
     "!", "&", ",", ";", "1", "2", "%12", "*", "[#6]", "[#1]", "[NX3;H2]", "[R2]", "[r5]", "[+]", "[-2]",
     "D3", "x2", "v4", "^2", ".", "/", "\\", "[13C]", "[C@@H]", "->", "{2-}", "Cl", ":3]",
 ];
 
-/// Tests that random texts are accepted or refused, and that accepted patterns are searched for, without
-/// panic and in a short time. The variable `GFN_FUZZ` sets the number of texts.
+/// Tests random texts as SMARTS. A text must be accepted or refused, and an accepted pattern must be searched
+/// for, both without a panic and in a short time. The variable `GFN_FUZZ` sets the number of texts.
 #[test]
 fn random_texts_are_read_or_refused() {
     let n = std::env::var("GFN_FUZZ").ok().map_or(20_000, |n| n.parse().unwrap());
@@ -211,7 +211,7 @@ fn random_texts_are_read_or_refused() {
         let text = if k % 2 == 0 {
             (0..1 + rng.below(24)).map(|_| PIECES[rng.below(PIECES.len())]).collect()
         } else {
-            // A valid pattern gets some pieces replaced.
+            // The text is a valid pattern in which some pieces are replaced.
             let mut bytes = known[rng.below(known.len())].clone().into_bytes();
             for _ in 0..1 + rng.below(4) {
                 let at = rng.below(bytes.len() + 1);

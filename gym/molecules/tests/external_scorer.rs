@@ -1,4 +1,5 @@
-//! Tests of external scorers that work, crash, hang, print garbage or NaN, or print too much.
+//! Tests of external programs that score molecules: programs that work, crash, hang, print garbage or NaN, or
+//! print too much.
 
 #![cfg(unix)]
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ fn names(n: usize) -> Vec<String> {
 
 #[test]
 fn answers_come_in_order_and_are_asked_for_once() {
-    // The program logs its input to a file.
+    // The program logs each SMILES that it receives to a file.
     let log = Scratch::new("given");
     let scorer = scorer(&format!(r#"while read -r s; do echo "$s" >>{log}; echo "${{#s}}"; done"#));
     let mut asked = names(100);
@@ -28,7 +29,7 @@ fn answers_come_in_order_and_are_asked_for_once() {
     assert_eq!(scorer.n_cached(), 100);
     assert_eq!(scorer.scores(&asked).unwrap(), expected);
     assert_eq!(scorer.scores(&[]).unwrap(), [0.0; 0]);
-    // The molecules have the same canonical SMILES, so only one is sent.
+    // The two molecules have the same canonical SMILES, so the program must receive a single SMILES.
     let molecules = ["OCC", "C(C)O"].map(|text| Molecule::from_smiles(text).unwrap());
     assert_eq!(scorer.log_scores(&molecules).unwrap(), [3f64.ln(); 2]);
     assert_eq!(scorer.n_cached(), 101);
@@ -62,11 +63,11 @@ fn a_molecule_that_crashes_the_program_is_named_and_the_others_are_kept() {
         assert_eq!(error, ScorerError::Crashed { smiles: "CCC".into() });
         assert_eq!(failing.n_cached(), 2);
     }
-    // The next call restarts the program.
+    // The next call must restart the program.
     assert_eq!(failing.scores(&["C", "CCCC"].map(str::to_owned)).unwrap(), [1.0, 4.0]);
 }
 
-/// The path of a temporary file, which is deleted when this value is dropped.
+/// The path of a temporary file, which is deleted when the `Scratch` is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -91,7 +92,8 @@ impl Drop for Scratch {
 
 #[test]
 fn silence_is_an_error_in_time() {
-    // A child of the program hangs, as it may if a script wraps a program; it must not outlive its parent.
+    // The program starts a child that hangs, as happens if a script wraps a program. After the time-out the
+    // child must be ended, too.
     let beats = Scratch::new("beats");
     let hung = format!("sh -c 'while :; do echo beat >>\"$0\"; sleep 0.1; done' {beats}");
     let script = format!(r#"while read -r s; do [ "$s" = CC ] && {hung}; echo 1; done"#);
@@ -117,18 +119,19 @@ fn what_is_no_number_is_named() {
         let scorer =
             scorer(&format!(r#"while read -r s; do [ $s = CC ] && echo "{answer}" || echo 1; done"#));
         assert_eq!(scorer.scores(&names(4)).unwrap_err(), expected);
-        // The next call restarts the program, so that answers aren't shifted by a line.
+        // The next call must restart the program. Otherwise its answers would be one line behind.
         assert_eq!(scorer.scores(&["CCC".into()]).unwrap(), [1.0]);
     }
     let nan = scorer("while read -r s; do echo nan; done").scores(&names(1)).unwrap_err();
     assert!(matches!(nan, ScorerError::NonFinite { value, .. } if value.is_nan()));
     let missing = ExternalScorer::new(["no-such-program-here"], TIMEOUT).unwrap();
     assert!(matches!(missing.scores(&names(1)).unwrap_err(), ScorerError::Start { .. }));
-    // A superfluous line is found before the next batch, at the latest after it came through the pipe.
+    // The program prints two lines for each SMILES. The superfluous line must be noticed before a later
+    // batch, as soon as it has arrived through the pipe.
     let chatty = scorer("while read -r s; do printf '1\\n2\\n'; done");
     let found = (1..1000).find_map(|n| chatty.scores(&["C".repeat(n)]).err());
     assert!(matches!(found, Some(ScorerError::Unasked { .. })), "{found:?}");
-    // The superfluous line is unknown, so no answer of that process is kept.
+    // Either line may be the superfluous one, so no answer of that process may stay in the cache.
     assert_eq!(chatty.n_cached(), 0);
 }
 
@@ -153,12 +156,13 @@ fn texts_that_arent_one_line_are_refused_before_anything_is_asked() {
 
 #[test]
 fn half_a_line_is_no_answer() {
-    // The complete number might have been 123.
+    // The program prints 12 without a line end and exits. The complete number might have been 123, so 12 must
+    // not be accepted.
     let script = r#"while read -r s; do [ "$s" = CC ] && printf 12 && exit 1; echo 5; done"#;
     let cut = scorer(script);
     assert_eq!(cut.scores(&names(3)).unwrap_err(), ScorerError::Crashed { smiles: "CC".into() });
     assert_eq!(cut.n_cached(), 1);
-    // The beginning of an overlong number isn't accepted either.
+    // A number of 5,000 digits is cut off; its beginning must not be accepted either.
     let error = scorer("while read -r s; do printf '%05000d\n' 1; done").scores(&names(2)).unwrap_err();
     assert!(matches!(&error, ScorerError::NoNumber { smiles, .. } if smiles == "C"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! Tests of fragments from data, and of training on given molecules: vocabularies, maximum likelihood, and
-//! tuning of a prior.
+//! Tests of fragments that are cut from data, and of training on given molecules: vocabularies, maximum
+//! likelihood, and fine-tuning of a prior.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn molecules_are_trees_of_the_pieces_that_they_fall_into() {
     let counts: Vec<usize> = vocabulary.fragments().iter().map(|counted| counted.count).collect();
     assert!(counts.is_sorted_by(|one, other| one >= other) && counts[0] > 5);
     assert_eq!(FragmentLibrary::parse(&library.to_string()).unwrap(), library);
-    // The order of the molecules and of their atoms has no influence.
+    // The vocabulary must not depend on the order of the molecules and of their atoms.
     let others: Vec<Molecule> = molecules.iter().rev().map(|molecule| read(&molecule.smiles())).collect();
     assert_eq!(others.iter().collect::<Vocabulary>().fragments(), vocabulary.fragments());
 }
@@ -73,8 +73,8 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
         })
         .collect();
     let of = |smiles: &str| found.get(&read(smiles).smiles()).copied();
-    // Pyridine was cut off at the atom next to the nitrogen and at the one after it. Each has a mirror image
-    // on the other side of the ring, so there are 4 stems.
+    // Pyridine was cut off at the atom next to the nitrogen and at the atom after it. Each of these atoms has
+    // a mirror image on the other side of the ring, so pyridine must have 4 stems.
     assert_eq!(of("c1ccncc1"), Some((4, 4)));
     assert_eq!((of("C"), of("CC(=O)O"), of("O")), (Some((3, 2)), Some((1, 1)), Some((1, 2))));
     assert_eq!((of("O=C1CCCN1"), of("C1CC1")), (Some((1, 1)), Some((3, 3))));
@@ -94,9 +94,10 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
     assert!(Vocabulary::read(&path).is_err());
 }
 
-/// The results of learning from data: the exact log-likelihood per object before and after, the entropy of
-/// the data, and the total variation to the data. After tuning, they are the total variation of the tuned and
-/// of the untuned prior to the product of prior and reward.
+/// The results of learning from data. `before` and `after` are the exact log-likelihoods per object before
+/// and after training. `entropy` is the entropy of the data, and `tv_to_data` is the total variation between
+/// the trained policy and the data. `tv` and `tv_untuned` are the total variations of the fine-tuned policy
+/// and of the prior to the product of prior and reward.
 struct Learned {
     before: f64,
     after: f64,
@@ -106,8 +107,8 @@ struct Learned {
     tv_untuned: f64,
 }
 
-/// Trains a policy by maximum likelihood on these states. Then tunes it by relative trajectory balance, with
-/// the learned policy as the prior.
+/// Trains a policy by maximum likelihood on these states. Then fine-tunes the policy by relative trajectory
+/// balance, with the learned policy as the prior.
 fn learned<R: Reward<GraphStates> + 'static>(
     make: impl Fn() -> GraphEnv,
     reward: impl Fn() -> R,
@@ -161,7 +162,7 @@ fn learned<R: Reward<GraphStates> + 'static>(
     }
     let prior = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap().probs;
 
-    // The prior stays fixed; the trained policy begins as a copy of it.
+    // The prior stays fixed. The policy that is fine-tuned begins as a copy of the prior.
     let ends = space.ends();
     let log_r = gfn::env::log_rewards(&reward(), &space.states().select(&ends), None).unwrap();
     let mut target = vec![0.0; prior.len()];
@@ -193,8 +194,8 @@ fn learned<R: Reward<GraphStates> + 'static>(
 }
 
 impl Learned {
-    /// Checks that the policy learned the data, and was then tuned. Both checks use the policy's exact
-    /// distribution.
+    /// Checks by the policy's exact distribution that it learned the data, and that fine-tuning reached its
+    /// target.
     fn check(&self) {
         let Self { before, after, entropy, tv_to_data, tv, tv_untuned } = self;
         println!(
@@ -207,7 +208,8 @@ impl Learned {
     }
 }
 
-/// Tests learning with fragments: each molecule is represented by all of its trees, with equal shares.
+/// Tests learning with fragments. A molecule may have several trees of fragments; all of them are training
+/// data, with equal shares.
 #[test]
 fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
     let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nN 0,0\nC 0,0\nCC 0,1\nO 0,0").unwrap();

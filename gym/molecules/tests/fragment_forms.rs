@@ -1,20 +1,23 @@
-//! Tests of trees that are equal up to turned fragments: their normal form, and renaming of stems.
+//! Tests of trees of fragments that become equal if fragments are rotated or reflected: their normal form,
+//! and the renaming of stems.
 
 use gfn::env::Direction;
 use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Move, Node, canonical_key};
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 
-/// The number of ports in the library: the six stems of benzene, and the stem of methane.
+/// The number of ports in the library, that is, of pairs of a fragment and a stem: the six stems of benzene,
+/// and the stem of methane.
 const PORTS: u32 = 7;
-/// The index of methane's port.
+/// The index of methane's stem among the ports.
 const METHYL: u32 = 6;
 
-/// Creates the environment of trees of benzene and methane.
+/// Creates the environment whose objects are trees of benzene and methane.
 fn trees() -> Fragments {
     Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap(), 5).unwrap()
 }
 
-/// Builds a graph of two methyl groups, nodes 1 and 2, on these stems of benzene.
+/// Builds a tree of benzene, node 0, with two methyl groups, nodes 1 and 2. `one` and `other` are the stems
+/// of benzene to which the groups are attached.
 fn xylene(one: u8, other: u8) -> GraphState {
     let arc =
         |stem: u8, own: u8| Edge { class: 0, attributes: Attributes::new(&[stem + 1, own + 1]).unwrap() };
@@ -39,9 +42,9 @@ fn turned_trees_have_one_normal_form_and_others_another() {
     assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
 }
 
-/// Two normal forms of m-xylene have their methyl groups on each other's stems: the atom next to group 2 is 3
-/// in one form and 5 in the other. If the stem kept its number, a group attached next to group 2 would be
-/// next to group 1.
+/// Tests the renaming of a stem between two graphs of m-xylene in which the two methyl groups have exchanged
+/// their stems. Stem 3 is next to group 2 in the first graph; in the second graph stem 5 is next to it. If
+/// the stem kept its number, a group attached next to group 2 would be next to group 1 afterwards.
 #[test]
 fn a_stem_is_renamed_with_what_it_is_next_to() {
     let trees = trees();
@@ -51,6 +54,6 @@ fn a_stem_is_renamed_with_what_it_is_next_to() {
     let onto = |stem: u32| Move { a: 0, b: 0, class: stem * PORTS + METHYL };
     let renamed = attach.rename(Direction::Forward, onto(3), &[0, 1, 2], &one, &other);
     assert_eq!(renamed, onto(5));
-    // The stem keeps its number if the groups are renamed, too.
+    // If the two groups are renamed, too, the stem keeps its number.
     assert_eq!(attach.rename(Direction::Forward, onto(3), &[0, 2, 1], &one, &other), onto(3));
 }

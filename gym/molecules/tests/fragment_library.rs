@@ -34,7 +34,7 @@ fn the_published_lists_are_whole() {
         [all.fragments().len(), stems(&all), reduced.fragments().len(), stems(&reduced)],
         [72, 127, 18, 35]
     );
-    // Each molecule of the short list is in the long list.
+    // Each fragment of the short list must have the molecule of a fragment in the long list.
     let known =
         |one: &Fragment| all.fragments().iter().any(|other| other.molecule().key() == one.molecule().key());
     assert!(reduced.fragments().iter().all(known));
@@ -59,7 +59,7 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
         assert_eq!(line, expected, "{error}");
         assert!(error.to_string().contains(problem), "{error}");
     }
-    // All bad lines are counted, and ten are named.
+    // The error message must give the number of all bad lines and quote ten of them.
     let message = FragmentLibrary::parse("C 0\nC1 0\nCl 1\nC 0").unwrap_err().to_string();
     for told in [
         "line 2: ",
@@ -73,49 +73,51 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
         message.contains("; line 10: ") && message.contains("; and 3 more lines have problems; expected"),
         "{message}"
     );
-    // The stereochemistry of a fragment's text is dropped, and counted.
+    // Stereochemistry in a fragment's SMILES is ignored, and the number of ignored marks is counted.
     assert_eq!(
         ["C[C@H](N)O", "C/C=C/C", "CC"].map(|text| Fragment::new(text, &[0]).unwrap().left_out().stereo),
         [1, 1, 0]
     );
-    // Written libraries can be read again.
+    // A library that is written as text must be readable again.
     let all = FragmentLibrary::standard().unwrap();
     let text: Vec<String> = all.fragments().iter().map(Fragment::to_string).collect();
     assert_eq!(library(&text.join("\n")), all);
-    // The same molecule with other stems is another fragment.
+    // Fragments with the same molecule but different stems are different fragments.
     assert_eq!(library("OCC 1,2\nCCO 1").fragments().len(), 2);
     let message = FragmentLibrary::parse("# nothing\n").unwrap_err().to_string();
     assert!(message.contains("a library of fragments is 0"), "{message}");
     let twice = vec![Fragment::new("CO", &[0]).unwrap(), Fragment::new("OC", &[1]).unwrap()];
     assert!(FragmentLibrary::new(twice).unwrap_err().to_string().contains("fragments 0 and 1 are the same"));
     assert!(matches!(Fragment::new("C", &[]), Err(FragmentError::NoStem { .. })));
-    // Six methyl groups on sulphur have 720 permutations; six tert-butyl groups have far more, as each has
-    // six of its own.
+    // Six methyl groups on sulphur have 720 permutations. Six tert-butyl groups have far more symmetries,
+    // because each group has six symmetries itself.
     assert_eq!(Fragment::new("S(C)(C)(C)(C)(C)C", &[1, 2, 3, 4, 5, 6]).unwrap().n_symmetries(), 720);
     let butyls = format!("S{}C(C)(C)C", "(C(C)(C)C)".repeat(5));
     let ends: Vec<usize> = (0..6).flat_map(|k| (2..5).map(move |a| 4 * k + a)).collect();
     let error = Fragment::new(&butyls, &ends).unwrap_err();
     assert!(matches!(error, FragmentError::TooMany { what: "symmetries", .. }), "{error}");
-    // Atoms that aren't stems don't add symmetries.
+    // Symmetries that move only atoms that aren't stems must not be counted.
     assert_eq!(Fragment::new(&butyls, &[2]).unwrap().n_symmetries(), 1);
     assert!(library("C 0").fragments()[0].is_same(&Fragment::new("C", &[0]).unwrap()));
     for n in [0, 1_001] {
         let message = Fragments::new(&library("C 0"), n).unwrap_err().to_string();
         assert!(message.contains(&format!("max_fragments is {n}")), "{message}");
     }
-    // A graph of another environment isn't a tree.
+    // A graph that another environment built isn't a tree of fragments and must be refused.
     let foreign = GraphState::with_nodes(GraphKind::Undirected, 2);
     assert!(library("C 0").molecule(&foreign).unwrap_err().to_string().contains("a tree of fragments"));
 }
 
-/// Tests a fragment whose twelve stems aren't bonded to each other. Their distances reduce 12! permutations
-/// to 24.
+/// Tests a fragment with twelve stems that aren't bonded to each other. There are 12! permutations of the
+/// stems, but only the 24 that preserve distances are symmetries. The symmetries must be found in a short
+/// time.
 #[test]
 fn symmetries_of_a_large_ring_are_found_in_time() {
     let ring = |stems: &[usize]| Fragment::new(&format!("C1(C){}C1C", "C(C)".repeat(10)), stems).unwrap();
     let methyls: Vec<usize> = (0..12).map(|k| 2 * k + 1).collect();
     assert_eq!(ring(&methyls).n_symmetries(), 24);
-    // The missing methyl group may be any of the twelve; the remaining symmetry is a reflection.
+    // With eleven of the twelve methyl groups as stems, the only symmetry besides the identity is a
+    // reflection. It doesn't matter which group is left out.
     assert_eq!(ring(&methyls[1..]).n_symmetries(), 2);
     assert!(ring(&methyls[1..]).is_same(&ring(&methyls[..11])));
     assert!(!ring(&[1, 3]).is_same(&ring(&[1, 5])));
@@ -140,8 +142,8 @@ fn fragments_that_make_no_sense_are_errors_of_the_library() {
     assert!(message(Fragment::new("C(", &[0]).unwrap_err()).contains("the molecule is not valid ("));
 }
 
-/// Builds a graph of fragments from the classes of its nodes and its bonds. A bond has its two nodes, then
-/// the stem on each node, counted from 1 (0 for unset).
+/// Builds a graph of fragments from the classes of its nodes and from its bonds. A bond is its two nodes
+/// followed by the stem on each node, counted from 1; 0 means that the stem is unset.
 fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
     let arc = |stems: [u8; 2]| Edge { class: 0, attributes: Attributes::new(&stems).unwrap() };
     let arcs = bonds.iter().flat_map(|&(a, b, s, t)| [(a, b, arc([s, t])), (b, a, arc([t, s]))]);
@@ -153,7 +155,8 @@ fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
 fn states_are_trees_in_normal_form_and_nothing_else() {
     let trees = Fragments::new(&library("c1ccccc1 0,1,2,3,4,5\nC 0"), 3).unwrap();
     let env = trees.env().clone();
-    // All spellings of m-xylene are one state, and only its normal form is reachable.
+    // m-Xylene can be written as twelve graphs. All of them have the same normal form, and only graphs in
+    // normal form are reachable.
     let writings = (0..6).flat_map(|k| [(k, (k + 2) % 6), ((k + 2) % 6, k)]);
     let all: Vec<GraphState> =
         writings.map(|(s, t)| graph(&[0, 1, 1], &[(0, 1, s + 1, 1), (0, 2, t + 1, 1)])).collect();
@@ -188,7 +191,7 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
         assert!(!env.rules().is_reachable(&graph), "{what}");
         assert!(matches!(trees.state(&graph), Err(Error::Config { .. })), "{what}");
         assert!(what == "too many" || env.log_automorphisms(&graph).is_err(), "{what}");
-        // Masks and steps neither panic nor hang.
+        // Masks and steps in an invalid graph must neither panic nor hang.
         for direction in [Direction::Forward, Direction::Backward] {
             let states = GraphStates::from(vec![graph.clone()]);
             for slot in 0..env.masks(direction, &states).slot_ptr[1] {

@@ -1,5 +1,5 @@
-//! Tests of the decomposition of molecules: against all trees of small environments, against roll-outs, and
-//! its running time.
+//! Tests of the decomposition of molecules into trees of fragments: comparison with all trees of small
+//! environments and with roll-outs, and the running time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
     trees.into_iter().map(canonical_key).collect()
 }
 
-/// Fragment libraries, each with the maximum number of fragments of a molecule. They have rings with
+/// Fragment libraries, each with the maximum number of fragments of a molecule. The libraries have rings with
 /// rotational symmetry, stems with room for several attachments, stems that aren't equivalent, molecules with
 /// many trees, and fragments that contain each other.
 const SMALL: [(&str, usize); 6] = [
@@ -60,8 +60,8 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
             for tree in &found {
                 assert_eq!(library.molecule(tree).unwrap().key(), molecule.key());
             }
-            // A tree with at most `max_fragments` fragments is already a state of the environment, so it is
-            // returned unchanged.
+            // A tree with at most `max_fragments` fragments must already be a state of the environment, so
+            // that `state` returns it unchanged.
             assert!(within.iter().all(|tree| keys([&trees.state(tree).unwrap()]) == keys([tree])));
             assert_eq!(keys(&trees.trees(molecule, 100_000).unwrap()), keys(states));
             several += usize::from(found.len() > 1);
@@ -87,7 +87,7 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let samples = Sampler::new(&env, &UniformPolicy).forward(1_500, &mut Rng::seeded(1)).unwrap();
         let (mut longest, mut most, mut sum) = (Duration::ZERO, 0, 0);
-        // The largest states, and a sample of the others.
+        // The test takes the largest states, and a sample of the other states.
         let mut states: Vec<&GraphState> = samples.terminal_states().graphs().iter().collect();
         states[100..].sort_by_key(|state| std::cmp::Reverse(state.n_nodes()));
         let large = states[100..200].iter().filter(|state| state.n_nodes() == max_fragments).count();
@@ -112,13 +112,13 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
              most {most}, {longest:?}",
             library.fragments().len()
         );
-        // Decomposition takes a second; the limit leaves room for a busy machine.
+        // Decomposition takes a second. The limit is higher, so that the test also passes on a busy machine.
         assert!(longest < Duration::from_secs(10), "{longest:?}");
     }
 }
 
-/// Tests drugs of which most aren't made of these fragments. The test also limits the time in which this is
-/// detected.
+/// Tests drugs, most of which can't be built from these fragments. The library must detect such molecules
+/// within a time limit.
 #[test]
 fn molecules_that_are_no_trees_are_known_in_time() {
     let drugs = [
@@ -149,8 +149,8 @@ fn molecules_that_are_no_trees_are_known_in_time() {
     println!("{made} of {}", drugs.len());
 }
 
-/// Tests that small trees are found among many large ones: 20 carbons in fragments of at most four carbons
-/// are five fragments of four.
+/// Tests that trees of few fragments are found among many larger trees. A chain of 20 carbons in at most five
+/// fragments has a single tree: five fragments of four carbons.
 #[test]
 fn small_trees_are_found_among_many() {
     let library = library("C 0,0,0,0\nCC 0,1\nCCC 0,2\nCCCC 0,3");
@@ -162,13 +162,14 @@ fn small_trees_are_found_among_many() {
         assert!(began.elapsed() < Duration::from_secs(10));
         found.len()
     };
-    // A chain of 19 is four fours and a three, which is at the end, next to the end, or in the middle.
+    // A chain of 19 carbons is four fragments of four carbons and one of three. The latter may be at an end,
+    // next to an end, or in the middle, so there are 3 trees.
     assert_eq!([21, 20, 19].map(found), [0, 1, 3]);
 }
 
-/// Tests that equal branches cause no additional work. The ways to cut the dendrimer into pieces of one and
-/// two carbons are the 3.8 million matchings of its bonds. Up to symmetry there are 84 ways if the central
-/// atom is a piece by itself, and 4 times 28 otherwise.
+/// Tests that equal branches of a molecule cause no additional work. The dendrimer can be cut into pieces of
+/// one and two carbons in 3.8 million ways, the matchings of its bonds. Up to symmetry there are only 84 ways
+/// if the central atom is a piece by itself, and 4 times 28 ways otherwise.
 #[test]
 fn branches_that_are_alike_are_no_more_work() {
     let library = library("C 0,0,0,0\nCC 0,0,0,1,1,1");

@@ -1,5 +1,5 @@
-//! Tests of junction trees of fragments: the contract of environments, and a comparison of all numbers with
-//! trees that are enumerated naively and compared atom by atom.
+//! Tests of junction trees of fragments: the contract of environments, and a comparison with trees that are
+//! enumerated naively and compared atom by atom.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,8 +21,8 @@ use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
 /// A library with a symmetric ring, a stem with room for three attachments, a fragment with two equivalent
-/// stems, one with two different stems, and one with a symmetry of atoms that doesn't involve stems
-/// (fluorines).
+/// stems, and a fragment with two different stems. In its last fragment, the fluorines have a symmetry that
+/// doesn't involve stems.
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
 fn library(text: &str) -> FragmentLibrary {
@@ -34,7 +34,8 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
         (library(SMALL), 4),
         (library("c1ccccc1 0,1,2,3,4,5\nC 0"), 7),
         (library("C1CCCCC1 0,0,1,1,2,3\nN 0,0,0"), 4),
-        // The fragments are a cube, and a tetrahedron of stems with room for two each.
+        // The first fragment is a cube. The second fragment is a tetrahedron with four stems, each of which
+        // has room for two attachments.
         (library("C12C3C4C1C5C2C3C45 0,1,2,3,4,5,6,7\nCC(C)(C)C 0,0,2,2,3,3,4,4"), 3),
         (FragmentLibrary::standard().unwrap(), 6),
         (library("C 0"), 1),
@@ -50,22 +51,25 @@ fn environments_keep_their_contract() {
                 .unwrap()
                 .into_env()
                 .with_symmetry_correction(corrects);
-            // The large library has thousands of moves per state, and the check does and undoes each of them.
+            // In an environment of a large library each state has thousands of moves. The check takes and
+            // undoes each of them, so it gets fewer trajectories.
             let walks = if library.max_stems() * library.fragments().len() > 100 { 1 } else { 6 };
             check_graph_env(&env, Budget::thorough().with_walks(walks), &mut Rng::seeded(1)).unwrap();
         }
     }
 }
 
-/// The properties that distinguish atoms: fragment, element, charge, hydrogens of the fragment, and the
-/// number of times that the atom is a stem.
+/// The properties that distinguish atoms: the fragment, the element, the charge, the number of hydrogens in
+/// the fragment, and the number of attachments for which the atom is a stem.
 type Mark = (usize, Element, i8, u8, u8);
 
-/// A fragment attached to an earlier one: the index of the fragment, the index of the earlier piece, the stem
-/// on the earlier piece, and the stem of the fragment itself.
+/// A piece of a tree, which is a fragment attached to an earlier piece: the index of the fragment in the
+/// library, the index of the earlier piece, the stem on the earlier piece, and the stem of the fragment
+/// itself.
 type Piece = (usize, usize, usize, usize);
 
-/// Returns the atoms and bonds of a tree as a graph. Bonds between fragments have a separate edge weight.
+/// Returns the atoms and bonds of a tree as a graph. The edge weight of bonds between fragments differs from
+/// that of all other bonds.
 fn atoms(library: &FragmentLibrary, pieces: &[Piece]) -> UnGraph<Mark, u8> {
     let mut graph = UnGraph::default();
     let mut first = Vec::new();
@@ -98,7 +102,8 @@ fn same(one: &UnGraph<Mark, u8>, other: &UnGraph<Mark, u8>) -> bool {
     is_isomorphic_matching(one, other, |a, b| a == b, |a, b| a == b)
 }
 
-/// Returns the pieces of a state, each attached to an earlier piece.
+/// Returns the fragments of a tree as pieces, in an order in which each piece is attached to an earlier
+/// piece.
 fn pieces(state: &GraphState) -> Vec<Piece> {
     let fragment = |a: usize| usize::from(state.node(a as u32).unwrap().class);
     let mut order = vec![0];
@@ -129,8 +134,8 @@ struct Listed {
     ended: f64,
 }
 
-/// Lists all trees, level by level: each stem with room takes each stem of each fragment. Trees that are
-/// equal atom by atom count as one tree.
+/// Lists all trees by the number of their fragments. A larger tree arises from a smaller one by joining each
+/// stem that has room to each stem of each fragment. Trees that are equal atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
     let own: Vec<(usize, usize)> = (0..fragments.len())
@@ -143,7 +148,7 @@ fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     };
     let mut levels: Vec<Vec<Listed>> = vec![(0..fragments.len()).map(first).collect()];
     for size in 1..=max_fragments {
-        // Only trees of the same fragments are compared.
+        // To save time, trees are compared only with trees of the same fragments.
         let mut found: BTreeMap<Vec<usize>, Vec<Listed>> = BTreeMap::new();
         for tree in levels.last_mut().unwrap() {
             let mut room: Vec<Vec<u8>> = tree
@@ -181,7 +186,8 @@ fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     levels
 }
 
-/// Computes the natural logarithm of |Aut| of a tree's atoms by the canonical search on graphs.
+/// Computes the natural logarithm of the number of automorphisms of a tree's atoms, by the canonical search
+/// on graphs.
 fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f64 {
     let graph = atoms(library, pieces);
     let nodes: Vec<Node> = graph
@@ -199,7 +205,8 @@ fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f6
     log_automorphisms(&GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()).unwrap()
 }
 
-/// Compares classes, symmetries and probabilities of uniform moves with a naive enumeration by atoms.
+/// Compares the trees, their symmetries and the probabilities of uniform moves with those of a naive
+/// enumeration by atoms.
 #[test]
 fn trees_are_those_that_differ_atom_by_atom() {
     let cases = [
@@ -273,8 +280,8 @@ fn reward(library: &FragmentLibrary) -> FragmentReward<impl Fn(&Molecule) -> f64
     FragmentReward::new(library, |molecule: &Molecule| 0.1 + molecule.heteroatom_share())
 }
 
-/// Returns the distribution over all trees that is sampled without the correction: R prod |Aut(F)| /
-/// |Aut(G)|.
+/// Returns the distribution over all trees that is sampled if training doesn't correct for symmetry: each
+/// tree's target probability divided by the number of its automorphisms, normalised.
 fn biased(graph: &StateGraph<GraphEnv>, env: &GraphEnv, target: &[f64]) -> Vec<f64> {
     let symmetry = graph.states().graphs().iter().map(|state| env.log_automorphisms(state).unwrap().exp());
     let weights: Vec<f64> = target.iter().zip(symmetry).map(|(p, symmetry)| p / symmetry).collect();
@@ -289,7 +296,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
         let reward = reward(&library);
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let (_, _, log_z) = enumerate(&env, &reward).unwrap();
-        // The sum Z is taken over the trees of the naive enumeration.
+        // The expected Z is the sum of the rewards of all trees of the naive enumeration.
         let molecules = listed(&library, max_fragments).into_iter().flatten().map(|tree| {
             let graph = tree.atoms;
             let heavy = graph.node_count() as f64;
@@ -310,8 +317,8 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
     }
 }
 
-/// Trains a policy for seconds; returns its distance to the target, its distance to the distribution
-/// predicted without the correction, and the distance between both.
+/// Trains a policy for a few seconds. Returns its distance to the target, its distance to the distribution
+/// that is predicted for training without the correction, and the distance between target and prediction.
 fn trained(corrects: bool) -> (f64, f64, f64) {
     tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");
@@ -345,7 +352,8 @@ fn a_trained_policy_samples_trees_in_proportion_to_the_reward() {
     assert!(tv < 0.05 && to_biased > 0.1);
 }
 
-/// Tests the negative control: training without the correction.
+/// Tests training without the correction for symmetry, as a negative control: the policy must sample the
+/// predicted distribution instead of the target.
 #[test]
 fn without_the_correction_it_samples_what_symmetry_predicts() {
     let (tv, to_biased, apart) = trained(false);
@@ -373,7 +381,8 @@ fn every_roll_out_gives_a_molecule() {
     }
 }
 
-/// Tests that backward trajectories, replayed forward in the order of insertion, lead to the same trees.
+/// Tests that backward trajectories, replayed forward in the order in which fragments are added, lead to the
+/// same trees.
 #[test]
 fn backward_walks_are_replayed() {
     for (library, max_fragments) in libraries() {
@@ -385,14 +394,14 @@ fn backward_walks_are_replayed() {
         let walks = backward.walks(&env).unwrap();
         let again = Trajectories::replay(&env, &walks.actions, &walks.offsets).unwrap();
         assert_eq!(env.keys(again.terminal_states()), env.keys(ends));
-        // The intermediate states are equal, too.
+        // The intermediate states of the replay must be equal, too.
         assert_eq!(env.keys(again.states()), env.keys(backward.states()));
     }
 }
 
 #[test]
 fn a_molecule_can_be_several_trees() {
-    // Ethane is one tree by itself, and another tree of two methyl groups.
+    // Ethane has two trees: a single ethane fragment, and two methyl groups.
     let library = library("CC 0,1\nC 0");
     let env = Fragments::new(&library, 2).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of hybridisation.
+//! Tests of the hybridisation of atoms.
 
 use gfn_molecules::{Hybridization, Molecule};
 

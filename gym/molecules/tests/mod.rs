@@ -1,4 +1,4 @@
-//! Tests of molecules.
+//! Tests of the package `gfn-molecules`.
 
 #[cfg(feature = "descriptors")]
 mod druglike;

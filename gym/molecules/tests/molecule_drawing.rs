@@ -1,4 +1,4 @@
-//! Tests of drawings: no two atoms overlap, and molfiles can be parsed back into the molecule.
+//! Tests of drawings: no two atoms overlap, and a molfile can be read back as the same molecule.
 
 use gfn::Rng;
 use gfn::policy::UniformPolicy;
@@ -51,7 +51,8 @@ fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
         .collect()
 }
 
-/// Checks that a molecule's drawing has each atom and bond, and that no two atoms have the same position.
+/// Checks that a molecule's drawing contains all its atoms and bonds, and that no two atoms have the same
+/// position.
 fn check_drawing(molecule: &Molecule) {
     let smiles = molecule.smiles();
     let places = molecule.coordinates();
@@ -86,7 +87,8 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
             assert!((found - 180.0 * (n as f64 - 2.0) / n as f64).abs() < 1e-6, "{smiles}: {found}");
         }
     }
-    // The ring atoms of decalin and of a steroid have bonds of length 1 and all angles of their polygons.
+    // In the drawing of these ring systems, all bonds must have length 1, and the angles in rings must be
+    // those of regular polygons.
     for smiles in
         ["C1CCC2CCCCC2C1", "CC12CCC3c4ccc(O)cc4CCC3C1CCC2O", "c1cc2ccc3cccc4ccc(c1)c2c34", "C1CCC2(C1)CCCCC2"]
     {
@@ -96,7 +98,7 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
     for k in 0..6 {
         assert!((angle(&chain, k, k + 1, k + 2) - 120.0).abs() < 1e-6);
     }
-    // The chain is trans throughout, so its ends are as far apart as possible.
+    // The chain is drawn trans throughout, so that the distance between its ends is as large as possible.
     assert!((distance(&chain, 0, 6) - 6.0 * 0.75f64.sqrt()).abs() < 1e-6);
     let butyne = of("CC#CC").coordinates();
     assert!((distance(&butyne, 0, 3) - 3.0).abs() < 1e-6);
@@ -104,7 +106,8 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
 
 #[test]
 fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
-    // Elements and places are sorted.
+    // This closure returns the elements and positions of a drawing's atoms, sorted, so that drawings of
+    // different spellings can be compared.
     let sorted = |smiles: &str| {
         let molecule = of(smiles);
         let whole = |value: f64| (value * 1e6).round() as i64;
@@ -165,7 +168,8 @@ fn parsed(molfile: &str) -> Table {
 #[test]
 fn molfiles_say_what_the_molecule_is() {
     let mut molecules = golden();
-    // The molecules have more charges than a line holds, all kinds of written valences, and a large size.
+    // The additional molecules have more charges than a line of the file holds, all kinds of valences that
+    // are written, and a large number of atoms.
     molecules.push(of(&format!("C{}", "[N+](C)(C)C".repeat(11))));
     molecules.extend(["[NH4+]", "[OH-]", "C[PH2]=O", "[SH4](C)C", "O=S(=O)(O)O", "[Cl-]"].map(of));
     molecules.push(of(&"C".repeat(999)));
@@ -188,7 +192,8 @@ fn molfiles_say_what_the_molecule_is() {
                 15 => Some(0),
                 valence => Some((valence - bound[a]) as u8),
             };
-            // An absent field stands for the smallest valence of a neutral atom.
+            // A valence field of 0 means the smallest valence of a neutral atom, so charged atoms must have
+            // another field.
             assert!(*charge == 0 || hydrogens.is_some());
             charged += usize::from(*charge != 0);
             written += usize::from(hydrogens.is_some() && *charge == 0);
@@ -201,14 +206,15 @@ fn molfiles_say_what_the_molecule_is() {
         let order =
             |order: u8| [BondOrder::Single, BondOrder::Double, BondOrder::Triple][usize::from(order) - 1];
         let bonds: Vec<_> = table.bonds.iter().map(|&(a, b, k, _)| (a, b, order(k))).collect();
-        // The molecules are equal atom by atom, in the same Kekule form.
+        // The molecule read from the file must equal the original atom by atom, in the same Kekule form.
         assert_eq!(&Molecule::new(&ValenceTable::default(), &specs, &bonds).unwrap(), molecule);
     }
     assert!(charged > 20 && written > 5, "{charged} {written}");
     let marks = |smiles: &str| {
         parsed(&of(smiles).molfile("").unwrap()).bonds.iter().filter(|bond| bond.3 == 3).count()
     };
-    // Cis and trans are possible in the first three only.
+    // Only the first three molecules have a double bond that can be cis or trans. The molfile must mark this
+    // bond as undetermined.
     for (smiles, open) in
         [("CC=CC", 1), ("CC=NO", 1), ("C1CCCC=CCC1", 1), ("C=CC", 0), ("C1=CCCCC1", 0), ("c1ccccc1", 0)]
     {
@@ -315,8 +321,8 @@ fn drawings_stay_on_their_canvas() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Tests that the marks drawn in a molfile are those of the molecule, judged by volumes in space: a wedge
-/// lifts its end off the paper.
+/// Tests that the stereo marks drawn in a molfile are those of the molecule. The wedges are checked by
+/// volumes in space: the end of a wedge is lifted off the paper.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
     let (mut seen, mut wrong_if_flat) = ([0, 0], 0);

@@ -1,4 +1,5 @@
-//! Tests of building molecules: the contract, roll-outs read as SMILES, and all small molecules.
+//! Tests of the environment that builds molecules: its contract, SMILES of sampled molecules, and an
+//! enumeration of all small molecules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -78,7 +79,8 @@ fn every_roll_out_gives_a_molecule() {
     }
 }
 
-/// Returns the keys of all molecules among the states, and the number of non-empty states.
+/// Returns the keys of all molecules that the environment reaches, and the number of states that aren't
+/// empty.
 fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
     let graph = StateGraph::build(env.env(), 1 << 17).unwrap();
     let states: &GraphStates = graph.states();
@@ -90,7 +92,7 @@ fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
     (molecules.map(|molecule| molecule.key()).collect(), states.len() - 1)
 }
 
-/// Returns all sequences of `n` values.
+/// Returns all sequences of `n` elements of `values`.
 fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     (0..n).fold(vec![Vec::new()], |all, _| {
         all.iter()
@@ -99,8 +101,9 @@ fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     })
 }
 
-/// Tests that every small molecule is reached. For three atoms, all graphs are tried; for four atoms, the
-/// list is RDKit's (`scripts/molecules/enumerate_molecules.py`).
+/// Tests that the environment reaches every small molecule and nothing else. For three atoms the expected
+/// list comes from trying all graphs; for four atoms the list is RDKit's
+/// (`scripts/molecules/enumerate_molecules.py`).
 #[test]
 fn all_small_molecules_are_reached_and_no_others() {
     let mut tried = BTreeSet::new();
@@ -127,16 +130,17 @@ fn all_small_molecules_are_reached_and_no_others() {
     assert_eq!(keys.len(), listed.len());
     let (reached, states) = reached(&MoleculeEnv::new(carbon_nitrogen_oxygen(4)).unwrap());
     assert_eq!(reached, keys);
-    // Each Kekule form is one state.
+    // The states of a molecule are its Kekule forms.
     assert_eq!(states, listed.iter().map(|molecule| molecule.n_kekule_forms().unwrap()).sum::<usize>());
 }
 
-/// Returns the largest ring of a smallest set of rings, by Horton (1987): a candidate is an edge and the
-/// shortest paths from a node to its ends. Candidates are taken by length, unless they are sums of earlier
-/// ones.
+/// Returns the size of the largest ring in a smallest set of rings, by Horton (1987). A candidate is a ring
+/// that consists of an edge and the shortest paths from a node to the ends of this edge. Candidates enter the
+/// set in the order of their lengths, unless they are sums of earlier candidates.
 fn largest_ring(molecule: &Molecule) -> usize {
     let n = molecule.atoms().len();
-    // The distance and the bonds (as bits) of a shortest path to each node.
+    // This closure returns for each node the length of a shortest path from `start` to the node, and the
+    // bonds of this path as bits.
     let paths = |start: usize| {
         let mut found = vec![None; n];
         found[start] = Some((0, 0u32));
@@ -167,7 +171,7 @@ fn largest_ring(molecule: &Molecule) -> usize {
     candidates.sort_unstable();
     let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
     for (size, ring) in candidates {
-        // The smaller number is the one in which the leading bit of the row is 0.
+        // Of `rest` and `rest ^ row`, the smaller number has a 0 at the leading bit of `row`.
         let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
         if rest != 0 {
             basis.push(rest);
@@ -179,8 +183,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     largest
 }
 
-/// Tests that a limit on ring sizes allows fused rings but no larger rings: the reached molecules are those
-/// that a filter keeps.
+/// Tests that a limit on ring sizes allows fused small rings, but no larger rings. The environment must reach
+/// exactly the molecules that a filter of all molecules keeps.
 #[test]
 fn ring_limits_are_those_of_a_filter() {
     let carbons = |max_atoms, max_rings, max_ring_size| {
@@ -196,9 +200,11 @@ fn ring_limits_are_those_of_a_filter() {
         let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
         molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
     };
-    // Connected graphs of at most 5 nodes (OEIS A001349); all have degrees of at most 4.
+    // The expected numbers are those of connected graphs of 1 to 5 nodes (OEIS A001349). All their degrees
+    // are at most 4.
     assert_eq!(carbons(5, None, None).len(), 1 + 1 + 2 + 6 + 21);
-    // Trees of at most 6 nodes with degrees of at most 4: alkanes.
+    // Without rings the molecules are alkanes. The expected numbers are those of trees of 1 to 6 nodes with
+    // degrees of at most 4.
     assert_eq!(carbons(6, Some(0), None).len(), 1 + 1 + 1 + 2 + 3 + 5);
     let all = carbons(6, None, None);
     let sizes: Vec<usize> = all.iter().map(largest_ring).collect();
@@ -221,8 +227,8 @@ fn ring_limits_are_those_of_a_filter() {
     assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
 }
 
-/// Tests that exact flows of the corrected reward sample each molecule in proportion to its score. Z is the
-/// sum over molecules.
+/// Tests that the policy of the exact flows samples each molecule in proportion to its score, and that Z is
+/// the sum over molecules instead of states.
 #[test]
 fn the_target_is_over_molecules() {
     let molecules = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
@@ -235,7 +241,7 @@ fn the_target_is_over_molecules() {
         listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
 
-    // Two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
+    // By Burnside's lemma, two elements on a hexagon of alternating bonds give 13 molecules and 16 states.
     let config = MoleculeConfig {
         elements: vec![Element::N, Element::P],
         max_order: BondOrder::Double,
@@ -252,8 +258,8 @@ fn the_target_is_over_molecules() {
     }
     let several = forms.values().filter(|(forms, _)| *forms > 1);
     assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
-    // Each molecule has its share of the target for any reward function, and the policy of the exact flows
-    // has the same shares.
+    // For any reward function each molecule must have its share in the target, and the policy of the exact
+    // flows must sample molecules with the same shares.
     let sum =
         |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
     let alike =
@@ -278,7 +284,8 @@ fn the_target_is_over_molecules() {
     }
 }
 
-/// Tests that a temperature acts on the reward of the molecule, not on the share of a Kekule form.
+/// Tests that a temperature acts on the reward of the molecule, and not on the share of this reward that each
+/// Kekule form gets.
 #[test]
 fn forms_share_the_reward_at_any_temperature() {
     let molecules = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
@@ -290,7 +297,7 @@ fn forms_share_the_reward_at_any_temperature() {
     let reward = Arc::new(MoleculeReward::new(molecules.codec(), score));
     let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {
-        // 1,2-dimethylnaphthalene has three Kekule forms.
+        // The numbers of Kekule forms are 1, 2 and 3; dimethylnaphthalene has three.
         for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
             let molecule = Molecule::from_smiles(smiles).unwrap();
             let one = GraphStates::from(vec![molecules.codec().graph(&molecule).unwrap()]);

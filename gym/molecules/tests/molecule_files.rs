@@ -1,4 +1,4 @@
-//! Tests of molecule files: SMILES and SD files, salts, isotopes, charges, and invalid texts.
+//! Tests of reading molecules from SMILES and SD files: salts, isotopes, charges, and invalid texts.
 
 use std::io::BufRead;
 use std::time::Instant;
@@ -25,7 +25,7 @@ fn all(
             Err(error) => panic!("{error}"),
         }
     }
-    // A stream without a molecule ends in an error; other streams don't.
+    // Only a stream without any molecule must end in an error.
     assert_eq!(errors, usize::from(molecules.is_empty()), "{}", reader.report());
     (molecules, reader.report().clone())
 }
@@ -36,7 +36,8 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
     for (text, kept) in [
         ("[Na+].CCO", "CCO"),
         ("Cl.CN.Cl", "CN"),
-        // The larger part has more atoms including hydrogens or, if these are equal, more weight.
+        // The part that is kept has more atoms, hydrogens included. If the numbers of atoms are equal, the
+        // heavier part is kept.
         ("CC.c1ccoc1", "c1ccoc1"),
         ("CCC.OC=O", "CCC"),
         ("CCO.CCS", "CCS"),
@@ -61,7 +62,7 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
         Cleanup::default().read("C.C"),
         Err(MoleculeError::NotRead { what: NotRead::Parts, .. })
     ));
-    // Parts joined by a ring number aren't a salt.
+    // Parts that a ring number joins are one molecule, so the text isn't treated as a salt.
     assert!(matches!(only.read("C1CC.CC1"), Err(MoleculeError::Syntax { .. })));
     assert!(only.read(".").is_err() && only.read("C.").is_err() && only.read(".C").is_err());
 }
@@ -75,7 +76,7 @@ fn isotopes_become_elements_and_nothing_else_changes() {
     assert_eq!(only.read("[2H]C").unwrap().molecule.key(), read("C").key());
 }
 
-/// Tests neutralisation. The expected molecules are those of RDKit's `Uncharger`
+/// Tests the removal of charges. The expected molecules are those of RDKit's `Uncharger`
 /// (`scripts/molecules/uncharged.py`).
 #[test]
 fn charges_are_taken_away_as_rdkit_does() {
@@ -108,7 +109,8 @@ fn sd_files_are_read_as_they_were_written() {
     for (one, other) in found.iter().zip(&molecules) {
         assert_eq!(one.key(), other.key(), "{}: {}", other.smiles(), one.smiles());
     }
-    // Wedges aren't read, but counted.
+    // Molecules without wedges must not be counted. The report counts a molecule only if its wedges are
+    // ignored.
     assert_eq!(report.without_stereo, 0);
     let file = read("C[C@H](N)O").sdf_record("an enantiomer", &[]).unwrap();
     assert_eq!(all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default()).1.without_stereo, 1);
@@ -180,7 +182,7 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
             SkipReason::Valence,
         ),
     ] {
-        // A damaged record doesn't affect the next one.
+        // A damaged record must not affect the record after it.
         let file = format!("{text}{}{}", if text.ends_with("$$$$\n") { "" } else { "$$$$\n" }, cases[0].0);
         let (found, report) = all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default());
         assert_eq!(report.skipped.keys().copied().collect::<Vec<_>>(), [reason], "{text}: {report}");
@@ -188,7 +190,7 @@ fn records_say_charges_isotopes_hydrogens_and_aromatic_bonds() {
     }
 }
 
-/// Tests lines of megabytes, missing line ends, and invalid UTF-8.
+/// Tests texts with lines of megabytes, missing line ends, and invalid UTF-8.
 #[test]
 fn long_lines_are_cut_off_and_skipped() {
     let mut file = vec![b'C'; 1 << 22];
@@ -211,8 +213,8 @@ fn peak() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Tests that thousands of mutated texts neither panic nor hang, and need at most 64 MB. For a long run, use
-/// `GFN_FUZZ=1000000 cargo test molecule_files::texts`.
+/// Tests thousands of randomly changed texts. Reading a changed text must neither panic nor hang, and must
+/// need at most 64 MB. For a long run, use `GFN_FUZZ=1000000 cargo test molecule_files::texts`.
 #[test]
 fn texts_that_are_damaged_are_read_or_refused() {
     let runs: usize = std::env::var("GFN_FUZZ").ok().and_then(|runs| runs.parse().ok()).unwrap_or(20_000);
@@ -240,7 +242,7 @@ fn texts_that_are_damaged_are_read_or_refused() {
                 1 if at < bytes.len() => bytes[at] = mark,
                 2 if at < bytes.len() => drop(bytes.remove(at)),
                 _ => {
-                    // A piece is repeated, sometimes many times.
+                    // A piece of the text is repeated, sometimes many times.
                     let (end, times) =
                         ((at + rng.below(8)).min(bytes.len()), 1 + rng.below(3) * rng.below(60));
                     let piece = bytes[at..end].repeat(times);
@@ -266,7 +268,8 @@ fn texts_that_are_damaged_are_read_or_refused() {
         "{runs} texts: {kept} molecules, {skipped} skipped, in {:?}; {grown} kB more at most",
         began.elapsed()
     );
-    // The limit on memory only holds if no other tests run.
+    // The limit on memory is checked only in long runs, because other tests that run at the same time need
+    // memory, too.
     assert!(runs < 1_000_000 || grown < 64 << 10);
     assert!(kept > runs / 50 && skipped > runs / 10);
 }

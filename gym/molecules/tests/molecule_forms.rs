@@ -1,4 +1,4 @@
-//! Tests of keys and Kekule forms of molecules written in different ways.
+//! Tests that a molecule's key doesn't depend on its spelling, and tests of Kekule forms.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use gfn_molecules::{AtomSpec, Bond, BondOrder, Element, Molecule, ValenceTable};
 /// The SMILES of buckminsterfullerene.
 const BALL: &str = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
 
-/// Returns a SMILES of a random branch of rings and chains.
+/// Returns the SMILES of a random branch that consists of rings and chains.
 fn grown(rng: &mut Rng, depth: usize) -> String {
     const ENDS: [&str; 6] = ["C", "O", "F", "c9ccccc9", "C9CC9", "[N+](=O)[O-]"];
     const LINKS: [&str; 8] = [
@@ -27,7 +27,7 @@ fn grown(rng: &mut Rng, depth: usize) -> String {
     }
     let link =
         LINKS[rng.below(LINKS.len())].replace("c9cc_ccn9", "c9cc(_)ccn9").replace("c8cc9_", "c8cc9(_)");
-    // Equal branches are used sometimes, so that there are symmetries.
+    // Some branches are equal, so that the molecule has symmetries.
     let same = (rng.below(3) == 0).then(|| grown(rng, depth - 1));
     let mut out = String::new();
     for piece in link.split_inclusive('_') {
@@ -45,7 +45,7 @@ fn molecules() -> Vec<Molecule> {
     let mut texts: Vec<String> = valid.map(|case| case["smiles"].as_str().unwrap().into()).collect();
     let mut rng = Rng::seeded(11);
     texts.extend((0..400).map(|_| grown(&mut rng, 3)));
-    // Further cases are cages, spiro rings, a ball, and rings in a ring.
+    // Further cases are cages, spiro rings, buckminsterfullerene, and rings within rings.
     for text in [
         "C12C3C4C1C5C2C3C45",
         "C1C2CC3CC1CC(C2)C3",
@@ -90,14 +90,15 @@ fn keys_do_not_depend_on_the_order_of_atoms() {
     assert!(keys.len() > 300, "{}", keys.len());
 }
 
-/// Tests that the ball of 60 carbons has 12,500 placements of double bonds, of which 158 aren't equivalent
-/// (Vukicevic, Kroto and Randic 2005).
+/// Tests that buckminsterfullerene has 12,500 placements of double bonds, of which 158 are different up to
+/// symmetry (Vukicevic, Kroto and Randic 2005).
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn forms_of_the_ball_are_those_of_the_literature() {
     let ball = Molecule::from_smiles(BALL).unwrap();
     assert_eq!((ball.n_kekule_forms(), ball.automorphisms()), (Some(158), Some(120)));
-    // A form with s of the 120 symmetries stands for 120 / s placements.
+    // The molecule has 120 symmetries. If s of them preserve a Kekule form, the form represents 120 / s
+    // placements.
     let symmetries = |form: &Molecule| {
         let nodes = vec![Node::default(); 60];
         let order = |bond: &Bond| u16::from(bond.order == BondOrder::Double);

@@ -1,5 +1,5 @@
-//! Tests of building stereoisomers: the contract, each isomer is reached once, and the target is over
-//! isomers.
+//! Tests of the environment that builds stereoisomers: its contract, each isomer as one object, and a target
+//! over isomers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,8 +63,8 @@ fn molecules(env: &MoleculeEnv, states: &GraphStates) -> Vec<Option<Molecule>> {
         .collect()
 }
 
-/// Returns the total variation between the target over molecules and the exact flows' policy with uniform
-/// P_B, for a reward that distinguishes isomers.
+/// Returns the total variation between the target over molecules and the policy of the exact flows with
+/// uniform P_B. The reward distinguishes isomers.
 fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     let score = |molecule: &Molecule| {
         let text = molecule.smiles();
@@ -92,13 +92,14 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
     shares.values().map(|off| off.abs()).sum::<f64>() / 2.0
 }
 
-/// Tests that the stereoisomers among the states are those of the molecules without stereochemistry. Uniform
-/// P_B divides the reward of each object among its trajectories, so the policy of the exact flows samples
-/// from the target, with stereochemistry and without.
+/// Tests that the environment reaches exactly the stereoisomers of the molecules that it reaches without
+/// stereochemistry. The policy of the exact flows must sample from the target, with stereochemistry and
+/// without.
 #[test]
 fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};
-    // The test also passes for C, N and O to 5 heavy atoms (more than 6,000 isomers), in a minute.
+    // The test takes small sets of elements. The test also passes for C, N and O to 5 heavy atoms (more than
+    // 6,000 isomers), but takes a minute.
     for (elements, max_atoms, n_isomers) in [(&[C, N, O][..], 4, 649), (&[C, F][..], 5, 437)] {
         let flat =
             MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();

@@ -1,4 +1,5 @@
-//! Tests of TorchScript proxies: equal to the descriptor that they compute, and refused for wrong outputs.
+//! Tests of reward proxies in TorchScript: the proxy of a descriptor must equal this descriptor, and wrong
+//! outputs must be refused.
 
 use std::path::PathBuf;
 
@@ -13,13 +14,13 @@ use gfn_molecules::{
 };
 use tch::{Device, Kind, Tensor};
 
-/// A traced module in a temporary file. The file is deleted when this value is dropped.
+/// A traced module in a temporary file. The file is deleted when the `Script` is dropped.
 struct Script(PathBuf);
 
 impl Script {
     fn new(name: &str, mut forward: impl FnMut(&[Tensor]) -> Tensor) -> Self {
         let path = std::env::temp_dir().join(format!("gfn-proxy-{name}-{}.pt", std::process::id()));
-        // The molecules are methanol and ethane.
+        // The example inputs for tracing are those of methanol and ethane.
         let integers = |values: &[i64]| Tensor::from_slice(values);
         let inputs = [
             integers(&[6, 0, 3, 8, 0, 1, 6, 0, 3, 6, 0, 3]).view([4, 3]),
@@ -46,7 +47,7 @@ impl Drop for Script {
     }
 }
 
-/// Sums values over each molecule's atoms.
+/// Sums the values of the atoms of each molecule.
 fn per_molecule(values: &Tensor, batch: &Tensor) -> Tensor {
     batch.bincount(Some(values.to_kind(Kind::Double)), 0)
 }
@@ -55,7 +56,8 @@ fn number_of(inputs: &[Tensor], atomic_number: i64) -> Tensor {
     per_molecule(&inputs[0].select(1, 0).eq(atomic_number), &inputs[3])
 }
 
-/// Returns random molecules with rings, charges and all elements, and some aromatic ones.
+/// Returns random molecules with rings, charges and all elements, their states and their environment. Some
+/// molecules are aromatic.
 fn molecules() -> (MoleculeEnv, GraphStates, Vec<Molecule>) {
     let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
     let mut graphs = Sampler::new(env.env(), &UniformPolicy)
@@ -78,7 +80,8 @@ fn close(a: &[f64], b: &[f64]) -> bool {
 #[test]
 fn a_proxy_is_the_closure_that_it_computes() {
     let (env, states, molecules) = molecules();
-    // Every column, both ends and the type of each bond contribute.
+    // The script's output depends on every column of the atoms, on both ends of each bond and on its type, so
+    // that an error in any input changes the output.
     let script = Script::new("descriptor", |inputs| {
         let [atoms, bonds, types, batch] = inputs else { panic!("{} inputs", inputs.len()) };
         let charge = per_molecule(&atoms.select(1, 1).square(), batch);
@@ -104,7 +107,7 @@ fn a_proxy_is_the_closure_that_it_computes() {
     let proxy = script.load(ProxyOutput::Score).unwrap();
     let expected = closure.log_scores(&molecules).unwrap();
     assert!(close(&proxy.log_scores(&molecules).unwrap(), &expected));
-    // The results are the same for single molecules, and as the reward of states.
+    // The proxy must return the same results for single molecules, and as the reward of states.
     for (molecule, &log) in molecules.iter().zip(&expected).take(20) {
         assert!(
             close(&proxy.log_scores(std::slice::from_ref(molecule)).unwrap(), &[log]),
@@ -115,7 +118,7 @@ fn a_proxy_is_the_closure_that_it_computes() {
     assert_eq!(proxy.log_scores(&[]).unwrap(), [0.0; 0]);
     let rewards = MoleculeReward::new(env.codec(), proxy).log_reward(&states, None).unwrap();
     assert!(close(&rewards, &MoleculeReward::new(env.codec(), closure).log_reward(&states, None).unwrap()));
-    // The same output is now interpreted as logarithms of scores.
+    // The same script is loaded again, and its output is now interpreted as the logarithm of the score.
     let logs = script.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).unwrap();
     assert!(close(&logs, &expected.iter().map(|log| log.exp()).collect::<Vec<_>>()));
     assert!(molecules.iter().any(|m| m.charge() == 0 && m.atoms().iter().any(|atom| atom.charge != 0)));
@@ -133,12 +136,12 @@ fn what_is_no_score_is_refused_with_the_molecule() {
         assert!(matches!(error, Error::Contract { .. }), "{message}");
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
-    // The outputs are one number per atom, and a column.
+    // These scripts return outputs of the wrong shape: a number per atom, and a column.
     let atoms = Script::new("atoms", |inputs| inputs[0].select(1, 0).to_kind(Kind::Double));
     contract(atoms.load(ProxyOutput::Score).unwrap_err(), &["[9]", "2 molecules", "CCO"]);
     let column = Script::new("column", |inputs| number_of(inputs, 6).unsqueeze(1));
     contract(column.load(ProxyOutput::Score).unwrap_err(), &["[2, 1]", "CCO"]);
-    // The ratio is 0 / 0 for molecules without oxygen.
+    // The script divides by the number of oxygens, which gives 0 / 0 for molecules without oxygen.
     let ratio = Script::new("ratio", |inputs| number_of(inputs, 8) / number_of(inputs, 8));
     let found =
         molecules.iter().position(|m| !m.atoms().iter().any(|atom| atom.element == Element::O)).unwrap();
@@ -152,7 +155,7 @@ fn what_is_no_score_is_refused_with_the_molecule() {
         molecules.iter().position(|m| m.atoms().iter().any(|atom| atom.element == Element::C)).unwrap();
     contract(error, &["-", "LogScore", &molecules[found].smiles()]);
     assert!(negative.load(ProxyOutput::LogScore).unwrap().log_scores(&molecules).is_ok());
-    // The value -1 / 0 is the logarithm of a reward of 0; 1 / 0 isn't a valid logarithm.
+    // Minus infinity is the logarithm of a reward of 0 and must be accepted. Plus infinity must be refused.
     let nothing = Script::new("nothing", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1) * -1.0);
     let methane = [Molecule::from_smiles("C").unwrap()];
     assert_eq!(
@@ -161,7 +164,7 @@ fn what_is_no_score_is_refused_with_the_molecule() {
     );
     let infinite = Script::new("infinite", |inputs| number_of(inputs, 8).pow_tensor_scalar(-1));
     contract(infinite.load(ProxyOutput::LogScore).unwrap().log_scores(&methane).unwrap_err(), &["inf", "C"]);
-    // Further errors are a missing file, and a script with other inputs.
+    // A missing file, and a script with other inputs, must be refused, too.
     let missing =
         TorchScriptProxy::load("no-such-proxy.pt".as_ref(), ProxyOutput::Score, Device::Cpu).unwrap_err();
     assert!(matches!(missing, Error::File { .. }));

@@ -1,4 +1,4 @@
-//! Tests of unusual SMILES: aromatic bonds, fused rings without marks, texts of thousands of atoms, files
+//! Tests of unusual SMILES: aromatic bonds, fused rings without marks, texts of thousands of atoms, and files
 //! with salts.
 
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn read(smiles: &str) -> Molecule {
 
 #[test]
 fn aromatic_bonds_are_given_orders_whatever_the_case_of_the_atoms() {
-    // The second text is RDKit's reading of the first.
+    // The second text is the result of RDKit for the first text.
     for (text, same) in [
         ("C1:C:C:C:C:C:1", "c1ccccc1"),
         ("C1:C:C:C:C:C1", "c1ccccc1"),
@@ -50,7 +50,7 @@ fn double_bonds_are_placed_in_the_rings_that_are_aromatic() {
     let wrong: Vec<_> =
         cases.iter().filter(|texts| texts.iter().any(|t| read(t).key() != read(texts[0]).key())).collect();
     assert!(wrong.is_empty(), "{} of them: {wrong:?}", wrong.len());
-    // No ring is aromatic: the text is read as one of the molecules that it may stand for.
+    // No ring of this molecule is aromatic. The text can mean several molecules, and one of them is returned.
     assert_eq!(read("c1cc2cccc2c1").formula(), "C8H6");
 }
 
@@ -67,7 +67,7 @@ fn large_rings_with_hetero_atoms_are_aromatic_where_rdkit_has_them_so() {
         aromatic += usize::from(expected.contains('1'));
     }
     assert!(cases.len() == 600 && aromatic > 30, "{aromatic}");
-    // Oxonin and thionin aren't aromatic; azonine and dioxocin are.
+    // Of these rings of nine and eight atoms, oxonin and thionin aren't aromatic; azonine and dioxocin are.
     let aromatic = ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"]
         .map(|s| read(s).n_aromatic_atoms());
     assert_eq!(aromatic, [0, 0, 9, 8]);
@@ -92,7 +92,7 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &bonds).unwrap()
 }
 
-/// Returns a sheet of six-membered rings, whose atoms form this number of rows and columns.
+/// Returns a sheet of six-membered rings. The atoms form `rows` rows and `columns` columns.
 fn honeycomb(rows: usize, columns: usize) -> Molecule {
     // The sheet is built as a brick wall: each row is a chain, and every second atom is joined to the row
     // below.
@@ -112,7 +112,8 @@ fn honeycomb(rows: usize, columns: usize) -> Molecule {
     Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
 }
 
-/// The time limit of a test. It is far above the usual time, and far below the time of a quadratic algorithm.
+/// The time limit of a test. The limit is far above the usual time, and far below the time of a quadratic
+/// algorithm.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -170,7 +171,8 @@ fn keys_of_large_molecules_are_those_of_the_same_molecule() {
         assert_eq!(again.automorphisms(), molecule.automorphisms());
     }
     assert!(one.key() != other.key() && one.formula() == other.formula());
-    // Four arms change places; in each, six phenyls turn and six pairs of methyls change places.
+    // The four arms can be permuted. Within each arm, six phenyl groups can be turned over, and the methyl
+    // groups of six pairs can be exchanged.
     let expected = 24f64.ln() + 4.0 * 12.0 * 2f64.ln();
     assert!((symmetric.canonical().log_automorphisms - expected).abs() < 1e-9);
     assert_eq!(symmetric.automorphisms(), Some(24 << 48));
@@ -193,7 +195,7 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
     assert_eq!(read(&"C".repeat(most)).atoms().len(), most);
     let atoms = vec![AtomSpec::of(Element::C); most + 1];
     assert_eq!(Molecule::new(&ValenceTable::default(), &atoms, &[]).unwrap_err(), MoleculeError::TooLarge);
-    // The text has brackets, rings and branches.
+    // This long text has brackets, rings and branches.
     let text = "[CH2+0](/[NH][C@@H:1]%(00012)[OH0]%(12))".repeat(200);
     let began = Instant::now();
     assert!(matches!(
@@ -205,19 +207,22 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
 
 #[test]
 fn forms_of_rings_in_a_row_are_counted() {
-    // Phenylenes turn about their axis; methyls on one side give each ring two forms.
+    // The Kekule forms of a chain of phenylenes are equal up to rotations of the rings about the axis of the
+    // chain. Three methyl groups make the two forms of a ring different.
     let began = Instant::now();
     assert_eq!(read(&"c1ccc(cc1)".repeat(8)).n_kekule_forms(), Some(1));
     assert_eq!(read("c1cc(C)c(C)cc1C").n_kekule_forms(), Some(2));
-    // An ethane with two equal tolyl groups of two forms each has three pairs of forms; with different ends
-    // it has four.
+    // Each tolyl group has two forms. If the two groups are equivalent, there are three pairs of forms; if
+    // they aren't, there are four.
     assert_eq!(read("c1ccc(C)c(c1)CCc1ccccc1C").n_kekule_forms(), Some(3));
     assert_eq!(read("c1ccc(C)c(c1)CNc1ccccc1C").n_kekule_forms(), Some(4));
-    // Eight inequivalent rings along a chain are counted; more than 65,536 placements aren't listed.
+    // The forms of eight inequivalent rings along a chain are counted. With more than 65,536 forms the result
+    // is `None`.
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(8) + "O")).n_kekule_forms(), Some(1 << 8));
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(20) + "O")).n_kekule_forms(), None);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // Exactly one of the bonds across the ladder is double; the ladder's ends are equivalent.
+    // In an acene of 40 rings exactly one of the 41 bonds across the ladder of rings is double. The two ends
+    // are equivalent, so there are 21 forms.
     assert_eq!(read(&acene(40)).n_kekule_forms(), Some(21));
 }
 
@@ -247,13 +252,14 @@ fn what_a_molecule_has_no_place_for_is_named() {
         assert!(matches!(error, MoleculeError::NotRead { what, .. } if what == expected), "{text}: {error}");
     }
     assert!(matches!(Molecule::from_smiles("[Xx]"), Err(MoleculeError::Syntax { .. })));
-    // Parts that are ignored without an error are counted.
+    // Parts of a text that are ignored without an error must be counted.
     let noted = |text: &str| Molecule::read_noting(&ValenceTable::default(), text).unwrap();
     let (alanine, left_out) = noted("C[C@@H]([NH3+:2])/C=C/[C@](F)(Cl)Br");
     assert_eq!((left_out.stereo, left_out.atom_maps, alanine.marks().len()), (0, 1, 3));
     assert_eq!(alanine.without_stereo().key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
-    // The texts have a centre with two methyls, one end of a double bond, a ring of six, and no double bond
-    // at all.
+    // The marks of these texts are meaningless and must be counted as ignored: a centre has two equal
+    // neighbours, a double bond has a mark at one end only or lies in a ring of six, or there is no double
+    // bond.
     for (text, marks) in
         [("C[C@H](C)F", 1), ("C/C=C(F)C", 1), ("C1CCC/C=C\\1", 2), ("C/C", 1), ("F[C@H2]Cl", 1)]
     {
@@ -269,13 +275,13 @@ fn files_with_salts_are_read_without_them() {
     let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O \
         other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n[CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCC(C)(C)(C)C\n";
     std::fs::write(&path, lines).unwrap();
-    // The file is refused as a whole by `read`.
+    // `read` must refuse the file as a whole, because some of its lines are invalid.
     let message = KnownMolecules::read(&path).unwrap_err().to_string();
     assert!(message.contains("line 3, \"[Na+].[Cl-]\": ") && message.contains("read_some"), "{message}");
     let (known, report) = KnownMolecules::read_some(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(known, [read("CCO"), read("CC(N)O")].iter().collect());
-    // Stereochemistry is read, but known molecules are compared without it.
+    // Stereochemistry isn't ignored while reading, but known molecules are compared without it.
     assert_eq!((report.read, report.without_stereo, report.n_skipped()), (3, 0, 10));
     let counts: Vec<_> = report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.count)).collect();
     let expected = [

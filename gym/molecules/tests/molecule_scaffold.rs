@@ -1,4 +1,5 @@
-//! Tests of growth from a scaffold: the contract, decorations against independent enumeration, and training.
+//! Tests of molecules that grow from a scaffold: the contract, decorations compared with an independent
+//! enumeration, and training.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +34,9 @@ fn marked(smiles: &str) -> Fragment {
     Fragment::from_marked(smiles).unwrap()
 }
 
-/// Scaffolds with equivalent stems, inequivalent stems, a stem with room for two, a chain with room for a
-/// double bond, charges and hydrogens beyond the elements' own rules, a fused system, and a single atom.
+/// Scaffolds with equivalent stems, inequivalent stems, a stem with room for two attachments, a chain with
+/// room for a double bond, charges and hydrogens beyond the elements' own rules, a fused system, and a single
+/// atom.
 const SCAFFOLDS: [&str; 8] = [
     "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
     "c1ccc([*:1])cc1",
@@ -108,15 +110,16 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     }
 }
 
-/// Returns a naive key of a decorated scaffold. The scaffold's atoms are all distinguished, or not at all;
-/// its aromatic bonds count as equal.
+/// Returns a key of a decorated scaffold, computed naively: the smallest text over all automorphisms of the
+/// scaffold. If the environment distinguishes the scaffold's atoms, only the identity is used. All aromatic
+/// bonds of the scaffold count as equal.
 fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
     let molecule = env.codec().molecule(graph).unwrap();
     let apart = env.config().scaffold_atoms == Scaffold::ToldApart;
     let mut best: Option<String> = None;
-    // All automorphisms of the scaffold that preserve atoms, bonds and stems are tried.
+    // `maps` becomes the list of all automorphisms of the scaffold that preserve atoms, bonds and stems.
     let mut maps = vec![Vec::new()];
     let n = own.atoms().len();
     let room = |a: usize| scaffold.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
@@ -139,7 +142,8 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     }
     assert!(!maps.is_empty());
     for map in maps {
-        // The branch of each atom is written as a molecule in which a marked atom replaces that atom.
+        // The branch that grows from each atom of the scaffold is written as a molecule, in which a marked
+        // atom replaces the scaffold's atom.
         let mut words = vec![String::new(); n];
         for a in 0..n {
             let mut part = vec![a];
@@ -174,8 +178,8 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     best.unwrap()
 }
 
-/// Groups states by their naive key: each group is one object of the environment, and its members are the
-/// object's forms.
+/// Groups states by their naive key. Each group must be one object of the environment, whose Kekule forms are
+/// the members of the group.
 #[test]
 fn decorations_are_those_that_differ_by_other_means() {
     let cases = [
@@ -210,8 +214,8 @@ fn decorations_are_those_that_differ_by_other_means() {
     }
 }
 
-/// Tests that both Kekule forms of a six-membered ring attached to a scaffold are one object. The ring has
-/// two forms if it has a substituent next to its bond to the scaffold.
+/// Tests that both Kekule forms of a six-membered ring attached to a scaffold are the same object. The ring
+/// has two different forms if it has a substituent next to its bond to the scaffold.
 #[test]
 fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     for treatment in [Scaffold::Alike, Scaffold::ToldApart] {
@@ -220,7 +224,8 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
         let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
         assert_eq!(samples.terminal_states().graphs().len(), 2);
-        // The graph, built by hand, is a phenyl group with a methyl group next to the bond.
+        // This graph is the scaffold with a phenyl group that has a methyl group next to its bond to the
+        // scaffold.
         let start = env.initial_graphs()[0].clone();
         let mut graph = start;
         for _ in 0..7 {
@@ -246,7 +251,8 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
     }
 }
 
-/// Trains a policy for seconds; returns the total variation to the exact target, and the number of states.
+/// Trains a policy for a few seconds. Returns the total variation between the policy and the exact target,
+/// and the number of states.
 fn trained(text: &str, treatment: Scaffold, corrects: bool) -> (f64, usize) {
     tch::set_num_threads(1);
     let config = MoleculeConfig { corrects_symmetry: corrects, ..config(marked(text), 2, treatment) };
@@ -293,8 +299,8 @@ fn decorations_are_sampled_in_proportion_to_the_reward() {
         println!("{text}, {treatment:?}: TV {tv:.4} over {states} decorations");
         assert!(tv < 0.05, "{text}: {tv}");
     }
-    // The negative control has no correction: decorations that a symmetry of the scaffold preserves are
-    // sampled too often.
+    // Training without the correction for symmetry is the negative control: decorations that a symmetry of
+    // the scaffold preserves are sampled too often.
     let (tv, _) = trained("c1([*:1])ccc([*:2])cc1", Scaffold::Alike, false);
     println!("not corrected: TV {tv:.4}");
     assert!(tv > 0.05, "{tv}");
@@ -316,7 +322,8 @@ fn scaffolds_that_make_no_sense_are_refused() {
     assert!(matches!(Fragment::new("C", &[0; 5]), Err(FragmentError::Hydrogens { .. })));
     let methane = Molecule::from_smiles("C").unwrap();
     assert!(matches!(Fragment::of_molecule(&methane, &[1]), Err(FragmentError::NoAtom { .. })));
-    // The cases have iodine and chlorine next to marks, brackets, rings, and symbols of two letters.
+    // In these texts, attachment marks stand next to iodine and chlorine, brackets, rings, and symbols of two
+    // letters.
     let same = |text: &str, smiles: &str, stems: &[usize]| {
         assert!(marked(text).is_same(&Fragment::new(smiles, stems).unwrap()), "{text}");
     };

@@ -1,4 +1,5 @@
-//! Tests of scores from configurations: shapes and powers by hand, and errors.
+//! Tests of scores that a configuration defines: shapes and powers compared with numbers computed by hand,
+//! and errors.
 
 use gfn::Error;
 use gfn_molecules::{
@@ -9,7 +10,8 @@ fn molecules(texts: &[&str]) -> Vec<Molecule> {
     texts.iter().map(|text| Molecule::from_smiles(text).unwrap()).collect()
 }
 
-/// A window computed from its definition: 1 inside, and `exp(-distance / width)` outside.
+/// A score that is a window of a property, computed from its definition: 1 if the property lies inside the
+/// window, and `exp(-distance / width)` outside.
 struct Window {
     property: fn(&Molecule) -> f64,
     least: f64,
@@ -30,7 +32,7 @@ fn of_rings(shape: Shape, power: f64) -> ScoreConfig {
 
 #[test]
 fn shapes_and_powers_by_hand() {
-    // The molecules have 0, 1 and 2 rings.
+    // The three molecules have 0, 1 and 2 rings.
     let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
     let logs = |shape, power| of_rings(shape, power).build().unwrap().log_scores(&given).unwrap();
     let none = f64::NEG_INFINITY;
@@ -51,7 +53,7 @@ fn shapes_and_powers_by_hand() {
         logs(Shape::Limit { least: None, most: Some(1.0), otherwise: 0.5 }, 1.0),
         [0.0, 0.0, 0.5f64.ln()]
     );
-    // The products are 1 ring times 3 atoms, and 2 rings times 10 atoms.
+    // The expected scores are the products 1 ring times 3 atoms, and 2 rings times 10 atoms.
     let both = ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::of).to_vec() };
     let found = both.build().unwrap().log_scores(&given[1..]).unwrap();
     assert!((found[0] - 3f64.ln()).abs() < 1e-12 && (found[1] - 20f64.ln()).abs() < 1e-12);
@@ -70,12 +72,12 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
     let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
     assert_eq!(of_rings(limit(0.5), -1.0).build().unwrap().log_scores(&given).unwrap(), [2f64.ln(); 3]);
-    // Ethane has no ring, so its value is 0; the others have inverses.
+    // Ethane has no ring, so 0 has no inverse. The other molecules have rings, and their scores exist.
     let inverse = of_rings(Shape::Value, -1.0).build().unwrap();
     let error = inverse.log_scores(&given).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");
     assert_eq!(inverse.log_scores(&given[1..]).unwrap(), [0.0, -(2f64.ln())]);
-    // Overflows occur in one power, and in a product whose factors have opposite signs.
+    // These cases overflow: a single power, and a product whose factors have opposite signs.
     let window = |power| Factor {
         power,
         ..of_rings(Shape::Window { least: 1.0, most: 1.0, width: 1e-300 }, 1.0).factors[0].clone()
@@ -87,7 +89,7 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
 }
 
-/// Tests that predefined scores equal their definitions to the last bit.
+/// Tests that scores selected by name equal their definitions to the last bit.
 #[test]
 fn scores_by_name() {
     let given = molecules(&["C", "CCO", "O", "c1ccc2ccccc2c1", "CC(=O)Nc1ccc(O)cc1", "OCC1OC(O)C(O)C(O)C1O"]);
@@ -129,7 +131,7 @@ fn all_that_a_file_says_is_read_again() {
         serde_json::from_str::<ScoreConfig>(&serde_json::to_string(&config).unwrap()).unwrap(),
         config
     );
-    // The names are those of the file format.
+    // The name of each property must be the name in the file format.
     for factor in &config.factors {
         let said = serde_json::to_value(&factor.property).unwrap();
         let name = said.as_str().unwrap_or_else(|| said.as_object().unwrap().keys().next().unwrap());
@@ -181,7 +183,8 @@ fn molecules_are_ranked_once_each() {
     assert_eq!(names(&ranking), all);
     assert_eq!(names(&ranking.best(2)), all[..2]);
     let few = [0, 2, 3].map(|k: usize| all[k].clone());
-    // The two alcohols are most similar; the cyclopropanes have one scaffold, and so have the chains.
+    // The two alcohols are the most similar pair. The cyclopropanes share a scaffold, and the chains share
+    // the empty scaffold.
     let alike = Fingerprint::of(&given[1]).tanimoto(&Fingerprint::of(&given[4]));
     assert!(!names(&ranking.diverse(9, alike).unwrap()).contains(&all[1]));
     assert_eq!(names(&ranking.diverse(9, alike + 1e-9).unwrap()), all);

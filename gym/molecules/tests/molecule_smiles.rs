@@ -1,5 +1,5 @@
-//! Tests of molecules against RDKit: read, written, weighed and counted; invalid SMILES are refused with the
-//! reason.
+//! Tests that compare molecules with RDKit's: SMILES that are read and written, weights and counts. Invalid
+//! SMILES must be refused with the reason.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ fn valid_molecules_go_round() {
                 case["hbd"], case["hba"]
             ));
         }
-        // Molecules built by growth list their atoms in another order than their text.
+        // The atoms of a molecule that was built by growth aren't in the order of its SMILES.
         let mut atoms: Vec<_> = molecule
             .atoms()
             .iter()
@@ -100,7 +100,7 @@ fn invalid_molecules_are_refused_with_the_reason() {
             _ => panic!("{smiles}: {kind}, but {error}"),
         }
     }
-    // The texts have more signs than a byte can count.
+    // These texts have more charge signs than a byte can count.
     for smiles in
         ["[C++++++++++]".into(), format!("[C{}]", "+".repeat(260)), format!("[C{}]", "-".repeat(257))]
     {
@@ -130,7 +130,8 @@ fn environments_are_shared_as_in_rdkit() {
         let [i, j, shared, together] = [0, 1, 2, 3].map(|k| pair[k].as_u64().unwrap() as usize);
         let found = (sets[i].intersection(&sets[j]).count(), sets[i].union(&sets[j]).count());
         assert_eq!(found, (shared, together), "{} {}", molecules[i].smiles(), molecules[j].smiles());
-        // Folding sometimes maps two environments to the same bit.
+        // Fingerprints fold environments into bits. Sometimes two environments get the same bit, so that the
+        // similarity is slightly off.
         let tanimoto = Fingerprint::of(&molecules[i]).tanimoto(&Fingerprint::of(&molecules[j]));
         let off = (tanimoto - shared as f64 / together as f64).abs();
         assert!(off <= 4.0 / together as f64, "{tanimoto}: {shared} of {together}");
@@ -138,9 +139,10 @@ fn environments_are_shared_as_in_rdkit() {
         alike += usize::from(5 * shared > together);
     }
     assert!(alike > 40, "{alike} pairs share more than a fifth");
-    // Dice's coefficient would differ for all pairs that share some environments.
+    // For many pairs the similarity must be exactly that of the sets of environments. Dice's coefficient
+    // would differ for all pairs that share some environments.
     assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
-    // The environments depend on the radius, and folding loses a few bits.
+    // The number of environments must grow with the radius, and folding must lose only a few bits.
     for (molecule, set) in molecules.iter().zip(&sets) {
         let (smaller, larger) = (molecule.environments(1).len(), molecule.environments(3).len());
         assert!(
@@ -167,14 +169,14 @@ fn scaffolds_are_those_of_rdkit() {
         let expected = expected.map(|smiles| Molecule::from_smiles(smiles).unwrap().smiles());
         let scaffold = molecule.scaffold();
         assert_eq!(scaffold.as_ref().map(Molecule::smiles), expected, "{case}");
-        // A scaffold is its own scaffold.
+        // The scaffold of a scaffold must be the scaffold itself.
         if let Some(scaffold) = scaffold {
             assert_eq!(scaffold.scaffold().unwrap().key(), scaffold.key(), "{case}");
             with_ring += 1;
         }
     }
     assert!(with_ring > 100);
-    // A custom table allowed a valence that the default doesn't.
+    // A custom table allows nitrogen a valence that the default table doesn't allow.
     let table = gfn_molecules::ValenceTable::default().with(gfn_molecules::Element::N, 0, &[3, 5]);
     let nitro = Molecule::read(&table, "C1CCCN1(=O)C").unwrap();
     assert_eq!(nitro.scaffold().unwrap().formula(), "C4H9NO");
@@ -185,7 +187,7 @@ fn sets_of_molecules_are_measured_as_by_hand() {
     let (molecules, _) = similarity();
     let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
     let n = fingerprints.len();
-    // The mean is taken over ordered pairs.
+    // The expected diversity is a mean over all ordered pairs of different molecules.
     let mean: f64 = (0..n)
         .flat_map(|i| (0..n).filter(move |j| *j != i).map(move |j| (i, j)))
         .map(|(i, j)| fingerprints[i].tanimoto(&fingerprints[j]))
@@ -219,7 +221,8 @@ fn known_molecules_come_from_a_file() {
     let known = KnownMolecules::read(file).unwrap();
     assert_eq!(known.len(), 571);
     let of = |smiles: &str| Molecule::from_smiles(smiles).unwrap();
-    // Five atoms and sulphur aren't in the file, so two of three distinct molecules are new.
+    // Two of the samples are the same molecule, so three are distinct. The file contains only one of them, so
+    // two of three are new.
     let sampled = [of("CCO"), of("CCCCC"), of("CS"), of("OCC")];
     assert_eq!(known.novelty(&sampled).unwrap(), 2.0 / 3.0);
     assert!(known.contains(&of("OCC")) && !known.contains(&of("CS")));

@@ -1,5 +1,5 @@
-//! Tests of spellings used by other programs: hydrogens as atoms, deuterium, nitrogen with five bonds.
-//! Expected results are those of RDKit 2026.09.1.
+//! Tests of spellings that other programs use: hydrogens as atoms, deuterium, and nitrogen with five bonds.
+//! The expected results are those of RDKit 2026.09.1.
 
 use gfn_molecules::fragments::Fragment;
 use gfn_molecules::{
@@ -34,8 +34,8 @@ fn hydrogens_that_are_written_as_atoms_are_counted_on_their_neighbours() {
     assert!(wrong.is_empty(), "{} of {texts}: {:?}", wrong.len(), wrong.first());
 }
 
-/// Tests that isotopes are refused without cleanup. With cleanup, deuterium is a hydrogen, whatever the
-/// number and the position of deuterium atoms.
+/// Tests that isotopes are refused without cleanup. With cleanup, deuterium is read as hydrogen, whatever the
+/// number and the positions of the deuterium atoms.
 #[test]
 fn deuterium_is_a_hydrogen_under_cleanup() {
     let golden: Value = serde_json::from_str(include_str!("golden/explicit_hydrogens.json")).unwrap();
@@ -75,12 +75,12 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
         ("[H][C@]1(F)CCO1", "F[C@H]1CCO1"),
         ("F[C@]1([H])CCO1", "F[C@@H]1CCO1"),
         ("[C@]1([H])(F)CCO1", "F[C@@H]1CCO1"),
-        // The centre may have a lone pair, too.
+        // The centre may be an atom with a lone pair, too.
         ("C[P@]([H])Cl", "C[P@@H]Cl"),
         ("C[P@@]([H])Cl", "C[P@H]Cl"),
         ("[H][P@](C)Cl", "C[P@H]Cl"),
         ("C[N@+]([H])(CC)CCC", "CCC[N@H+](C)CC"),
-        // Directions of bonds to hydrogens are read.
+        // The directions of bonds to hydrogens determine the configuration of the double bond.
         ("[H]/C(F)=C/F", "F/C=C\\F"),
         ("[H]/C(F)=C(/[H])F", "F/C=C/F"),
         ("[H]\\C(F)=C(/[H])F", "F/C=C\\F"),
@@ -88,7 +88,8 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
         ("F/C(/[H])=C/F", "F/C=C/F"),
         ("[H]/C(C)=N/O", "C/C=N\\O"),
         ("[H]/C([H])=C/F", "C=CF"),
-        // Two hydrogens at a centre, and a hydrogen of an imine: the marks are meaningless.
+        // These marks are meaningless and dropped: a centre with two hydrogens, and a hydrogen at the
+        // nitrogen of an imine.
         ("[H][C@H](F)Cl", "FCCl"),
         ("[H]/N=C/F", "N=CF"),
         ("[H]-C", "C"),
@@ -130,11 +131,11 @@ fn a_hydrogen_without_one_heavy_neighbour_is_refused_by_name() {
     for text in ["[H]-", "[H:1", "[H]1CC1", "C([H]"] {
         assert!(matches!(Molecule::from_smiles(text), Err(MoleculeError::Syntax { .. })), "{text}");
     }
-    // Such hydrogens are removed as parts next to a molecule, like single atoms.
+    // Hydrogens that are separate parts of the text are removed like salts.
     for text in ["[H+].CC(=O)[O-]", "[H][H].CC(=O)O", "[2H+].CC(=O)[O-]"] {
         assert_eq!(Cleanup::ALL.read(text).unwrap().molecule.key(), read("CC(=O)O").key(), "{text}");
     }
-    // Hydrogens don't count for the limit of atoms.
+    // Hydrogens written as atoms must not count for the limit on the number of atoms.
     let most = Molecule::MAX_ATOMS;
     let text = format!("{}[H]", "C([H])([H])".repeat(most));
     assert_eq!(read(&text).atoms().len(), most);
@@ -143,7 +144,7 @@ fn a_hydrogen_without_one_heavy_neighbour_is_refused_by_name() {
 }
 
 /// Pairs of spellings of nitro groups, N-oxides, azides, diazo compounds, nitrones, nitrile oxides and nitric
-/// acid.
+/// acid. The first spelling has a neutral nitrogen with five bonds, the second has charges.
 const NITROGEN: [(&str, &str); 31] = [
     ("CN(=O)=O", "C[N+](=O)[O-]"),
     ("N(=O)(=O)C", "C[N+](=O)[O-]"),
@@ -196,7 +197,7 @@ fn nitrogen_of_five_bonds_gets_charges() {
     ] {
         assert!(matches!(Molecule::from_smiles(text), Err(MoleculeError::Valence { .. })), "{text}");
     }
-    // A table with the valence 5 keeps the neutral nitrogen.
+    // If the table allows nitrogen the valence 5, the neutral nitrogen must be kept.
     let table = ValenceTable::default().with(Element::N, 0, &[3, 5]);
     for text in ["CN(=O)=O", "O=n1ccccc1"] {
         assert!(Molecule::read(&table, text).unwrap().atoms().iter().all(|atom| atom.charge == 0), "{text}");
@@ -241,7 +242,7 @@ fn sd_files_have_the_same_spellings() {
         let found = of_record(&record(&atoms, &bonds, &[]));
         assert_eq!(found.key(), read(same).key(), "{same}: {}", found.smiles());
     }
-    // Deuterium is written as mass difference 1, or with the mass itself in `M  ISO`.
+    // In SD files deuterium is written with a mass difference of 1, or with its mass in a line `M  ISO`.
     let deuterated = [
         record(&["H   1", "O  "], &["  1  2  1"], &[]),
         record(&["O  ", "H  "], &["  1  2  1"], &["M  ISO  1   2   2"]),
@@ -257,7 +258,7 @@ fn labels_of_brics_pieces_mark_attachments() {
     };
     assert!(same("[14*]c1nnc(N)o1", "[*:14]c1nnc(N)o1"));
     assert!(same("[1*]c1ccc([16*])cc1", "*c1ccc([*:2])cc1") && same("[4*:1]CC", "[*]CC"));
-    // Hydrogens written as atoms don't count in the numbering of stems.
+    // Hydrogens written as atoms must not change which atoms are stems.
     assert!(same("[H]N([14*])C([H])([H])[1*]", "*NC*") && same("[H:7]C([*:1])([H])O", "*CO"));
     let error = Molecule::from_smiles("[14*]CC").unwrap_err();
     assert!(matches!(error, MoleculeError::NotRead { what: NotRead::UnknownAtom, .. }), "{error}");

@@ -1,5 +1,5 @@
-//! Tests of stereochemistry against RDKit: equality and number of isomers, and independence of the order of
-//! atoms.
+//! Tests that compare stereochemistry with RDKit's: the equality and the number of isomers. The results must
+//! not depend on the order of atoms.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ fn golden() -> Vec<Value> {
     golden["cases"].as_array().unwrap().clone()
 }
 
-/// Returns the molecule with its atoms, bonds and marks in a random order.
+/// Returns the same molecule with its atoms, bonds and stereo marks in a random order.
 fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     let n = molecule.atoms().len();
     let mut place: Vec<usize> = (0..n).collect();
@@ -61,8 +61,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     Molecule::new(&ValenceTable::default(), &atoms, &parts).unwrap().with_marks(&marks).unwrap()
 }
 
-/// Tests that all texts of one isomer are one molecule, and that texts of different isomers are different
-/// molecules. Without marks, all of them are one molecule.
+/// Tests that all texts of one isomer give equal molecules, and that texts of different isomers give
+/// different molecules. If stereo marks are ignored, all texts must give the same molecule.
 #[test]
 fn isomers_are_those_of_rdkit() {
     let mut rng = Rng::seeded(1);
@@ -87,7 +87,8 @@ fn isomers_are_those_of_rdkit() {
             }
             let moved = shuffled(&first, &mut rng);
             assert_eq!((moved.key(), moved.smiles()), (first.key(), first.smiles()), "{}", texts[0]);
-            // The number of symmetries without marks is a multiple of the number with marks.
+            // The number of symmetries of the molecule without marks must be a multiple of the number with
+            // marks.
             assert_eq!(flat.automorphisms().unwrap() % first.automorphisms().unwrap(), 0, "{}", texts[0]);
             told += usize::from(!first.marks().is_empty());
             assert!(keys.insert(first.key()), "{}", texts[0]);
@@ -100,8 +101,8 @@ fn isomers_are_those_of_rdkit() {
     assert!(isomers > 200 && told > 200, "{isomers} isomers, {told} with marks");
 }
 
-/// Tests that a molecule with an inverted mark is another isomer, unless a permutation of its atoms maps it
-/// to the original one. The test tries all permutations.
+/// Tests that molecules with different stereo marks are different isomers, unless a permutation of the atoms
+/// maps the marks of one to those of the other. The test tries all permutations that preserve the molecule.
 #[test]
 fn keys_are_those_of_all_permutations() {
     let mut compared = [0, 0];
@@ -139,7 +140,8 @@ fn keys_are_those_of_all_permutations() {
                 assert_eq!(one.key() == other.key(), same, "{text} {i} {j}");
                 compared[usize::from(same)] += 1;
             }
-            // The number of symmetries is that of the permutations that preserve the remaining marks.
+            // The expected number of symmetries is the number of permutations that preserve the marks of the
+            // isomer.
             let kept = symmetries.iter().filter(|place| {
                 let now = moved(&flat, one.marks(), place);
                 now == one.marks()
@@ -150,7 +152,7 @@ fn keys_are_those_of_all_permutations() {
     assert!(compared[0] > 200 && compared[1] > 100, "{compared:?}");
 }
 
-/// Returns all permutations of the atoms that preserve atoms and bonds.
+/// Returns all permutations of a molecule's atoms that preserve its atoms and bonds.
 fn symmetries(molecule: &Molecule) -> Vec<Vec<usize>> {
     fn grow(molecule: &Molecule, place: &mut Vec<usize>, out: &mut Vec<Vec<usize>>) {
         let a = place.len();
@@ -214,20 +216,20 @@ fn moved(molecule: &Molecule, marks: &[StereoMark], place: &[usize]) -> Vec<Ster
 #[test]
 fn marks_that_say_nothing_are_dropped_and_others_stay() {
     for (text, marks) in [
-        // The ends are equal, mirror images of each other, or neither.
+        // The two ends of the chain are equal, mirror images of each other, or neither.
         ("C[C@H](O)[C@H](O)[C@H](C)O", 2),
         ("C[C@H](O)[C@H](O)[C@@H](C)O", 3),
         ("C[C@H](O)[C@H](O)C(C)O", 2),
         ("C[C@H](C)O", 0),
         ("CC[C@H](CC)O", 0),
-        // A mark is meaningless without the other mark that belongs to it.
+        // The first text has one of two marks that only have a meaning together, so no mark remains.
         ("C[C@H]1CCC(C)CC1", 0),
         ("C[C@H]1CC[C@H](C)CC1", 2),
         ("C[C@H]1[C@H](C)[C@@H]1C", 3),
         ("C/C=C1CCCCC/1", 0),
         ("C/C=C1CC(C)CC\\1", 1),
-        // Atoms and bonds without two configurations have no marks; a nitrogen in a ring of three and a
-        // double bond in a ring of eight have one.
+        // Atoms and bonds that have no two configurations keep no mark. A nitrogen in a ring of three and a
+        // double bond in a ring of eight have two configurations.
         ("C[C@H2]O", 0),
         ("C[N@](F)Cl", 0),
         ("C[N@]1CC1C", 1),
@@ -241,7 +243,8 @@ fn marks_that_say_nothing_are_dropped_and_others_stay() {
         assert_eq!(molecule.marks().len(), marks, "{text}: {}", molecule.smiles());
         assert_eq!(molecule.smiles().contains(['@', '/', '\\']), marks > 0, "{text}");
     }
-    // Keys of molecules without marks are those of molecules read without stereochemistry.
+    // The key of a molecule whose marks are removed must equal the key of the same molecule read without
+    // marks.
     assert_eq!(read("C[C@H](O)[C@H](O)[C@H](C)O").without_stereo().key(), read("CC(O)C(O)C(C)O").key());
     assert_eq!(
         (read("CC(O)C(C)O").automorphisms(), read("C[C@H](O)[C@@H](C)O").automorphisms()),
@@ -268,9 +271,10 @@ fn what_contradicts_itself_is_refused() {
     assert!(triene.with_marks(&[centre]).is_err());
 }
 
-/// Writes the results that `scripts/molecules/stereo.py` compares with RDKit. For each line of the file
-/// `GFN_SMILES`, the file `GFN_FOUND` gets the canonical SMILES, the SMILES without marks, the key and the
-/// number of stereoisomers, or the error. If these variables aren't set, the test reads the golden file.
+/// Writes the results that `scripts/molecules/stereo.py` compares with RDKit. The variables `GFN_SMILES` and
+/// `GFN_FOUND` name the input file and the output file. For each line of the input the output has the
+/// canonical SMILES, the SMILES without marks, the key and the number of stereoisomers, or the error. If the
+/// variables aren't set, the test reads the golden file.
 #[test]
 fn what_rdkit_is_compared_with() {
     let golden =

@@ -1,5 +1,5 @@
-//! Tests of molecule tables with separators, quotes and headers, of files that are compressed, have a
-//! byte-order mark or aren't text, and of files without a molecule.
+//! Tests of tables of molecules with separators, quotes and headers; of files that are compressed, begin with
+//! a byte-order mark or aren't text; and of files without a molecule.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,9 +28,10 @@ fn canonical(texts: &[&str]) -> Vec<String> {
 const ZINC: &str = "smiles,logP,qed,SAS\n\"CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1\n\",5.05,0.7,2.08\n\
                     \"C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1\n\",3.11,0.93,3.43\n";
 
-/// Tables as they occur in files: the text, the name of the selected column, and the expected molecules.
+/// Tables as real files have them. Each entry is the text, the name of the column to read, and the expected
+/// molecules.
 const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
-    // Lines begin with a SMILES.
+    // In these tables each line begins with a SMILES.
     ("CCO\nCCN\n", None, &["CCO", "CCN"]),
     ("CCO ethanol\nCCN\tethylamine\nCCF,1\nCCCl;2\nCCBr|3\n", None, &["CCO", "CCN", "CCF", "CCCl", "CCBr"]),
     ("  CCO x\n\n\tCCN y\r\n", None, &["CCO", "CCN"]),
@@ -40,7 +41,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ("CCO,\"a name\nCCN,\"another\"\n", None, &["CCO", "CCN"]),
     ("# a comment, with smiles\nCCO ethanol\n# more\nCCN\n", None, &["CCO", "CCN"]),
     ("name\nC\nN\n", None, &["C", "N"]),
-    // The SMILES are in the first column of a header.
+    // In these tables a header names the first column as that of the SMILES.
     ("smiles\nCCO\nCCN x\n", None, &["CCO", "CCN"]),
     ("SMILES Name\nCCO ethanol\nCCN  ethylamine\n", None, &["CCO", "CCN"]),
     ("smiles,y\nCCO,1\nCCN,2\n", None, &["CCO", "CCN"]),
@@ -53,7 +54,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
         None,
         &["CC(C)(C)c1ccc2occ(CC(=O)Nc3ccccc3F)c2c1", "C[C@@H]1CC(Nc2cncc(-c3nncn3C)c2)C[C@@H](C)C1"],
     ),
-    // The SMILES are in another column.
+    // In these tables a header names another column as that of the SMILES.
     (",smiles,logP\n0,CCO,0.1\n1,CCN,0.2\n", None, &["CCO", "CCN"]),
     ("\tsmiles\tlogP\n0\tCCO\t0.1\n1\tCCN\t0.2\n", None, &["CCO", "CCN"]),
     ("mol_id,smiles,A,B,C\ngdb_1,C,157.7,157.7,157.7\ngdb_2,N,293.6,191.3,1\n", None, &["C", "N"]),
@@ -73,7 +74,7 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
     ),
     ("id, \"smiles\" ,y\n1, \"CCO\" ,2\n2,  CCN,3\n", None, &["CCO", "CCN"]),
     ("# made today\nid,smiles\n1,CCO\n", None, &["CCO"]),
-    // The column is selected by name.
+    // In these tables the caller selects the column by its name.
     ("id,ligand,smiles\n1,CCO,C\n2,CCN,N\n", Some("ligand"), &["CCO", "CCN"]),
     ("id,smiles,isosmiles\n1,C,CCO\n", Some("isosmiles"), &["CCO"]),
     ("structure\nCCO\nCCN name\n", Some("structure"), &["CCO", "CCN"]),
@@ -86,12 +87,13 @@ const TABLES: [(&str, Option<&str>, &[&str]); 35] = [
 #[test]
 fn tables_are_read_by_their_column() {
     for (text, column, expected) in TABLES {
-        // A byte-order mark makes no difference.
+        // A byte-order mark before the text must make no difference.
         for marked in [text.to_owned(), format!("\u{feff}{text}")] {
             let (smiles, report) =
                 read_all(marked.as_bytes(), column).unwrap_or_else(|error| panic!("{text:?}: {error}"));
             assert_eq!(smiles, canonical(expected), "{text:?}");
-            // Headers don't count as skipped lines; comments and a header without SMILES do.
+            // A header must not count as a skipped line. Comments, and a header without a column of SMILES,
+            // must count.
             let skipped = text.lines().filter(|line| line.starts_with('#') || *line == "name").count();
             assert_eq!(report.n_skipped(), skipped, "{text:?}: {report}");
         }
@@ -106,11 +108,11 @@ fn rows_that_are_too_short_or_open_are_skipped_with_their_line() {
     let examples = &report.skipped[&SkipReason::Syntax].examples;
     assert_eq!(examples.iter().map(|example| example.line).collect::<Vec<_>>(), [3, 4, 5]);
     assert!(examples[2].error.to_string().contains("a quote that opens a field isn't closed"), "{report}");
-    // An unclosed quote consumes at most one long line.
+    // After a quote that is never closed, at most one long line may be lost.
     let text = format!("id,smiles\n1,\"CCO\n{}9,CCN\n", "2,CCC\n".repeat(20_000));
     let (smiles, report) = read_all(text.as_bytes(), None).unwrap();
     assert!(smiles.len() > 9_000 && report.skipped[&SkipReason::TooLarge].count == 1, "{report}");
-    // The quote in a tab-separated field is part of the text.
+    // A quote that opens a tab-separated field without closing it must be read as a part of the text.
     let text = "name\tsmiles\n\"odd\tCCO\n\"a \"\"name\"\"\"\tCCC\nplain\tCCN\n";
     assert_eq!(read_all(text.as_bytes(), None).unwrap().0, canonical(&["CCO", "CCC", "CCN"]));
 }
@@ -124,7 +126,7 @@ fn refused(text: &[u8], format: MoleculeFormat, column: Option<&str>) -> String 
         Some(Err(error @ Error::File { .. })) => error.to_string(),
         other => panic!("{other:?} of {:?}", String::from_utf8_lossy(text)),
     };
-    // The error comes once.
+    // The reader must return the error only once.
     assert!(reader.next().is_none());
     error
 }
@@ -215,10 +217,11 @@ fn gzipped_files_are_read_as_what_is_in_them() {
         ("one.mol.gz", gzipped(&ethanol), 1),
         ("many.smi.gz", gzipped(&many), 40_000),
         ("table.csv.gz", gzipped("\u{feff}id;smiles\n1;CCO\n2;CCN\n"), 2),
-        // The file name has no ending, or the file has two members.
+        // The first file is compressed although its name lacks the ending `.gz`. The second file consists of
+        // two gzip members.
         ("plain.smi", gzipped("CCO\n"), 1),
         ("members.smi.gz", [gzipped("CCO\n"), gzipped("CCN\nCCF\n")].concat(), 3),
-        // The file was decompressed, but its name was kept.
+        // The name of this file ends in `.gz`, but the file is no longer compressed.
         ("unpacked.smi.gz", b"CCO\nCCN\n".to_vec(), 2),
     ] {
         let path = folder.0.join(name);
@@ -229,7 +232,7 @@ fn gzipped_files_are_read_as_what_is_in_them() {
         assert_eq!(molecules[0].smiles(), canonical(&["CCO"])[0], "{name}");
     }
     assert_eq!(KnownMolecules::read(folder.0.join("table.csv.gz")).unwrap().len(), 2);
-    // The file is truncated.
+    // This compressed file is truncated and must be refused.
     let path = folder.0.join("cut.smi.gz");
     let bytes = gzipped(&many);
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of QM9str: its contract, and the numbers of its states and its log Z.
+//! Tests of QM9str: its contract, the number of its states, and its log Z.
 
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
@@ -30,11 +30,11 @@ fn blocks_are_those_of_the_data() {
 
 #[test]
 fn strings_are_molecules_read_from_either_end() {
-    // A ring in the middle is joined at opposite corners.
+    // A ring block in the middle must be joined to its neighbours at opposite corners.
     let found = molecule(&[1, 7, 2]).unwrap();
     assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
-    // The left and the right neighbour of a propane or fluoromethane block bind to the same atom of it, so
-    // the fluorine of the middle block is a branch.
+    // The left and the right neighbour of a fluoromethane block bind to the same atom of this block, so its
+    // fluorine must be a branch.
     assert_eq!(
         molecule(&[10, 3, 10]).unwrap().smiles(),
         Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles()
@@ -54,12 +54,13 @@ fn the_table_is_read_as_it_is_meant() {
     assert_eq!((scores.len(), reward.log_rewards().len()), (Qm9Str::N_TERMINAL, Qm9Str::N_TERMINAL));
     let most = reward.log_rewards().iter().copied().fold(f64::NEG_INFINITY, f64::max);
     assert!((most - 100f64.ln()).abs() < 1e-12);
-    // Scores below 0.001 are raised to it.
+    // Scores below 0.001 are raised to 0.001 before the logarithm is taken.
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let expected = scores.iter().map(|score| 5.0 * (score.max(1e-3).ln() - best.ln()) + 100f64.ln());
     assert!(expected.zip(reward.log_rewards()).all(|(expected, found)| (expected - found).abs() < 1e-12));
     assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
-    // The index of block 1 in the third place from the end is 121.
+    // The index of a string is a number in base 11, whose digits are the blocks. Block 1 at the third
+    // position from the end has the index 121.
     let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
     let found = reward.log_reward(&states, None).unwrap();
     assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);

@@ -1,5 +1,5 @@
-//! Tests of graphs with small rings only, and of smallest sets of rings: private parts of gfn-molecules,
-//! compiled into this program.
+//! Tests of checks that a graph has small rings only, and of smallest sets of rings. The module is private in
+//! gfn-molecules, so this test program compiles its file itself.
 
 #![allow(dead_code, reason = "tests call less of it than gfn-molecules does")]
 
@@ -18,13 +18,13 @@ fn graph(n: usize, edges: &[(u32, u32)]) -> GraphState {
 
 #[test]
 fn fused_rings_are_sums_of_small_ones_and_their_envelope_is_not() {
-    // The rings are two four-membered rings that share an edge.
+    // This graph is two four-membered rings that share an edge.
     let fused = graph(6, &[(0, 1), (1, 2), (2, 3), (0, 3), (2, 4), (4, 5), (3, 5)]);
     assert!(small_rings_span(&fused, 4, None) && !small_rings_span(&fused, 3, None));
-    // A six-membered ring is left without the shared edge; a four-membered ring is left without another edge.
+    // Without the shared edge a six-membered ring remains. Without another edge a four-membered ring remains.
     assert!(!small_rings_span(&fused, 4, Some((3, 2))) && small_rings_span(&fused, 6, Some((2, 3))));
     assert!(small_rings_span(&fused, 4, Some((0, 1))));
-    // The graph is a prism over a pentagon: each edge is in a square, but squares alone don't generate the
+    // This graph is a prism over a pentagon. Every edge lies in a square, but no sum of squares is the
     // pentagon.
     let mut edges = Vec::new();
     for k in 0..5 {
@@ -49,7 +49,7 @@ fn small_rings_come_first_and_envelopes_not_at_all() {
     let cube: Vec<_> =
         (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
     assert_eq!(sizes(8, &cube), [4; 5]);
-    // The rings are two triangles that share an atom, and a separate triangle.
+    // This graph is two triangles that share an atom, and a separate triangle.
     let apart = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4), (5, 6), (6, 7), (5, 7)];
     assert_eq!(smallest_rings(8, &apart).len(), 3);
     for ring in smallest_rings(7, &norbornane) {

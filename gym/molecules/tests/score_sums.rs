@@ -1,9 +1,9 @@
-//! Tests of products and powers of scores.
+//! Tests of scores that are products and powers of other scores.
 
 use gfn::{Error, Result};
 use gfn_molecules::{Molecule, MoleculeScore, Product};
 
-/// A score that returns a single value, whatever the number of molecules.
+/// A wrong score, which returns a single number for any number of molecules.
 struct Short;
 
 impl MoleculeScore for Short {
@@ -22,14 +22,15 @@ fn products_and_powers_by_hand() {
     let infinite = f64::NEG_INFINITY;
     assert_eq!(product.log_scores(&molecules).unwrap(), [infinite, infinite, 3f64.ln()]);
     assert_eq!(Product::new().log_scores(&molecules).unwrap(), [0.0; 3]);
-    // The value 0 to the power 0 is 1.
+    // A score of 0 to the power 0 must be 1, also for molecules without rings.
     assert_eq!(rings.to_the(0.0).unwrap().log_scores(&molecules).unwrap(), [0.0; 3]);
     assert!(rings.to_the(f64::NAN).is_err() && rings.clamped(2.0, 1.0).is_err());
-    // NaN is always an error.
+    // A score of NaN must always be refused.
     let nan = |_: &Molecule| f64::NAN;
     assert!(matches!(Product::new().times(nan).log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
     assert!(matches!(nan.log_scores(&molecules), Err(Error::NonFinite { row: 0, .. })));
-    // Plus infinity is an error, too, from a negative power of 0 or from an overflow; methane has no ring.
+    // Plus infinity must be refused, too. Methane has no ring, so a negative power of its number of rings is
+    // infinite.
     for power in [-1.0, -1e308] {
         assert!(matches!(
             rings.to_the(power).unwrap().log_scores(&molecules),

@@ -1,5 +1,5 @@
-//! Tests of the sEH proxy: against its formulas with random weights, and against the published network with
-//! the published weights.
+//! Tests of the sEH proxy: comparison with its formulas for random weights, and with the published network
+//! for the published weights.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -34,7 +34,7 @@ const SHAPES: [&[i64]; 22] = [
     &[1],
 ];
 
-/// Returns random weights about as large as the published ones.
+/// Returns random weights of about the same size as the published weights.
 fn weights() -> Vec<Tensor> {
     tch::manual_seed(1);
     let of = |shape: &&[i64]| {
@@ -43,7 +43,7 @@ fn weights() -> Vec<Tensor> {
     SHAPES.iter().map(of).collect()
 }
 
-/// A temporary file, which is deleted when this value is dropped.
+/// The path of a temporary file, which is deleted when the `Saved` is dropped.
 struct Saved(PathBuf);
 
 impl Saved {
@@ -65,13 +65,13 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, written by hand: atomic number, column of the element,
-/// aromatic, sp, sp2, sp3, hydrogens.
+/// RDKit's features of the atoms of acetamide, written by hand. Each row is the atomic number, the column of
+/// the element, 1 for aromatic, 1 for sp, 1 for sp2, 1 for sp3, and the number of hydrogens.
 const ACETAMIDE: [[f64; 7]; 4] = [
     [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
     [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
     [8.0, 3.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-    // The nitrogen is sp2: next to the double bond, with three neighbours.
+    // The nitrogen is sp2 although it has three neighbours, because it is next to the double bond.
     [7.0, 2.0, 0.0, 0.0, 1.0, 0.0, 2.0],
 ];
 const BONDS: [(usize, usize, i64); 3] = [(0, 1, 0), (1, 2, 1), (1, 3, 0)];
@@ -98,7 +98,7 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
         let message = |a: usize| {
             let to = arrows.iter().filter(|arrow| arrow.1 == a);
             let each = to.map(|&(b, _, kind)| {
-                // A loop has no features.
+                // A molecule with a single atom has a loop of kind 4, whose bond features are all 0.
                 let mut bond = [0.0; 4];
                 if let Some(one) = bond.get_mut(kind as usize) {
                     *one = 1.0;
@@ -144,10 +144,11 @@ fn outputs_are_those_of_the_formulas() {
     {
         assert!((found - expected).abs() < 1e-5, "{found} {expected}");
     }
-    // The order of atoms and the other molecules of a batch have no influence; another molecule has another
-    // output.
+    // The output of a molecule must not depend on the order of its atoms and on the other molecules of the
+    // batch. Another molecule must have another output.
     assert!((found[0] - found[2]).abs() < 1e-6 && (found[0] - found[1]).abs() > 1e-4);
-    // The property of a score is evaluated for all molecules at once, each with its own output.
+    // A score that uses this property must evaluate all molecules of a batch at once and give each molecule
+    // its own output.
     let property = Property::Seh { weights: file.0.clone() };
     let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }
         .build()
@@ -181,8 +182,9 @@ fn files_of_other_arrays_are_refused() {
     }
 }
 
-/// Compares outputs with the published weights. Run it by `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p
-/// gfn-molecules --release published -- --ignored --nocapture`.
+/// Compares outputs for the published weights with those of the published network. Run the test by
+/// `GFN_SEH_PROXY=best_params.pkl.gz cargo test -p gfn-molecules --release published -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "needs the published weights, which aren't part of the project"]
 fn outputs_are_those_of_the_published_network() {

@@ -7,10 +7,11 @@ use crate::sequence::{TokenSequence, filled};
 
 /// Sequences of bits, written word by word from left to right. The states form a tree.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
-/// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `0..2^word_size` append that word. *Backward slots.* 0 removes the last word.
-/// *End.* No exit action: the last word ends the trajectory (torchgfn adds a forced exit).
+/// * *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards. The input layer of a
+///   network is `KHot::new(words.n_words(), words.values())`.
+/// * *Forward slots.* Slot `w` in `0..2^word_size` appends the word `w`.
+/// * *Backward slots.* Slot 0 removes the last word.
+/// * *End.* There is no exit action: the last word ends the trajectory. (torchgfn adds a forced exit.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -40,13 +41,13 @@ impl BitSequence {
         Ok(Self { words, sequence })
     }
 
-    /// The words that the sequences consist of.
+    /// Returns the layout of the words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.words
     }
 
-    /// The number of states; `None` if it passes `u64`.
+    /// Returns the number of states; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.sequence.n_states()
@@ -61,11 +62,11 @@ impl BitSequence {
 
 /// Sequences of bits whose words are set in any order.
 ///
-/// *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards:
-/// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `position * 2^word_size + word` sets an empty position to that word. *Backward slots.*
-/// Slot `i` empties position `i`.
-/// *End.* No exit action: the last word ends the trajectory (torchgfn adds a forced exit).
+/// * *States.* Entry `i` is 0 while word `i` is empty, and the word plus 1 afterwards. The input layer of a
+///   network is `KHot::new(words.n_words(), words.values())`.
+/// * *Forward slots.* Slot `position * 2^word_size + word` sets an empty position to `word`.
+/// * *Backward slots.* Slot `i` empties position `i`.
+/// * *End.* There is no exit action: the last word ends the trajectory. (torchgfn adds a forced exit.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -88,13 +89,13 @@ impl NonAutoregressiveBitSequence {
         Words::new(word_size, seq_size).map(Self)
     }
 
-    /// The words that the sequences consist of.
+    /// Returns the layout of the words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.0
     }
 
-    /// The number of states, `(2^word_size + 1)^n_words`; `None` if it passes `u64`.
+    /// Returns the number of states, `(2^word_size + 1)^n_words`; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         (self.0.values() as u64).checked_pow(u32::try_from(self.0.n_words()).ok()?)
@@ -109,12 +110,15 @@ impl NonAutoregressiveBitSequence {
 
 /// Sequences of bits that grow at both ends, word by word.
 ///
-/// *States.* The words so far come first, each as the word plus 1; the entries behind them are 0:
-/// `KHot::new(words.n_words(), words.values())`.
-/// *Forward slots.* `0..2^word_size` append that word, `2^word_size..2^(word_size + 1)` prepend it. *Backward
-/// slots.* 0 removes the last word, 1 removes the first word. If a sequence has one word, or only equal
-/// words, both slots lead to the same parent, and two forward actions lead back from it.
-/// *End.* No exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't be stepped.)
+/// * *States.* The words so far come first, each as the word plus 1; the entries after them are 0. The input
+///   layer of a network is `KHot::new(words.n_words(), words.values())`.
+/// * *Forward slots.* Slot `w` in `0..2^word_size` appends the word `w`, and slot `2^word_size + w` prepends
+///   it.
+/// * *Backward slots.* Slot 0 removes the last word, and slot 1 removes the first word. If a sequence has one
+///   word, or only equal words, both backward slots lead to the same parent, and two forward actions lead
+///   from this parent to the sequence.
+/// * *End.* There is no exit action: the last word ends the trajectory. (torchgfn's `BitSequencePlus` can't
+///   be stepped.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -138,7 +142,7 @@ impl PrependAppendBitSequence {
         BitSequence::new(word_size, seq_size).map(Self)
     }
 
-    /// The words that the sequences consist of.
+    /// Returns the layout of the words that the sequences consist of.
     #[must_use]
     pub fn words(&self) -> &Words {
         &self.0.words

@@ -1,5 +1,6 @@
-//! Sequences of bits, built word by word, with a reward for closeness to one of several modes (Malkin et al.,
-//! *Trajectory Balance*, 2022; the non-autoregressive variant of Tiapkin et al., 2024).
+//! Sequences of bits, built word by word, with a reward that is higher the closer a sequence is to one of
+//! several modes (Malkin et al., *Trajectory Balance*, 2022; the non-autoregressive variant of Tiapkin et
+//! al., 2024).
 //!
 //! | environment | a move | states |
 //! |---|---|---|

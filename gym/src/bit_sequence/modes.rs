@@ -14,7 +14,8 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
 /// Returns `n_modes` distinct sequences of `seq_size` bits, each a concatenation of motifs that are drawn
 /// uniformly.
 ///
-/// Random generators in the same state give the same modes, but other modes than torchgfn's generator.
+/// Equal states of `rng` give equal modes. The modes differ from torchgfn's, because torchgfn uses another
+/// random number generator.
 ///
 /// ```
 /// use gfn::Rng;
@@ -25,8 +26,8 @@ pub fn standard_motifs() -> Vec<Vec<bool>> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] unless the motifs are distinct and of one width that divides `seq_size`, and unless
-/// there are at least `n_modes` concatenations.
+/// [`Error::Config`] unless the motifs are distinct and of one width that divides `seq_size`, and unless the
+/// motifs have at least `n_modes` concatenations of this length.
 pub fn motif_tilings(
     seq_size: usize,
     n_modes: usize,
@@ -69,10 +70,11 @@ pub fn motif_tilings(
     Ok(modes)
 }
 
-/// Builds a test set of `k` copies of each mode. In each copy a random subset of the bits is flipped, whose
-/// size is uniform from 0 to the length minus 1 (torchgfn's `create_test_set`).
+/// Builds a test set of `k` copies of each mode. In each copy a random subset of the bits is flipped. The
+/// size of the subset is uniform from 0 to the number of bits minus 1, as in torchgfn's `create_test_set`.
 ///
-/// Copies of a mode come one after another. Use the set to compute the correlation of log p(x) and log R(x).
+/// All copies of the first mode come first, then those of the next mode. Use the set to compute the
+/// correlation of log p(x) and log R(x).
 #[must_use]
 pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool>> {
     let mut out = Vec::with_capacity(modes.len() * k);
@@ -80,7 +82,7 @@ pub fn noisy_modes(modes: &[Vec<bool>], k: usize, rng: &mut Rng) -> Vec<Vec<bool
         for _ in 0..k {
             let mut bits = mode.clone();
             let mut places: Vec<usize> = (0..bits.len()).collect();
-            // A partial shuffle moves a random subset of the positions to the front.
+            // A partial shuffle moves a random subset of the positions to the front of `places`.
             for i in 0..rng.below(bits.len()) {
                 places.swap(i, i + rng.below(bits.len() - i));
                 bits[places[i]] = !bits[places[i]];

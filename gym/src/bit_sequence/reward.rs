@@ -7,8 +7,8 @@ use gfn::{Error, Result};
 use super::Words;
 use crate::rewards;
 
-/// A reward for being near a mode: `log R = -scale * distance`, with the Hamming distance of a complete
-/// sequence from its nearest mode in bits.
+/// A reward for sequences near a mode: `log R = -scale * distance`. Here `distance` is the Hamming distance
+/// in bits between a complete sequence and its nearest mode.
 ///
 /// Unfinished sequences have no reward, because the nearest mode depends on all bits.
 ///
@@ -25,7 +25,7 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct HammingReward {
     words: Words,
-    /// The modes, as states of complete sequences.
+    /// The modes, stored as states of complete sequences.
     modes: VectorStates,
     scale: f64,
 }
@@ -37,8 +37,8 @@ impl HammingReward {
     /// Builds the reward `log R = -distance / temperature` (Malkin et al. 2022).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode, and unless the temperature is above 0 and finite; [`Error::Shape`] for
-    /// a mode of another length than the sequences'.
+    /// [`Error::Config`] if there is no mode, and unless the temperature is above 0 and finite;
+    /// [`Error::Shape`] for a mode whose length differs from that of the sequences.
     pub fn with_temperature<B: AsRef<[bool]>>(words: &Words, modes: &[B], temperature: f64) -> Result<Self> {
         Self::scaled(words, modes, 1.0 / rewards::positive("the temperature", temperature)?)
     }
@@ -47,8 +47,8 @@ impl HammingReward {
     /// `NonAutoregressiveBitSequence`, which computes it in single precision).
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode, and unless the exponent is above 0 and finite; [`Error::Shape`] for a
-    /// mode of another length than the sequences'.
+    /// [`Error::Config`] if there is no mode, and unless the exponent is above 0 and finite; [`Error::Shape`]
+    /// for a mode whose length differs from that of the sequences.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
         Self::scaled(
             words,
@@ -64,7 +64,7 @@ impl HammingReward {
         Ok(Self { words: *words, modes: words.states_of(modes)?, scale })
     }
 
-    /// The modes, as states of complete sequences.
+    /// Returns the modes as states of complete sequences.
     #[must_use]
     pub fn modes(&self) -> &VectorStates {
         &self.modes
@@ -84,17 +84,19 @@ impl HammingReward {
         if row.contains(&0) {
             return None;
         }
-        // Entries are words plus one, so subtract one before comparing bits.
+        // The entries of a state are words plus 1, so 1 is subtracted before bits are compared.
         let differing = |(a, b): (&u16, &u16)| ((a - 1) ^ (b - 1)).count_ones();
         self.modes.rows().map(|mode| mode.iter().zip(row).map(differing).sum()).min()
     }
 
-    /// The number of sequences at each distance from their nearest mode, `[seq_size + 1]`, counted as `f64`;
-    /// `None` if counting takes more than 2^24 steps.
+    /// Returns, for each distance from 0 to `seq_size`, the number of sequences at this distance from their
+    /// nearest mode. Returns `None` if counting takes more than 2^24 steps, and for sequences of more than
+    /// 1,000 bits.
     ///
-    /// Positions at which the modes have the same pattern of bits form a class: only the number of ones in a
-    /// class matters. One mode gives one class and two modes give at most two, for any length. In general
-    /// there are `product of (size of class + 1)` combinations, at most `2^seq_size`.
+    /// Positions at which the modes have the same pattern of bits form a class. The distances depend only on
+    /// the number of ones in each class. A single mode gives at most two classes, and two modes give at most
+    /// four classes, whatever the length. The number of combinations to count is the product of `size + 1`
+    /// over all classes, at most `2^seq_size`.
     #[must_use]
     pub fn distance_counts(&self) -> Option<Vec<f64>> {
         let modes: Vec<Vec<bool>> = self.modes.rows().filter_map(|row| self.words.bits(row)).collect();
@@ -103,7 +105,7 @@ impl HammingReward {
             *sizes.entry(modes.iter().map(|mode| mode[place]).collect()).or_insert(0) += 1;
         }
         let combinations = sizes.values().try_fold(1usize, |product, size| product.checked_mul(size + 1));
-        // The counts of sequences of more than 1,000 bits overflow `f64`.
+        // Counts of sequences of more than 1,000 bits can overflow `f64`.
         if combinations.is_none_or(|n| n > Self::MAX_COMBINATIONS) || self.words.seq_size() > 1000 {
             return None;
         }
@@ -113,7 +115,7 @@ impl HammingReward {
         Some(counts)
     }
 
-    /// The true log Z; `None` if [`distance_counts`](Self::distance_counts) is `None`. With one mode it is
+    /// Returns log Z; `None` if [`distance_counts`](Self::distance_counts) is `None`. With one mode log Z is
     /// `seq_size * log(1 + exp(-scale))`.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
@@ -123,8 +125,8 @@ impl HammingReward {
 }
 
 /// Adds the number of sequences at each distance from their nearest mode to `counts`, by recursion over the
-/// number of ones in each class of positions. `distances` are the distances from each mode in the earlier
-/// classes, and `weight` is the number of ways to get them.
+/// number of ones in each class of positions. `distances` holds the distance from each mode in the bits of
+/// the earlier classes, and `weight` is the number of settings of these bits that give these distances.
 fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, counts: &mut [f64]) {
     let Some(((pattern, size), rest)) = classes.split_first() else {
         counts[distances.iter().copied().min().unwrap_or(0)] += weight;
@@ -136,7 +138,7 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
         distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance += added(bit));
         count(rest, distances, weight * choices, counts);
         distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance -= added(bit));
-        // Multiplies before it divides, so that every quotient is a whole number.
+        // The multiplication comes before the division, so that the quotient is a whole number.
         choices = choices * (size - ones) as f64 / (ones + 1) as f64;
     }
 }

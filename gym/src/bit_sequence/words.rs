@@ -62,19 +62,20 @@ impl Words {
         1 << self.word_size
     }
 
-    /// The number of values of an entry: one per word, and 0 for an empty entry.
+    /// Returns the number of values that an entry of a state can have: one value per word, and 0 for an empty
+    /// entry.
     #[must_use]
     pub fn values(&self) -> usize {
         self.vocabulary() + 1
     }
 
-    /// The number of complete sequences, `2^seq_size`; `None` if it passes `u64`.
+    /// Returns the number of complete sequences, `2^seq_size`; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_terminal(&self) -> Option<u64> {
         1u64.checked_shl(u32::try_from(self.seq_size()).ok()?)
     }
 
-    /// Returns the complete states of these sequences of bits.
+    /// Returns the state of each of these complete sequences of bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for a sequence of another length.

@@ -1,8 +1,8 @@
 //! Log-densities of many Beta distributions at once, with derivatives.
 //!
-//! libtorch would need about forty operations in f64 on `[states, components]`, each through memory, and most
-//! of them again for the gradient. One pass on the host that computes values and derivatives takes a fraction
-//! of the time.
+//! With libtorch the densities would need about forty operations in f64 on tensors `[states, components]`,
+//! and the gradient would need most of these operations again. Each operation would read and write memory.
+//! Here a single pass on the host computes values and derivatives in a fraction of that time.
 
 use super::dist::BetaMixtures;
 use super::lanes::{exp, ln};
@@ -14,18 +14,19 @@ const BLOCK: usize = 32;
 /// The parameters of many Beta distributions. The log-density at u is `(alpha - 1) ln u + (beta - 1) ln(1 -
 /// u) + log_norm`.
 pub(super) struct Betas {
-    /// The alphas and the betas of the distributions.
+    /// The alpha parameters and the beta parameters of the distributions.
     pub(super) concentrations: [Vec<f64>; 2],
     /// The constant -ln B(alpha, beta) of each log-density, B being the Beta function.
     pub(super) log_norms: Vec<f64>,
     /// The derivatives of `log_norms` with respect to alpha and beta.
     pub(super) by_concentrations: [Vec<f64>; 2],
-    /// The derivatives of alpha and beta with respect to the raw numbers that they are computed from.
+    /// The derivatives of each alpha and beta with respect to the raw number that the parameter is computed
+    /// from.
     pub(super) slopes: [Vec<f64>; 2],
 }
 
 impl Betas {
-    /// Computes the distributions of these raw alphas and raw betas, which are equal in number.
+    /// Computes distributions from their raw alphas and raw betas, two lists of equal length.
     #[inline(always)]
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());

@@ -1,4 +1,5 @@
-//! Charts: the points that a step can lead to, as images of a unit interval, square or cube.
+//! Charts, which map unit coordinates to the points that a step can lead to. Unit coordinates are one, two or
+//! more numbers between 0 and 1.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -6,16 +7,17 @@ use gfn::env::Direction;
 
 use super::{BoxEnv, Geometry};
 
-/// The distance by which a point may lie outside the set of points that a step can lead to, because of
-/// rounding.
+/// The largest distance between a point and the set of reachable points at which the point still counts as
+/// reachable. Rounding can move a reachable point this far.
 const TOLERANCE: f64 = 1e-9;
-/// The distance of unit coordinates from 0 and 1, at which a Beta density may be infinite.
+/// The smallest distance that unit coordinates keep from 0 and 1, because a Beta density may be infinite
+/// there.
 const MARGIN: f64 = 1e-9;
-/// The smallest radius of a first step into the disk, in units of delta. Nearer to the source, rounding would
+/// The smallest radius of a first step into the disk, in units of delta. At a smaller radius, rounding would
 /// decide whether the next point is one step away from the source or two.
 const RADIUS_MARGIN: f64 = 1e-3;
 
-/// The actions that a state permits in one direction.
+/// The classes of actions that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Support {
     /// `true` if the exit (forwards) or the step to the source (backwards) is permitted.
@@ -30,18 +32,19 @@ impl Support {
         self.atom && self.points
     }
 
-    /// Returns `true` if no action is permitted.
+    /// Returns `true` if neither the exit (or the step to the source) nor other points are permitted.
     pub(super) fn is_empty(self) -> bool {
         !self.atom && !self.points
     }
 }
 
-/// Clamps a unit coordinate, so that it keeps away from 0 and 1.
+/// Clamps a unit coordinate to the range from `MARGIN` to `1 - MARGIN`.
 pub(super) fn inner(u: f64) -> f64 {
     u.clamp(MARGIN, 1.0 - MARGIN)
 }
 
-/// The range of the unit coordinates in use: all of them, or on an arc only the second, which is the angle.
+/// The indices of the unit coordinates that a step uses: all of them, or on an arc only the second, which
+/// gives the angle.
 pub(super) type Axes = std::ops::Range<usize>;
 
 impl BoxEnv {
@@ -53,8 +56,8 @@ impl BoxEnv {
             Direction::Forward => Support { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
                 Geometry::Cartesian => Support { atom: true, points: self.reaches(direction, state) },
-                // Only points of the first disk have a step back to the source in the polar box, and they
-                // have no other.
+                // In the polar box, only points of the disk of the first step have a backward step to the
+                // source. These points have no other backward step.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
                     Support { atom, points: !atom && self.reaches(direction, state) }
@@ -69,10 +72,10 @@ impl BoxEnv {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
         match self.geometry() {
-            // Unit coordinates are fractions of this length, so it must not round to 0 if a step is
-            // permitted.
+            // Unit coordinates are fractions of the length `room(x) - delta`. If a step is permitted, this
+            // length must not round to 0.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
-            // The whole arc is short near a side of the box, so any positive length counts.
+            // Near a side of the box the whole arc may be very short, so any positive length counts.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
         }
     }
@@ -82,7 +85,8 @@ impl BoxEnv {
         point[0].hypot(point[1]) <= self.delta() * (1.0 + TOLERANCE)
     }
 
-    /// Returns the range of unit coordinates that parametrise the points reached from this state.
+    /// Returns the indices of the unit coordinates that describe the points to which steps from this state
+    /// lead.
     pub(super) fn axes(&self, direction: Direction, state: &[f64]) -> Axes {
         match self.geometry() {
             Geometry::Polar if direction == Direction::Backward || !is_source(state) => 1..2,
@@ -90,7 +94,8 @@ impl BoxEnv {
         }
     }
 
-    /// Writes the point that these unit coordinates stand for, in a step from this state.
+    /// Computes the point that a step from this state with these unit coordinates leads to, and writes it to
+    /// `point`.
     pub(super) fn place(&self, direction: Direction, state: &[f64], unit: &[f64], point: &mut [f64]) {
         let delta = self.delta();
         match (self.geometry(), direction) {
@@ -120,8 +125,8 @@ impl BoxEnv {
         }
     }
 
-    /// Writes the unit coordinates of a point, and returns the log of the volume (on an arc: of the length)
-    /// that they cover per unit at this point.
+    /// Writes the unit coordinates of a point to `unit`. Returns the log of the volume element at this point:
+    /// the volume (on an arc, the length) per unit volume of the unit coordinates.
     ///
     /// Returns `None` for a point that no step from this state leads to.
     pub(super) fn unit(
@@ -140,7 +145,7 @@ impl BoxEnv {
             (Geometry::Cartesian, _) => {
                 let from_source = direction == Direction::Forward && is_source(state);
                 for ((u, &s), &p) in unit.iter_mut().zip(state).zip(point) {
-                    // Unit coordinates are counted from the nearest point that can be reached.
+                    // A unit coordinate of 0 means the nearest point that can be reached along its axis.
                     let (room, step) = match direction {
                         Direction::Forward if from_source => (1.0, p),
                         Direction::Forward => (1.0 - s - delta, p - s - delta),
@@ -172,12 +177,12 @@ impl BoxEnv {
                 let room = |x: f64| if forward { 1.0 - x } else { x };
                 let arc = Arc::new(room(state[0]), room(state[1]), delta);
                 let on_arc = (dx.hypot(dy) - delta).abs() <= TOLERANCE;
-                // The error of an angle is at most that of a point divided by the radius; near a side of the
-                // box it grows to the square root of that.
+                // The error of an angle is at most the error of the point divided by the radius. Near a side
+                // of the box the error of the angle is at most the square root of this quotient.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
                 let (beyond_x, beyond_y) = (dx.atan2(dy) - arc.from_y, dy.atan2(dx) - arc.from_x);
-                // A forward step must not lead to a point with a coordinate of 0 outside of the first
-                // quarter-disk, because no backward step is possible from there.
+                // A forward step must not lead to a point that has a coordinate of 0 and lies outside the
+                // first quarter-disk, because no backward step leaves such a point.
                 let returns = !forward || point.iter().all(|&x| x > 0.0) || self.in_disk(point);
                 if !on_arc || !returns || beyond_x.max(beyond_y) > slack {
                     return None;
@@ -198,12 +203,14 @@ pub(super) fn is_source(state: &[f64]) -> bool {
 
 /// The angles at which a step of length `delta` stays within the box.
 ///
-/// Angles are measured from the nearer axis, because an arc near a side may be shorter than the rounding of
-/// an angle near pi/2.
+/// Angles are measured from the nearer axis. An angle measured from the other axis would be near pi/2, and
+/// its rounding error may be larger than a short arc near a side.
 struct Arc {
-    /// The largest angle from the first axis, limited by the room along the second axis.
+    /// The largest angle from the first axis at which a step stays within the box. The space along the second
+    /// axis limits it.
     from_x: f64,
-    /// The largest angle from the second axis, limited by the room along the first axis.
+    /// The largest angle from the second axis at which a step stays within the box. The space along the first
+    /// axis limits it.
     from_y: f64,
 }
 
@@ -213,8 +220,8 @@ impl Arc {
         Self { from_x: angle(room_y), from_y: angle(room_x) }
     }
 
-    /// Returns the range of the angles, which is the length of an arc of radius 1; not positive if no step
-    /// stays within the box.
+    /// Returns the range of the angles in radians, which is the length of the arc in units of its radius. The
+    /// result is 0 or negative if no step stays within the box.
     fn length(&self) -> f64 {
         match (self.from_x == FRAC_PI_2, self.from_y == FRAC_PI_2) {
             (_, true) => self.from_x,
@@ -223,7 +230,8 @@ impl Arc {
         }
     }
 
-    /// Returns cosine and sine of the angle at a unit coordinate, counted from the first axis.
+    /// Returns the cosine and the sine of the angle that a unit coordinate gives. The angle is counted from
+    /// the first axis.
     fn at(&self, unit: f64) -> (f64, f64) {
         if self.from_y == FRAC_PI_2 {
             let (sin, cos) = (unit * self.length()).sin_cos();
@@ -235,7 +243,7 @@ impl Arc {
         }
     }
 
-    /// Returns the unit coordinate of a step by `(dx, dy)`.
+    /// Returns the unit coordinate of the angle of a step by `(dx, dy)`.
     fn unit(&self, dx: f64, dy: f64) -> f64 {
         if self.from_y == FRAC_PI_2 {
             dy.atan2(dx) / self.length()

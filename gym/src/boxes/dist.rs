@@ -13,33 +13,35 @@ use super::heads::{Head, Heads, ScoredStep};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_mixture, check_rows, check_width, component, finite};
 
-/// The way in which the components of a mixture cover the axes.
+/// The relation between the axes in a mixture: joint components, or separate components for each axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coupling {
-    /// A single mixture whose components are products of Betas over all axes: a component is a blob somewhere
-    /// in the box.
+    /// A single mixture over all axes. Each component is a product of Betas, one for each axis, and has its
+    /// mass around one point of the box.
     Joint,
-    /// A product of mixtures, one along each axis (torchgfn's): modes come in rows and columns.
+    /// A product of mixtures, one for each axis, as in torchgfn. The modes of the product lie at all
+    /// combinations of the modes of the axes, in rows and columns.
     PerAxis,
 }
 
-/// Settings of the Beta mixtures that the unit coordinates of a step follow. The network also gives the
-/// probability of the exit (backwards: of the step to the source).
+/// Settings of the Beta mixtures that the unit coordinates of a step follow. The same network gives the
+/// probability of the exit. In the backward direction the step to the source takes the place of the exit.
 ///
 /// A network gives `1 + (1 + 2 n) K` outputs for each state if the components are joint: a logit of the exit,
 /// `K` logits of the components, then for each of `n` axes `K` raw alphas, then for each axis `K` raw betas.
-/// With components per axis it gives `1 + 3 n K`: `K` logits of components for each axis. A concentration is
-/// `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the angle and the first is not used.
+/// With components per axis the network gives `1 + 3 n K` outputs, because each axis has its own `K` logits
+/// of components. A concentration is `min + (max - min) sigmoid(raw)`. Along an arc the second axis is the
+/// angle, and the first axis is not used.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BetaMixtures {
-    /// The way in which the components cover the axes.
+    /// The relation between the axes in a mixture.
     pub coupling: Coupling,
-    /// The number of components (per axis, if axes have separate mixtures), K.
+    /// The number of components K, counted for each axis if axes have separate mixtures.
     pub components: usize,
-    /// The smallest alpha and beta.
+    /// The smallest value of the parameters alpha and beta.
     pub min_concentration: f64,
-    /// The largest alpha and beta.
+    /// The largest value of the parameters alpha and beta.
     pub max_concentration: f64,
 }
 
@@ -54,7 +56,8 @@ impl BetaMixtures {
         1 + (self.choices(ndim) + 2 * ndim) * self.components
     }
 
-    /// Returns the number of components that are drawn for an action: one, or one per axis.
+    /// Returns the number of components that must be drawn for an action: a single component if components
+    /// are joint, otherwise a component per axis.
     pub(super) fn choices(&self, ndim: usize) -> usize {
         match self.coupling {
             Coupling::Joint => 1,
@@ -62,13 +65,13 @@ impl BetaMixtures {
         }
     }
 
-    /// Returns the index of an axis's first raw alpha (part 0) or beta (part 1) among the outputs for a
-    /// state.
+    /// Returns an index into the outputs for a state: that of an axis's first raw alpha if `part` is 0, or of
+    /// its first raw beta if `part` is 1.
     pub(super) fn raw_at(&self, part: usize, axis: usize, ndim: usize) -> usize {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
 
-    /// Returns the indices of the outputs that steps along these axes need.
+    /// Returns the indices of the network outputs that are needed for steps along these axes.
     pub(super) fn columns(&self, axes: Axes, ndim: usize) -> Vec<i64> {
         let k = self.components;
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
@@ -91,14 +94,14 @@ impl BetaMixtures {
     }
 }
 
-/// The distribution of P_F or P_B in the box. An action is the exit (backwards: the step to the source), or a
-/// point whose unit coordinates follow mixtures of Betas.
+/// The distribution of P_F or P_B in the box. A forward action is the exit, or a point whose unit coordinates
+/// follow mixtures of Betas. In the backward direction the step to the source takes the place of the exit.
 ///
-/// Without a network, points are uniform among those that a step can reach. The exit (backwards: the step to
-/// the source) has probability one half if both it and points are permitted.
+/// Without a network, the next point is uniform among the points that a step can reach. The exit (or the step
+/// to the source) has probability one half if other points are permitted, too.
 ///
-/// If the exit or the step to the source is the only permitted action, its probability is 1. (In torchgfn the
-/// exit is forced, too, but scored with the probability that the network gives it.)
+/// If the exit or the step to the source is the only permitted action, its probability is 1. (torchgfn also
+/// forces the exit, but uses the probability that the network gives the exit.)
 #[derive(Debug)]
 pub struct BoxDist {
     env: BoxEnv,
@@ -107,9 +110,8 @@ pub struct BoxDist {
     heads: Option<Heads>,
 }
 
-/// The classification of an action that is scored: the permitted actions of its state, `true` if the action
-/// is the exit (or leads to the source), and the log of the volume that a unit of its unit coordinates
-/// covers.
+/// The facts that determine the log-probability of an action: the classes of actions that its state permits,
+/// `true` if the action is the exit (or leads to the source), and the log of the volume element at its point.
 struct StepParts {
     support: Support,
     atom: bool,
@@ -145,19 +147,21 @@ impl BoxDist {
         }
     }
 
-    /// Builds the distribution from outputs of a policy, which need no check.
+    /// Builds the distribution from outputs of a policy, without a check, because the policy has made sure
+    /// that their shapes are right.
     pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
         Self { env, direction, states, heads: Some(heads) }
     }
 
-    /// Builds the uniform distribution: the exit (backwards: the step to the source) has probability one half
-    /// if another step is permitted, too; otherwise a point is uniform.
+    /// Builds the uniform distribution. The exit (backwards: the step to the source) has probability one half
+    /// if another step is permitted, too. Otherwise the next point is uniform among the points that can be
+    /// reached.
     #[must_use]
     pub fn uniform(env: BoxEnv, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
     }
 
-    /// Returns the classification of each action, and its unit coordinates.
+    /// Returns the parts of each action's density, and the unit coordinates of each action's point.
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -188,10 +192,10 @@ impl BoxDist {
         Ok((steps, units))
     }
 
-    /// Returns the log-density of a uniform action.
+    /// Returns the log-density of an action under the uniform distribution.
     fn uniform_log_prob(&self, row: usize, step: &StepParts, unit: &[f64]) -> f64 {
         let choice = if step.support.is_free() { 0.5f64.ln() } else { 0.0 };
-        // A point that is uniform in the disk's area has a radius whose density is proportional to the
+        // If a point is uniform in the area of the disk, the density of its radius is proportional to the
         // radius.
         let on_disk = !step.atom && self.on_disk(self.states.row(row));
         choice - step.log_volume + if on_disk { (2.0 * unit[0]).ln() } else { 0.0 }
@@ -213,8 +217,8 @@ impl Distribution for BoxDist {
     type Actions = Reals;
 
     /// Draws a uniform action with probability epsilon. The temperature divides the logits of the exit and of
-    /// the components. The exit bias is added to the exit's logit. Noise is refused, because there is no
-    /// Gaussian that it could widen.
+    /// the components. The exit bias is added to the exit's logit. Noise is refused, because the distribution
+    /// has no Gaussian that noise could widen.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
         check_width(&self.states, n)?;
@@ -255,7 +259,7 @@ impl Distribution for BoxDist {
                     point.copy_from_slice(state);
                     flag[0] = 1.0;
                 }
-                // The source has coordinates 0, which the action has already.
+                // The coordinates of the source are 0, and the action was filled with zeros.
                 (true, Direction::Backward) => {}
                 (false, _) => {
                     match heads {
@@ -281,13 +285,14 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        // Steps that use the same axes are scored together: along an arc only the angle's mixture is
-        // computed.
+        // Steps that use the same axes are scored together, because steps along an arc need only the mixture
+        // of the angle.
         let mut groups: BTreeMap<usize, (Axes, Vec<ScoredStep<'_>>)> = BTreeMap::new();
         for (at, ((step, unit), &row)) in steps.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
             let free = step.support.is_free();
-            // A forced choice has log-probability 0: log sigmoid(0) and the added ln 2 cancel.
+            // If a state permits only one action, its log-probability is 0: log sigmoid(0) and the added ln 2
+            // cancel.
             let (sign, forced) = match (free, step.atom) {
                 (false, _) => (0.0, 2f64.ln()),
                 (true, true) => (1.0, 0.0),
@@ -327,7 +332,7 @@ fn draw(
                 .map(|raw| mixtures.concentration(raw))
         };
         let (alpha, beta) = (concentration(0)?, concentration(1)?);
-        // Alpha and beta are positive and finite, because the settings are checked.
+        // The constructor can't fail for checked settings, because alpha and beta are positive and finite.
         let beta = rand_distr::Beta::new(alpha, beta).map_err(|_| not_positive(row, alpha, beta))?;
         unit[axis] = beta.sample(rng);
     }

@@ -13,9 +13,10 @@ use crate::continuous::{check_widths, read_actions};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Geometry {
-    /// Each step moves at least delta along every axis; the first step leads anywhere.
+    /// Each step except the first moves at least delta along every axis. The first step leads to any point.
     Cartesian,
-    /// Each step leads to a quarter-circle of radius delta; the first step leads into the quarter-disk.
+    /// Each step except the first leads to a quarter-circle of radius delta around the state. The first step
+    /// leads into the quarter-disk of radius delta around the origin.
     Polar,
 }
 
@@ -37,8 +38,8 @@ pub enum Geometry {
 ///
 /// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the
 /// last of them 1 for the exit and 0 otherwise. A backward action is the point that the step came from. A
-/// replayed trajectory therefore meets exactly the same points, without rounding. (torchgfn's actions are
-/// increments, which restore a state only up to rounding.)
+/// replayed trajectory therefore passes through exactly the same points, without rounding. (torchgfn's
+/// actions are increments, which restore a state only up to rounding.)
 ///
 /// Densities are with respect to length, area or volume; along a quarter-circle they are with respect to arc
 /// length, in both directions. The exit and the step to the source have probabilities instead of densities.
@@ -74,7 +75,7 @@ impl BoxEnv {
         Ok(Self { ndim, delta, geometry: Geometry::Cartesian })
     }
 
-    /// Builds the square with steps along quarter-circles.
+    /// Builds the box of two axes. Each step except the first leads to a quarter-circle of radius `delta`.
     ///
     /// # Errors
     /// [`Error::Config`] if `delta` isn't in `(0, 1)`.
@@ -83,19 +84,20 @@ impl BoxEnv {
         Ok(Self { ndim: 2, delta, geometry: Geometry::Polar })
     }
 
-    /// The number of axes.
+    /// Returns the number of axes of the box.
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.ndim
     }
 
-    /// The length of a step: the minimum along every axis, or the radius.
+    /// Returns delta: the smallest length of a step along each axis of the Cartesian box, or the radius of
+    /// the quarter-circles in the polar box.
     #[must_use]
     pub fn delta(&self) -> f64 {
         self.delta
     }
 
-    /// The geometry of the steps.
+    /// Returns the geometry of the steps: Cartesian or polar.
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.geometry
@@ -105,7 +107,7 @@ impl BoxEnv {
     ///
     /// # Errors
     /// [`Error::Shape`] for states or actions of another width; [`Error::Contract`] for states outside the
-    /// box; [`Error::IllegalStep`] for the first step that isn't permitted, NaN included.
+    /// box; [`Error::IllegalStep`] for the first action that isn't permitted or contains NaN.
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [self.ndim, self.ndim + 1])?;
         let mut unit = vec![0.0; self.ndim];
@@ -150,12 +152,13 @@ impl BoxEnv {
         }
     }
 
-    /// Splits an action into its point and its flag.
+    /// Splits an action into its point and the number that is 1 for the exit.
     pub(super) fn split<'a>(&self, action: &'a [f64]) -> (&'a [f64], f64) {
         (&action[..self.ndim], action[self.ndim])
     }
 
-    /// Builds the actions that lead to these points, or, with `exit`, exit at these points.
+    /// Builds an action for each of these points. The actions exit at the points if `exit` is `true`;
+    /// otherwise they are steps to the points.
     fn actions(&self, points: &Reals, exit: bool) -> Reals {
         let mut values = Vec::with_capacity(points.len() * (self.ndim + 1));
         for point in points.rows() {
@@ -168,7 +171,7 @@ impl BoxEnv {
     }
 }
 
-/// Builds the error for an action that can't be taken, because of `problem`.
+/// Builds the error for an action that isn't permitted; `problem` gives the reason.
 pub(super) fn illegal(
     row: usize,
     direction: Direction,
@@ -196,7 +199,7 @@ impl Env for BoxEnv {
         Reals::filled(self.ndim, instances.len(), 0.0)
     }
 
-    /// Checks every action: see [`check`](Self::check).
+    /// Takes every action after a check of all actions by [`check`](Self::check).
     fn step(&self, direction: Direction, states: &mut Reals, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let n = states.len();
@@ -245,7 +248,7 @@ impl ReplayEnv for BoxEnv {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
             if !support.atom {
-                // The previous point lies in the middle of the arc.
+                // Unit coordinates of one half give the point in the middle of the arc of previous points.
                 let point = &mut points.values_mut()[row * self.ndim..(row + 1) * self.ndim];
                 self.place(Direction::Backward, state, &[0.5, 0.5], point);
             }

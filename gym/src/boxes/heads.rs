@@ -11,8 +11,8 @@ use super::beta::Betas;
 use super::chart::Axes;
 use super::dist::{BetaMixtures, Coupling};
 
-/// The outputs of a network for some of the axes, `[states, width]`. They are laid out as [`BetaMixtures`]
-/// describes for a box that has only these axes.
+/// The outputs of a network for some of the axes, `[states, width]`. The order of the outputs is that of
+/// [`BetaMixtures`] for a box that has only these axes.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) axes: Axes,
@@ -35,18 +35,20 @@ impl Head {
     }
 }
 
-/// The outputs for a batch of states.
+/// The network outputs for a batch of states.
 #[derive(Debug)]
 pub(super) struct Heads {
     pub(super) mixtures: BetaMixtures,
-    /// The outputs for each state, a row per state.
+    /// The outputs for each state of the batch, a row per state.
     pub(super) each: Head,
-    /// The outputs for the source, a single row; `Some` if steps from the source use axes that `each` lacks.
+    /// The outputs for the source, a single row. `None` if steps from the source use the same axes as steps
+    /// from other states, so that `each` is sufficient.
     pub(super) source: Option<Head>,
 }
 
 impl Heads {
-    /// Returns the head with the outputs for a state whose steps use these axes, and the state's row in it.
+    /// Returns the head whose outputs belong to a state whose steps use these axes. Also returns the row of
+    /// the state in this head.
     pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
@@ -54,14 +56,16 @@ impl Heads {
         }
     }
 
-    /// Returns the outputs for a state whose steps use these axes, and the axes that the outputs are for.
+    /// Returns the outputs for a state whose steps use these axes, and the axes to which these outputs
+    /// belong.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
         let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());
         (&head.numbers()[row * width..][..width], &head.axes)
     }
 
-    /// Returns the log-probabilities of `n` actions, which are grouped by the axes that their steps use.
+    /// Returns the log-probabilities of `n` actions. The actions are grouped by the axes that their steps
+    /// use.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<ScoredStep<'_>>)]) -> Tensor {
         let options = |tensor: &Tensor| (tensor.kind(), tensor.device());
         let (kind, device) = self.each.tensor.as_ref().map_or((Kind::Float, Device::Cpu), options);
@@ -73,7 +77,8 @@ impl Heads {
             let scores = layout.score(head.numbers(), actions);
             actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
             let Some(numbers) = &head.tensor else { continue };
-            // The value is computed on the host; the term added to it is 0 and has the gradient.
+            // The log-probability is computed on the host. The tensor added to it is 0 and carries the
+            // gradient.
             let rows: Vec<usize> = actions.iter().map(|action| action.row).collect();
             let by_numbers = from_host(&scores.by_numbers, kind, device).view([actions.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
@@ -82,7 +87,7 @@ impl Heads {
         }
         let values = from_host(&values, kind, device);
         match slopes.as_slice() {
-            // A single group is already in the order of the actions.
+            // With a single group, its actions are already in the order of the result.
             [(slope, _)] => values + slope,
             _ => slopes.iter().fold(values, |values, (slope, places)| {
                 values.index_add(0, &index_tensor(places, device), slope)
@@ -91,28 +96,30 @@ impl Heads {
     }
 }
 
-/// Returns these rows of a tensor, in this order.
+/// Returns the rows of a tensor that `rows` lists, in this order.
 fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
     let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
     if same { tensor.shallow_clone() } else { tensor.index_select(0, &index_tensor(rows, tensor.device())) }
 }
 
-/// An action to be scored.
+/// An action whose log-probability is computed.
 pub(super) struct ScoredStep<'a> {
-    /// The index of the action's log-probability in the result.
+    /// The index in the result at which the action's log-probability is written.
     pub(super) at: usize,
-    /// The row of the action's state in the head.
+    /// The row of the head that holds the outputs for the action's state.
     pub(super) row: usize,
-    /// The factor of the exit's logit in log sigmoid: 1 for the exit, -1 for a step, 0 for a forced choice.
+    /// The factor of the exit's logit x in log sigmoid(x): 1 for the exit, -1 for a step, and 0 if the state
+    /// permits only one action.
     pub(super) sign: f64,
     /// A constant that is added to the log-probability.
     pub(super) constant: f64,
-    /// The unit coordinates of the axes in use; `None` for the exit or the step to the source.
+    /// The unit coordinates of the action's point on the axes in use; `None` for the exit or the step to the
+    /// source.
     pub(super) unit: Option<&'a [f64]>,
 }
 
-/// The log-probabilities of actions, and their derivatives with respect to the outputs for the actions'
-/// states, `[actions, width]`.
+/// The log-probabilities of actions, and their derivatives with respect to the network outputs for the states
+/// of these actions, `[actions, width]`.
 struct Scores {
     values: Vec<f64>,
     by_numbers: Vec<f64>,
@@ -121,9 +128,9 @@ struct Scores {
 /// The layout of the outputs for a state.
 struct Layout<'a> {
     mixtures: &'a BetaMixtures,
-    /// The axes that the outputs are for.
+    /// The axes to which the outputs belong.
     stored_axes: &'a Axes,
-    /// The axes that the scored steps use.
+    /// The axes that the steps of the scored actions use.
     used_axes: &'a Axes,
 }
 
@@ -144,14 +151,15 @@ impl Layout<'_> {
         self.score_all(numbers, actions)
     }
 
-    /// Returns the range of an axis's raw alphas (part 0) or betas (part 1).
+    /// Returns the range of an axis's raw parameters among the outputs for a state: alphas if `part` is 0,
+    /// betas if `part` is 1.
     fn raw(&self, part: usize, axis: usize) -> Range<usize> {
         let start = self.mixtures.raw_at(part, axis - self.stored_axes.start, self.stored_axes.len());
         start..start + self.mixtures.components
     }
 
-    /// Returns the range of the logits of each component that is drawn, and the axes that this component
-    /// covers.
+    /// Returns an entry for each component that must be drawn for an action: the range of the logits among
+    /// which it is drawn, and the axes that it covers.
     fn choices(&self) -> Vec<(Range<usize>, Axes)> {
         let k = self.mixtures.components;
         match self.mixtures.coupling {
@@ -163,14 +171,15 @@ impl Layout<'_> {
         }
     }
 
-    /// Computes the same numbers on every processor: no multiplication and addition are fused, and sums are
-    /// taken in a fixed order.
+    /// Computes log-probabilities and derivatives whose bits are the same on every processor. For this, no
+    /// multiplication and addition are fused, and sums are taken in a fixed order.
     #[inline(always)]
     fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored_axes.len()));
         let choices = self.choices();
-        // The terms that don't depend on the point are computed once for each state. They are in f64, because
-        // log-gammas of large concentrations cancel, which leaves little precision in f32.
+        // The terms that don't depend on the point are computed once for each state. These terms are computed
+        // in f64, because log-gammas of large concentrations cancel, which would leave little precision in
+        // f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
         for action in actions.iter().filter(|action| action.unit.is_some()) {
@@ -229,8 +238,8 @@ impl Layout<'_> {
     }
 }
 
-/// Adds the log-density of each component at the point u to `total`; `logs` are the logarithms of u and 1 -
-/// u.
+/// Adds the log-density of each component at the point u to the component's entry in `total`. `logs` holds
+/// the logarithms of u and 1 - u.
 #[inline(always)]
 fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut [f64]) {
     let n = total.len();
@@ -241,8 +250,8 @@ fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut
     }
 }
 
-/// Writes the derivatives of the log-density with respect to the raw alphas or betas of the components.
-/// `share` is the share of each component in the density.
+/// Writes the derivatives of the log-density with respect to the raw alphas, or the raw betas, of the
+/// components. `share` is the share of each component in the density.
 #[inline(always)]
 fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();
@@ -266,8 +275,8 @@ fn softmax(logits: &mut [f64]) -> f64 {
     max + sum.ln()
 }
 
-/// Folds values in eight independent lanes, which the processor computes in parallel, and then folds the
-/// lanes.
+/// Folds values in eight independent lanes, which the processor computes in parallel. The eight results are
+/// folded afterwards.
 #[inline(always)]
 fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
     let mut lanes = [start; 8];

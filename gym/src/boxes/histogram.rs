@@ -4,8 +4,8 @@ use gfn::{Error, Result, Rng};
 
 /// A histogram of points of the unit square, with a target probability for each of its cells.
 ///
-/// The divergence of a finite sample is never 0. Compare it with [`floor`](Self::floor), the average
-/// divergence of an equal number of exact samples.
+/// The divergence of a finite sample is never 0. Compare the divergence with [`floor`](Self::floor), the
+/// average divergence of an equal number of exact samples.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -22,11 +22,11 @@ pub struct GridHistogram {
 }
 
 impl GridHistogram {
-    /// Builds a histogram of `bins` by `bins` cells. `target` holds the probability of each cell, the cells
-    /// along the first axis being adjacent.
+    /// Builds a histogram of `bins` by `bins` cells. `target` holds the probability of each cell; neighbours
+    /// along the first axis are adjacent in it.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one probability per cell, and for no bin.
+    /// [`Error::Shape`] if `bins` is 0, and unless there is one probability per cell.
     pub fn new(bins: usize, target: Vec<f64>) -> Result<Self> {
         if bins == 0 || target.len() != bins * bins {
             return Err(Error::shape(
@@ -43,14 +43,14 @@ impl GridHistogram {
         Ok(Self { bins, cumulative: cumulative.collect(), target })
     }
 
-    /// The target probability of each cell.
+    /// Returns the target probability of each cell.
     #[must_use]
     pub fn target(&self) -> &[f64] {
         &self.target
     }
 
-    /// Counts the points in each cell. A point on a border between two cells belongs to the cell with the
-    /// larger coordinates.
+    /// Returns the number of these points in each cell. A point on a border between two cells belongs to the
+    /// cell with the larger coordinates.
     ///
     /// # Errors
     /// [`Error::Contract`] for points that aren't in the square.
@@ -70,6 +70,7 @@ impl GridHistogram {
     /// Computes the Jensen-Shannon divergence (natural logarithm) between the histogram of these points and
     /// the target.
     ///
+    /// # Errors
     /// The errors of [`counts`](Self::counts), and [`Error::Config`] if there is no point.
     pub fn jsd(&self, points: &Reals) -> Result<f64> {
         if points.is_empty() {
@@ -78,8 +79,8 @@ impl GridHistogram {
         self.jsd_of(&self.counts(points)?)
     }
 
-    /// Computes the average Jensen-Shannon divergence of `n` exact samples from the target, over `repeats`
-    /// draws.
+    /// Computes the average Jensen-Shannon divergence between the histogram of `n` exact samples and the
+    /// target. The average is taken over `repeats` draws of `n` samples.
     ///
     /// # Errors
     /// [`Error::Config`] if `n` or `repeats` is 0.

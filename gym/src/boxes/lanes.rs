@@ -1,16 +1,19 @@
-//! The logarithm and the exponential without a branch or a call, so that the compiler computes several at
-//! once.
+//! The logarithm and the exponential without branches and calls, so that the compiler can compute several
+//! numbers at once.
 
 /// Computes `ln(x)` for a positive normal number, to about one unit in the last place, by fdlibm's method
 /// (Sun Microsystems, 1993). The result is meaningless for any other number.
 #[inline(always)]
 pub(super) fn ln(x: f64) -> f64 {
-    /// The bits of the square root of one half: after the power of two is split off, the remaining factor
-    /// lies between it and the square root of two.
+    /// The bits of the square root of one half. `ln` splits off a power of two from its argument, and the
+    /// remaining factor lies between this number and the square root of two.
     const LEAST: u64 = 0x3fe6_a09e_667f_3bcd;
+    /// The bits of the floating-point number 1.
     const ONE: u64 = 0x3ff0_0000_0000_0000;
-    /// The bits of 2^52, a number whose last bits hold whole numbers.
+    /// The bits of the number 2^52. If a small whole number is written into its last bits, the float is 2^52
+    /// plus this whole number.
     const WHOLE: u64 = 0x4330_0000_0000_0000;
+    /// The logarithm of 2, as the sum of a rounded number and of the remainder.
     const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     const SERIES: [f64; 7] = [
         6.666_666_666_666_735e-1,
@@ -31,12 +34,14 @@ pub(super) fn ln(x: f64) -> f64 {
     power * LN_2[0] - ((half - (s * (half + series) + power * LN_2[1])) - f)
 }
 
-/// Computes `exp(x)`, to about one unit in the last place, by fdlibm's method. Arguments are clamped to -708
-/// (exp is 3e-308) and 709; NaN stays NaN.
+/// Computes `exp(x)`, to about one unit in the last place, by fdlibm's method. Arguments are clamped to the
+/// range from -708, where exp is 3e-308, to 709. The exponential of NaN is NaN.
 #[inline(always)]
 pub(super) fn exp(x: f64) -> f64 {
-    /// The number 1.5 * 2^52; adding and then subtracting it rounds a number to a whole number.
+    /// The number 1.5 * 2^52. If it is added to a number and then subtracted, the number is rounded to a
+    /// whole number.
     const ROUND: f64 = 6_755_399_441_055_744.0;
+    /// The logarithm of 2, as the sum of a rounded number and of the remainder.
     const LN_2: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
     const SERIES: [f64; 5] = [
         1.666_666_666_666_660_2e-1,
@@ -53,7 +58,7 @@ pub(super) fn exp(x: f64) -> f64 {
     let square = r * r;
     let c = r - square * polynomial(&SERIES, square);
     let value = 1.0 - ((low - (r * c) / (2.0 - c)) - high);
-    // The last bits of `shifted` hold the exponent of the power of two, of either sign.
+    // The last bits of `shifted` hold the exponent of the power of two, which may be negative.
     value * f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52))
 }
 

@@ -2,8 +2,8 @@
 
 use super::lanes::{ln, polynomial};
 
-/// The function ln Gamma and its derivative (digamma) at one argument. ln Gamma is `value - ln(product)`, so
-/// that a sum of several needs one logarithm of the products instead of one for each.
+/// The function ln Gamma and its derivative (digamma) at one argument. ln Gamma is `value - ln(product)`. A
+/// sum of several ln Gammas therefore needs a single logarithm, that of the product of all `product`s.
 #[derive(Clone, Copy)]
 pub(super) struct LogGamma {
     pub(super) value: f64,
@@ -12,17 +12,19 @@ pub(super) struct LogGamma {
 }
 
 impl LogGamma {
-    /// Computes Stirling's series; arguments below its range are raised by the recurrence `Gamma(x + 1) = x
-    /// Gamma(x)` (Abramowitz and Stegun, *Handbook of Mathematical Functions*, 6.1.15, 6.1.41, 6.3.5 and
-    /// 6.3.18). Value and slope share one logarithm. The result is valid for `x > 0` and exact to 1e-13 of
-    /// its largest term.
+    /// Computes ln Gamma and digamma of x by Stirling's series. Arguments that are too small for the series
+    /// are raised by the recurrence `Gamma(x + 1) = x Gamma(x)` (Abramowitz and Stegun, *Handbook of
+    /// Mathematical Functions*, 6.1.15, 6.1.41, 6.3.5 and 6.3.18). The result is valid for `x > 0`, and its
+    /// error is at most 1e-13 times its largest term.
     #[inline(always)]
     pub(super) fn at(x: f64) -> Self {
-        /// The argument from which on the omitted terms of the series are below 4e-14.
+        /// The smallest argument of the series. From it on, the omitted terms of the series are below 4e-14.
         const FROM: f64 = 6.0;
+        /// The number of times that the recurrence raises a smaller argument by 1.
         const STEPS: usize = 6;
         const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-        /// The coefficients B_2k / (2k (2k - 1)) of ln Gamma, with Bernoulli numbers B.
+        /// The coefficients of Stirling's series for ln Gamma: B_2k / (2k (2k - 1)), with Bernoulli numbers
+        /// B.
         const VALUE: [f64; 8] = [
             1.0 / 12.0,
             -1.0 / 360.0,
@@ -33,7 +35,7 @@ impl LogGamma {
             1.0 / 156.0,
             -3617.0 / 122_400.0,
         ];
-        /// The coefficients B_2k / 2k of digamma, with Bernoulli numbers B.
+        /// The coefficients of the series for digamma: B_2k / 2k, with Bernoulli numbers B.
         const SLOPE: [f64; 8] = [
             1.0 / 12.0,
             -1.0 / 120.0,
@@ -44,8 +46,9 @@ impl LogGamma {
             1.0 / 12.0,
             -3617.0 / 8160.0,
         ];
-        // The product of the arguments that the recurrence passes, and its derivative. The loop always makes
-        // all steps and the result is dropped if it isn't needed, so that nothing branches.
+        // `product` is the product of x, x + 1, ..., by which the recurrence divides, and `derivative` is its
+        // derivative. To avoid branches, the loop makes all steps, and its results are dropped if they aren't
+        // needed.
         let (mut stepped, mut product, mut derivative) = (x, 1.0, 0.0);
         for _ in 0..STEPS {
             derivative = derivative * stepped + product;

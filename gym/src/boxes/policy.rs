@@ -43,8 +43,8 @@ impl Policy<BoxEnv> for BoxUniform {
 pub type BoxPolicyConfig = MixturePolicyConfig<BetaMixtures>;
 
 impl Default for BoxPolicyConfig {
-    /// Takes four hidden layers of 128 with ReLU, P_F and P_B on one torso, 32 joint components with
-    /// concentrations from 0.6 to 1000, no state-flow head, and log Z from 0.
+    /// Returns settings with four hidden layers of width 128 with ReLU, one torso for P_F and P_B, 32 joint
+    /// components with concentrations from 0.6 to 1000, no state-flow head, and an initial log Z of 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![128; 4], activation: Activation::Relu, ..MlpConfig::default() },
@@ -63,8 +63,8 @@ impl Default for BoxPolicyConfig {
 /// A policy of the [box](BoxEnv): a perceptron on the coordinates.
 ///
 /// Initially the components of each mixture lie side by side and cover each axis, and the exit has
-/// probability about one half. (In torchgfn all components start in the middle, with concentrations half way
-/// to the maximum.)
+/// probability about one half. (In torchgfn all components start in the middle of the box, with
+/// concentrations half-way between the minimum and the maximum.)
 ///
 /// ```
 /// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
@@ -82,12 +82,12 @@ pub struct BoxPolicy {
     ndim: usize,
     geometry: Geometry,
     networks: Perceptrons,
-    /// The initial raw parameters of a mixture, which are added to the network's outputs.
+    /// The initial raw parameters of the mixtures, which are added to the network's outputs.
     start: Vec<f64>,
-    /// The axes along which steps are taken from states other than the source. Outputs for other axes are
-    /// computed for the source alone.
+    /// The axes that steps from states other than the source use. Outputs for the remaining axes are computed
+    /// for the source only.
     axes: Axes,
-    /// The indices of the outputs for these axes.
+    /// The indices of the network outputs that belong to these axes.
     columns: Vec<i64>,
 }
 
@@ -132,8 +132,8 @@ impl BoxPolicy {
         check_width(states, self.ndim)
     }
 
-    /// Adds the initial values to the network's outputs. `columns` lists the indices of the outputs in
-    /// `outputs`; `None` if it has all of them.
+    /// Adds the initial values to the network's outputs. `columns` lists the indices of the outputs that the
+    /// tensor `outputs` holds; `None` means all outputs.
     fn with_start(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
@@ -142,20 +142,21 @@ impl BoxPolicy {
         outputs + from_host(&start, outputs.kind(), outputs.device())
     }
 
-    /// Returns the indices of the outputs that are computed for each state; `None` for all outputs.
+    /// Returns the indices of the outputs that are computed for every state. Returns `None` if all outputs
+    /// are computed for every state.
     fn some_columns(&self) -> Option<&[i64]> {
         (self.axes.len() < self.ndim).then_some(self.columns.as_slice())
     }
 
-    /// The settings of the policy.
+    /// Returns the settings with which the policy was built.
     #[must_use]
     pub fn config(&self) -> &BoxPolicyConfig {
         &self.config
     }
 }
 
-/// Returns the initial values of the outputs: components that lie side by side, each as wide as its share of
-/// the axis.
+/// Returns the initial values of the outputs. With these values the components lie side by side, and each
+/// component is as wide as its share of the axis.
 fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     let k = mixtures.components;
     let mut values = vec![0.0; mixtures.width(ndim)];
@@ -165,7 +166,8 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
-    // The range is cut at both ends, because the sigmoid would have almost no gradient there.
+    // The concentrations are kept away from both ends of their range, because the sigmoid would have almost
+    // no gradient there.
     let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
@@ -182,8 +184,8 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     values
 }
 
-/// Returns a step per axis whose multiples, modulo 1, fill the box evenly. Steps are powers of 1/r, with r
-/// the positive root of x^(n + 1) = x + 1.
+/// Returns a step length for each axis. The multiples of these steps, modulo 1, fill the box evenly. The step
+/// of axis k is r^-k, with r the positive root of x^(n + 1) = x + 1.
 fn spread(ndim: usize) -> Vec<f64> {
     let root = (0..64).fold(2f64, |x, _| (1.0 + x).powf(1.0 / (ndim + 1) as f64));
     (1..=ndim).map(|axis| root.powi(-(axis as i32))).collect()
@@ -234,14 +236,14 @@ impl Policy<BoxEnv> for BoxPolicy {
     }
 }
 
-/// A [`BoxPolicy`] with its network on the host, for a roll-out.
+/// A [`BoxPolicy`] whose network is copied to the host, for a roll-out.
 struct FrozenBox<'a> {
     policy: &'a BoxPolicy,
     direction: Direction,
     network: HostMlp,
     /// The initial values that are added to the network's outputs.
     start: Vec<f64>,
-    /// All outputs for the source, if `network` lacks some of them.
+    /// All outputs for the source. `None` if `network` computes all outputs, those for the source included.
     source: Option<Vec<f64>>,
 }
 

@@ -1,8 +1,8 @@
 use gfn::env::{Reals, Reward};
 use gfn::{Error, Result};
 
-/// The reward of the original hyper-grid on the unit box (Lahlou et al., 2023):
-/// `R0 + R1 prod_i [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`.
+/// The reward of the original hyper-grid, transferred to the unit box (Lahlou et al., 2023): `R0 + R1 prod_i
+/// [|x_i - 1/2| > 1/4] + R2 prod_i [0.3 < |x_i - 1/2| < 0.4]`.
 ///
 /// Every point except the source can be the end of a trajectory, so unfinished states have the same reward.
 ///
@@ -22,8 +22,9 @@ pub struct BoxReward {
     r2: f64,
 }
 
-/// The intervals of an axis in which all coordinates must lie to earn R1 (`OUTER`) or R2 (`BANDS`).
+/// The intervals of an axis in which every coordinate of a point must lie for the point to earn R1.
 const OUTER: [(f64, f64); 2] = [(0.0, 0.25), (0.75, 1.0)];
+/// The intervals of an axis in which every coordinate of a point must lie for the point to earn R2.
 const BANDS: [(f64, f64); 2] = [(0.1, 0.2), (0.8, 0.9)];
 
 impl BoxReward {
@@ -43,7 +44,7 @@ impl BoxReward {
         }
     }
 
-    /// Returns R of a point.
+    /// Returns the reward R of a point of the box.
     fn at(&self, point: &[f64]) -> f64 {
         let all = |inside: fn(f64) -> bool| point.iter().all(|x| inside((x - 0.5).abs()));
         let mut reward = self.r0;
@@ -56,15 +57,15 @@ impl BoxReward {
         reward
     }
 
-    /// The true log Z, which is the log of the integral of R over the box of `ndim` axes.
+    /// Returns log Z, which is the log of the integral of R over the box of `ndim` axes.
     #[must_use]
     pub fn log_z(&self, ndim: usize) -> f64 {
         let power = |length: f64| length.powi(ndim as i32);
         (self.r0 + self.r1 * power(0.5) + self.r2 * power(0.2)).ln()
     }
 
-    /// Returns the exact probability of each of `bins` by `bins` cells of the square. The first axis runs
-    /// fastest.
+    /// Divides the square into `bins` by `bins` cells and returns the exact probability of each cell.
+    /// Neighbours along the first axis are adjacent in the result.
     #[must_use]
     pub fn cells(&self, bins: usize) -> Vec<f64> {
         let share = |intervals: &[(f64, f64)], k: usize| -> f64 {

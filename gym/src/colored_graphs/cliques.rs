@@ -2,13 +2,15 @@
 
 use gfn::graph::GraphState;
 
-/// Returns the neighbours of a node, as bits. Graphs of at most 64 nodes have one word per row.
+/// Returns the neighbours of a node as a set of bits. A single word is enough, because graphs have at most 64
+/// nodes.
 pub(super) fn neighbours(graph: &GraphState, a: usize) -> u64 {
     graph.adjacency().bits(a).map_or(0, |words| words[0])
 }
 
-/// Calls `found` with every maximal clique that consists of `chosen` and some of `candidates`, and to which
-/// no node of `excluded` can be added. The algorithm is that of Bron and Kerbosch (1973) with pivoting.
+/// Calls `found` with every maximal clique that contains all nodes of `chosen` and otherwise only nodes of
+/// `candidates`. Cliques that a node of `excluded` could extend aren't maximal and are left out. The
+/// algorithm is that of Bron and Kerbosch (1973) with pivoting.
 pub(super) fn maximal_cliques(
     graph: &GraphState,
     chosen: u64,

@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use self::cliques::{maximal_cliques, neighbours};
 
-/// The numbers of connected graphs of 1, 2, ... two-coloured nodes, up to isomorphism (Burnside and inverse
-/// Euler transform).
+/// The numbers of connected graphs of 1, 2, ... nodes of two colours, up to isomorphism, computed with
+/// Burnside's lemma and the inverse Euler transform.
 const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
-/// The largest number of nodes, because the rewards hold sets of nodes in 64 bits.
+/// The largest number of nodes of a graph. The sets of nodes of larger graphs wouldn't fit into 64 bits, in
+/// which rewards keep them.
 const MAX_NODES: usize = 64;
 
 /// Connected undirected graphs of at most `max_nodes` nodes of two colours, up to isomorphism.
 ///
-/// Growth begins at the empty graph with a first node. It continues with edges and with nodes attached to
-/// existing nodes, and graphs stay connected in both directions. Every graph except the empty one can be
-/// finished. Training corrects for symmetry. The environment is that of recursionpharma/gflownet's basic
-/// graph task.
+/// The first action adds a node to the empty graph. Later actions add edges, or nodes attached to existing
+/// nodes. Backward actions keep graphs connected, too. Every graph except the empty graph can be finished.
+/// Training corrects for symmetry. The environment is that of recursionpharma/gflownet's basic graph task.
 ///
 /// ```
 /// use gfn::{env::{Direction, DiscreteEnv, Env}};
@@ -42,7 +42,8 @@ pub struct ColoredGraphs {
     max_nodes: usize,
 }
 
-/// The rules: graphs are connected, and `empty_can_exit` is `true` if the empty graph can be finished.
+/// The rules of the environment: graphs stay connected. `empty_can_exit` is `true` if the empty graph can be
+/// finished.
 struct Connected {
     empty_can_exit: bool,
 }
@@ -82,19 +83,20 @@ impl ColoredGraphs {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the underlying [`GraphEnv`] by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The largest number of nodes.
+    /// The largest number of nodes of a graph.
     #[must_use]
     pub fn max_nodes(&self) -> usize {
         self.max_nodes
     }
 
-    /// The number of states up to isomorphism, including the empty graph; `None` beyond 9 nodes.
+    /// Returns the number of states up to isomorphism, including the empty graph; `None` if graphs may have
+    /// more than 9 nodes.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         let connected = CONNECTED.get(..self.max_nodes)?;
@@ -113,19 +115,19 @@ impl GraphRules for Connected {
 
 /// The rewards of recursionpharma/gflownet's basic graph task, on undirected graphs of two colours.
 ///
-/// They depend on the graph alone, not on the labels of its nodes.
+/// The rewards don't depend on the labels of nodes: isomorphic graphs have equal rewards.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColoredGraphReward {
-    /// log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 the numbers of nodes of the two colours. The default.
+    /// The default: log R = -10/4 |n0 + n1/2 - 3|, with n0 and n1 the numbers of nodes of the two colours.
     #[default]
     Count,
-    /// log R = 10/7 (e - n) for more than 3 nodes, otherwise -50/7. e is the number of nodes whose number of
-    /// neighbours of the other colour is even and not zero.
+    /// The reward log R = 10/7 (e - n) for graphs of n > 3 nodes, and log R = -50/7 for smaller graphs. Here
+    /// e is the number of nodes whose number of neighbours of the other colour is even and not zero.
     Even,
-    /// log R = max(m - s + n - 1, -10), with s the sum of the sizes of all maximal cliques. m adds 1 for each
-    /// maximal clique of 4 nodes of which at least 3 share a colour, and 1/2 for each other maximal clique of
-    /// 4 nodes.
+    /// The reward log R = max(m - s + n - 1, -10), with n the number of nodes and s the sum of the sizes of
+    /// all maximal cliques. Each maximal clique of 4 nodes adds 1 to m if at least 3 of its nodes share a
+    /// colour, and otherwise 1/2.
     Clique,
 }
 
@@ -165,7 +167,7 @@ impl Reward<GraphStates> for ColoredGraphReward {
     }
 }
 
-/// Returns the set of the nodes of colour 0, as bits.
+/// Returns the nodes of colour 0 as a set of bits.
 fn first_colour(graph: &GraphState) -> u64 {
     let nodes = graph.nodes().enumerate();
     nodes.fold(0, |bits, (a, node)| bits | u64::from(node.class == 0) << a)

@@ -10,11 +10,12 @@ use crate::continuous::read_actions;
 /// An environment for sampling from a density on R^d by a controlled diffusion (Lahlou et al. 2023; Sendera
 /// et al. 2024). The origin is the initial state, and `steps` Gaussian steps lead to the object.
 ///
-/// *States.* A point and the number of steps made. *Actions.* The next point (forwards) or the previous point
-/// (backwards), both absolute, so that a recorded trajectory is repeated bit for bit. There is no exit
-/// action: a trajectory ends with its last step. The backward step from step 1 leads to the origin, with
-/// probability 1. torchgfn's actions are increments, and its last step counts as the exit, with log P_F = 0;
-/// here the last step is scored like all others.
+/// A *state* is a point and the number of steps made so far. A forward *action* is the next point, and a
+/// backward action is the previous point. Actions are absolute coordinates instead of differences, so that a
+/// recorded trajectory is repeated bit for bit. There is no exit action: a trajectory ends with its last
+/// step. The backward step from step 1 leads to the origin, with probability 1. torchgfn's actions are
+/// increments, and its last step counts as the exit, with log P_F = 0; here the last step is scored like all
+/// others.
 ///
 /// ```
 /// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
@@ -31,7 +32,8 @@ pub struct DiffusionSampling {
 }
 
 impl DiffusionSampling {
-    /// Builds the environment of points with `dim` coordinates, whose steps are those of a process.
+    /// Builds the environment of points with `dim` coordinates. The process defines the number of steps and
+    /// their distribution without drift.
     ///
     /// # Errors
     /// [`Error::Config`] if `dim` is 0.
@@ -42,19 +44,19 @@ impl DiffusionSampling {
         }
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates of a point.
     #[must_use]
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The process that gives the steps.
+    /// Returns the process that defines the number of steps and their distribution without drift.
     #[must_use]
     pub fn process(&self) -> &Process {
         &self.process
     }
 
-    /// Returns these points as finished objects.
+    /// Returns these points as the states of finished objects.
     #[must_use]
     pub fn terminal(&self, points: Reals) -> DiffusionStates {
         DiffusionStates::at(points, self.process.steps())
@@ -64,7 +66,8 @@ impl DiffusionSampling {
         states.check(self.dim, self.process.steps())
     }
 
-    /// Returns the step number of the state in which a trajectory in this direction ends.
+    /// Returns the number of steps that the last state of a trajectory has made: all steps forwards, and 0
+    /// backwards.
     fn last_step(&self, direction: Direction) -> u32 {
         match direction {
             Direction::Forward => self.process.steps() as u32,
@@ -150,7 +153,7 @@ impl ReplayEnv for DiffusionSampling {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// Returns the mean of the backward kernel as the previous point.
+    /// Returns for each state the mean of the backward kernel, which is used as the previous point.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
         self.check_states(states)?;
         let mut points = states.points.clone();

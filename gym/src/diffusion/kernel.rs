@@ -1,4 +1,4 @@
-//! Gaussian steps as a distribution over next points.
+//! The distribution of the next point after a Gaussian step.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
@@ -8,17 +8,18 @@ use tch::Tensor;
 
 use crate::continuous::{check_no_exit_bias, check_rows};
 
-/// A network's corrections to the kernels of a process.
+/// The corrections that a network adds to the kernels of a process.
 #[derive(Debug)]
 pub(super) struct Steering {
-    /// The drift, `[n, d]`, which is multiplied by the row's `gain` and added to the mean.
+    /// The drift, a tensor `[n, d]`. Each row is multiplied by the row's `gain` and added to the mean.
     pub(super) drift: Tensor,
-    /// The correction that is added to the log standard deviation, `[n, 1]` or `[n, d]`.
+    /// The correction that is added to the log standard deviation, a tensor `[n, 1]` or `[n, d]`; `None` if
+    /// the standard deviation isn't corrected.
     pub(super) log_sd: Option<Tensor>,
 }
 
-/// Gaussian steps: the distribution of the next point for each row of states, isotropic or diagonal; a point
-/// mass if its standard deviation is 0.
+/// Gaussian steps: the distribution of the next point for each state of a batch. The covariance is isotropic
+/// or diagonal. If the standard deviation is 0, the distribution is a point mass.
 ///
 /// Exploration adds its [`noise`](Exploration::noise) to the standard deviation in quadrature, as Sendera et
 /// al. (2024) do, and a temperature multiplies the variance. Epsilon is refused, because there is no uniform
@@ -28,27 +29,28 @@ pub(super) struct Steering {
 pub struct GaussianSteps {
     dim: usize,
     direction: Direction,
-    /// The mean of each step without steering, `[n, d]`.
+    /// The mean of each step before a network's correction, flat `[n, d]`.
     mean: Vec<f64>,
-    /// The standard deviation of each step without steering, a number per row.
+    /// The standard deviation of each step before a network's correction, a number per state.
     sd: Vec<f64>,
-    /// The factor of the drift, a number per row; empty without steering.
+    /// The factor by which each state's drift is multiplied, a number per state. The list is empty without a
+    /// network's correction.
     gain: Vec<f64>,
     steering: Option<Steering>,
 }
 
 impl GaussianSteps {
-    /// Builds steps from the flat means `[n, d]`, and a standard deviation for each row.
+    /// Builds steps from their means, flat `[n, d]`, and from a standard deviation for each state.
     pub(super) fn new(dim: usize, direction: Direction, mean: Vec<f64>, sd: Vec<f64>) -> Self {
         Self { dim, direction, mean, sd, gain: Vec::new(), steering: None }
     }
 
-    /// Adds a network's corrections to the steps; `gain` is the factor of the drift in each row.
+    /// Adds a network's corrections to the steps. `gain` holds the factor of the drift for each state.
     pub(super) fn steered(self, gain: Vec<f64>, steering: Steering) -> Self {
         Self { gain, steering: Some(steering), ..self }
     }
 
-    /// The number of states.
+    /// Returns the number of states for which the distribution is given.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sd.len()
@@ -60,8 +62,8 @@ impl GaussianSteps {
         self.sd.is_empty()
     }
 
-    /// Returns the mean and the standard deviation of each coordinate of each state's step, both `[n, d]`, on
-    /// the host.
+    /// Returns the means and the standard deviations of the steps, corrections included: two lists of `n`
+    /// rows with a number per coordinate.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a drift or a standard deviation that isn't finite.
@@ -90,7 +92,8 @@ impl GaussianSteps {
         Ok((Reals::from_flat(self.dim, mean)?, Reals::from_flat(self.dim, sd)?))
     }
 
-    /// Checks that the action of a point mass is the only point that can be reached.
+    /// Checks that an action leads to the mean, which is the only point that a step of standard deviation 0
+    /// can reach.
     fn check_point_mass(&self, row: usize, action: &[f64]) -> Result<()> {
         let mean = &self.mean[row * self.dim..(row + 1) * self.dim];
         if mean == action {
@@ -100,9 +103,10 @@ impl GaussianSteps {
         Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
-    /// Returns flat rows of `d + 3` numbers: the standardised distance of the action from the mean without
-    /// steering (`d` numbers), the amount that a unit of drift subtracts from this distance, the constant of
-    /// the log-density, and a 1. All numbers of a point mass are 0.
+    /// Returns flat rows of `d + 3` numbers: the standardised distance of the action from the uncorrected
+    /// mean (`d` numbers), the amount by which a drift of 1 reduces this distance, the constant of the
+    /// log-density, and a 1. For a point mass all `d + 3` numbers are 0, the last of them included. A product
+    /// with the last number therefore makes the log-probability of a point mass 0.
     fn standardise(&self, rows: &[usize], actions: &Reals) -> Result<Vec<f64>> {
         let half_log_tau = 0.5 * std::f64::consts::TAU.ln();
         let mut out = Vec::with_capacity(rows.len() * (self.dim + 3));
@@ -176,7 +180,8 @@ impl Distribution for GaussianSteps {
     }
 }
 
-/// Returns these rows of a tensor, without a copy if they are the first rows in order.
+/// Returns the rows of `values` that `rows` lists, in this order. Copies nothing if `rows` is 0, 1, 2 and so
+/// on.
 fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);
@@ -184,8 +189,8 @@ fn pick_rows(values: &Tensor, rows: &[usize]) -> Tensor {
     values.index_select(0, &index_tensor(rows, values.device()))
 }
 
-/// A source of normal numbers, which are drawn in pairs: the second number of a pair is kept for the next
-/// call.
+/// A generator of normal numbers. The generator computes two numbers at a time and keeps the second one for
+/// the next call.
 #[derive(Default)]
 pub(super) struct Normals(Option<f64>);
 

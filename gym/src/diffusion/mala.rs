@@ -13,34 +13,34 @@ use crate::rewards::positive;
 /// Settings of a [`Mala`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MalaConfig {
-    /// The number of steps of each chain.
+    /// The number of steps that each chain takes, burn-in included.
     pub steps: usize,
-    /// The number of steps before the first point is kept. The step size is adapted during these steps, and
-    /// fixed afterwards.
+    /// The number of steps of each chain before its first point is kept. The step size is adapted during
+    /// these steps, and stays fixed afterwards.
     pub burn_in: usize,
-    /// The number of steps from one kept point to the next.
+    /// The number of steps of a chain from one kept point to the next.
     pub thin: usize,
-    /// The step size to start from.
+    /// The step size with which the adaptation begins.
     pub step_size: f64,
-    /// The share of accepted proposals that the step size is adapted to reach.
+    /// The desired share of accepted proposals. The step size is adapted so that the chains reach this share.
     pub acceptance: f64,
 }
 
 impl Default for MalaConfig {
-    /// Takes 200 steps, of which the first 100 are burn-in and every tenth later point is kept, an acceptance
-    /// of 0.574, and an initial step size of 0.01.
+    /// Returns settings with 200 steps, of which the first 100 are burn-in and every tenth later point is
+    /// kept, an acceptance of 0.574, and an initial step size of 0.01.
     fn default() -> Self {
         Self { steps: 200, burn_in: 100, thin: 10, step_size: 0.01, acceptance: 0.574 }
     }
 }
 
 /// The Metropolis-adjusted Langevin algorithm as a local search (Sendera et al. 2024). From each object a
-/// chain makes proposals `x + h grad log R + sqrt(2 h) e`, with e a standard normal vector. They are accepted
-/// by the Metropolis-Hastings rule, which leaves the target's distribution unchanged.
+/// chain makes proposals `x + h grad log R + sqrt(2 h) e`, with e a standard normal vector. Proposals are
+/// accepted by the Metropolis-Hastings rule, which leaves the target's distribution unchanged.
 ///
 /// All chains of a search share one step size, which is adapted to an acceptance of 0.574 by default (Roberts
-/// and Rosenthal 1998). After the burn-in it is fixed, as detailed balance requires (other libraries continue
-/// to adapt it). A proposal of density 0 or NaN is never accepted.
+/// and Rosenthal 1998). After the burn-in the step size is fixed, as detailed balance requires. (Other
+/// libraries continue to adapt the step size.) A proposal of density 0 or NaN is never accepted.
 ///
 /// The chains follow the target's density. The points that they find are recorded with the trainer's reward,
 /// which may differ from that density. Evaluations of the density and of the reward both count as reward
@@ -73,8 +73,8 @@ impl Mala {
     /// Builds a search whose chains follow the gradient of a target.
     ///
     /// # Errors
-    /// [`Error::Config`] for a target of another dimension than the environment's, for settings that keep no
-    /// point, for a step size that isn't positive, and for an acceptance outside (0, 1).
+    /// [`Error::Config`] for a target of another dimension than the environment's, if the settings keep no
+    /// point, if the step size isn't positive, and if the acceptance isn't in (0, 1).
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
@@ -117,8 +117,8 @@ impl Mala {
             let mut accepted = 0usize;
             for i in 0..n {
                 let u = rng.uniform();
-                // Returns the squared distance between `to` and the end of a gradient step from `from`,
-                // divided by 4 h.
+                // This closure returns the squared distance between `to` and the end of a gradient step from
+                // `from`, divided by 4 h.
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>()
                         / (4.0 * h)

@@ -1,22 +1,22 @@
 //! Sampling from densities by controlled diffusions.
 //!
-//! | part | is |
+//! | part | meaning |
 //! |---|---|
 //! | [`DiffusionSampling`] | the environment: points that take Gaussian steps from the origin |
 //! | [`Process`] | pinned Brownian, Ornstein-Uhlenbeck or variance-preserving steps, and their reversal |
-//! | [`DiffusionPolicy`] | a network of point and time (PIS-GradNet) as the drift, Langevin parametrisation, learned variances, P_B fixed or learned |
-//! | [`ReferencePolicy`], [`OptimalGaussian`] | no drift; the exact policy of a Gaussian target |
-//! | [`Target`], [`Energy`] | a density with its gradient, and the reward that it is |
+//! | [`DiffusionPolicy`] | a policy whose drift is a network of point and time (PIS-GradNet), with settings for a Langevin parametrisation, learned variances, and a fixed or learned P_B |
+//! | [`ReferencePolicy`], [`OptimalGaussian`] | the policy without drift; the exact policy for a Gaussian target |
+//! | [`Target`], [`Energy`] | a density with its gradient, and the reward that equals this density |
 //! | [`Mala`] | local search by Langevin steps, for the replay buffer |
 //!
 //! | target | log Z | exact samples | gradient |
 //! |---|---|---|---|
 //! | [`Mixture`]: Gaussian, 2, 25, 9 and 40 modes | 0 | yes | analytic |
-//! | [`Posterior`]: 9 modes over a prior of 25 | none: not integrable | no | analytic |
+//! | [`Posterior`]: 9 modes over a prior of 25 | none, because the density has no finite integral | no | analytic |
 //! | [`Funnel`] | 0 | yes | analytic |
-//! | [`ManyWell`] | quadrature | yes | analytic |
+//! | [`ManyWell`] | by quadrature | yes | analytic |
 //! | [`CoxProcess`] (LGCP) | unknown | no | analytic |
-//! | [`FromTensors`]: a closure or a TorchScript file | yours | no | autograd |
+//! | [`FromTensors`]: a closure or a TorchScript file | set by the user | no | autograd |
 
 mod env;
 mod kernel;

@@ -5,17 +5,18 @@ use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-/// The size of a network of point and time, which gives the drift, the backward corrections, or the state
-/// flow.
+/// The size of a network whose inputs are a point and the time. Such networks compute the drift, the backward
+/// corrections, and the state flow.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GradNetConfig {
-    /// The number of harmonics of time, each of which gives a sine and a cosine.
+    /// The number of harmonics of the time. The sine and the cosine of each harmonic are inputs of the
+    /// network.
     pub harmonics: i64,
-    /// The width of the hidden layers and of the embeddings of point and time, which are added.
+    /// The width of the hidden layers, and of the two embeddings of point and time.
     pub hidden: i64,
-    /// The number of hidden layers after the sum of the embeddings.
+    /// The number of hidden layers that follow the sum of the two embeddings.
     pub layers: usize,
-    /// `true` if the output layer starts at 0, so that the process starts without drift.
+    /// `true` if the initial weights of the output layer are 0, so that an untrained policy has no drift.
     pub zero_init: bool,
 }
 
@@ -42,8 +43,8 @@ impl GradNetConfig {
     }
 }
 
-/// Returns the table of the network's time inputs, `[steps + 1, 2 harmonics]`, a constant: the sines and the
-/// cosines of `2 pi k t` for each step's time t and the harmonics k from 1 on.
+/// Returns the network's time inputs for each step, a constant tensor `[steps + 1, 2 harmonics]`. A row holds
+/// the sines and the cosines of `2 pi k t`, with t the time of the step and k the harmonics from 1 on.
 pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     let mut values = Vec::with_capacity((steps + 1) * 2 * n as usize);
     for step in 0..=steps {
@@ -58,11 +59,11 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
         .to_device(scope.device())
 }
 
-/// The number of steps that each state of a batch has made.
+/// The numbers of steps that the states of a batch have made.
 pub(super) enum Times {
-    /// The number is the same for all states, as in sampling.
+    /// A number of steps that is the same for all states, as in sampling.
     One(i64),
-    /// Each state has its own number.
+    /// A number of steps for each state.
     Each(Tensor),
 }
 
@@ -77,8 +78,8 @@ impl Times {
         }
     }
 
-    /// Evaluates a network of time. Returns a single row for all states if their times are equal, otherwise a
-    /// row per state. Each distinct time is evaluated once.
+    /// Evaluates a network whose only input is the time. Each distinct time is evaluated once. The result has
+    /// a single row if all states have the same time, otherwise a row per state.
     pub(super) fn rows(&self, table: &Tensor, network: impl Fn(&Tensor) -> Tensor) -> Tensor {
         match self {
             Self::One(step) => network(&table.narrow(0, *step, 1)),
@@ -87,8 +88,9 @@ impl Times {
     }
 }
 
-/// A network of point and time (Zhang and Chen 2022, with fixed phases of the harmonics as in torchgfn and
-/// Sendera et al. 2024). The embeddings of point and time are added and pass through hidden layers with GELU.
+/// A network whose inputs are a point and the time (Zhang and Chen 2022, with fixed phases of the harmonics
+/// as in torchgfn and Sendera et al. 2024). The embeddings of point and time are added, and the sum passes
+/// through hidden layers with GELU.
 #[derive(Debug)]
 pub(super) struct JointNet {
     time: Mlp,
@@ -109,15 +111,15 @@ impl JointNet {
         }
     }
 
-    /// Maps points `[n, inputs]` to outputs `[n, outputs]`.
+    /// Computes the outputs `[n, outputs]` of the network for points `[n, inputs]` at the given times.
     pub(super) fn forward(&self, points: &Tensor, table: &Tensor, times: &Times) -> Tensor {
         let time = times.rows(table, |table| self.time.forward(table).gelu("none"));
         self.joint.forward(&(self.point.forward(points) + time).gelu("none"))
     }
 }
 
-/// The learned factor of the target's gradient, which depends on time and coordinate. It starts at 0.01
-/// everywhere.
+/// The learned factor of the target's gradient. The factor depends on the time and differs between
+/// coordinates. The initial value of the factor is 0.01 everywhere.
 #[derive(Debug)]
 pub(super) struct GradientScale(Mlp);
 

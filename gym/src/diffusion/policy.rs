@@ -21,20 +21,23 @@ use crate::rewards::positive;
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
-    /// Uses the reversed process, without parameters.
+    /// The reversed process, which has no parameters.
     #[default]
     Fixed,
-    /// A learned correction of the reversed process with standard deviation s: the mean is shifted by
-    /// `range s tanh(m)` and the standard deviation becomes `s exp(range tanh(v))`, m and v being outputs of
-    /// a network. The step into the origin stays a point mass.
+    /// A learned correction of the reversed process with standard deviation s: the mean is shifted by `range
+    /// s tanh(m)` and the standard deviation becomes `s exp(range tanh(v))`, with m and v two outputs of a
+    /// network. The step into the origin stays a point mass.
     Learned {
-        /// The largest shift of the mean in units of s, and the largest change of the log standard deviation.
+        /// The largest shift of the mean in units of s. The same number bounds the change of the log standard
+        /// deviation.
         range: f64,
     },
-    /// torchgfn's learned kernel: the mean is shifted by `-scale m` and the standard deviation is
-    /// `sqrt(s^2 + exp(scale v)^2)`, m and v being squeezed into (-1, 1) and (-4, 4). With its scale of 0.1
-    /// it adds a standard deviation of 0.67 to 1.5 however small s is (with v >= -1, 0.9). P_F can't match
-    /// that, so use it for comparison only. Unlike torchgfn's, the step into the origin stays a point mass.
+    /// The learned kernel of torchgfn. With standard deviation s of the reversed process, the mean is shifted
+    /// by `-scale m` and the standard deviation becomes `sqrt(s^2 + exp(scale v)^2)`. Here m and v are two
+    /// outputs of a network, squeezed into (-1, 1) and (-4, 4). With torchgfn's scale of 0.1 the kernel adds
+    /// a standard deviation of 0.67 to 1.5, however small s is. P_F can't match such a backward kernel, so
+    /// use this variant for comparison only. The step into the origin stays a point mass, which differs from
+    /// torchgfn.
     Torchgfn {
         /// The scale of the correction: torchgfn's `pb_scale_range`.
         scale: f64,
@@ -44,28 +47,29 @@ pub enum BackwardSteps {
 /// Settings of a [`DiffusionPolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DiffusionPolicyConfig {
-    /// The drift's network, and those of P_B and of the state flow.
+    /// The size of the networks that compute the drift, P_B's corrections and the state flow.
     pub network: GradNetConfig,
-    /// The largest absolute value of the drift, which is clamped.
+    /// The largest absolute value of each coordinate of the drift. Larger values are clamped.
     pub drift_clip: f64,
-    /// The range of P_F's learned standard deviation; `None` for the process's standard deviation. The
-    /// process's standard deviation is multiplied by `exp(range tanh(v) / 2)`, v being an output of the
-    /// network for the state. torchgfn's learned standard deviation doesn't depend on that of the process;
-    /// this one starts near it.
+    /// The range of the correction of P_F's standard deviation. The standard deviation of the process is
+    /// multiplied by `exp(range tanh(v) / 2)`, with v an output of the network for the state. `None` means
+    /// that P_F has the standard deviation of the process. (In torchgfn the learned standard deviation
+    /// doesn't depend on that of the process.)
     pub log_variance_range: Option<f64>,
     /// The bound at which each coordinate of the target's gradient is clamped in the Langevin
-    /// parametrisation; `None` for no Langevin parametrisation. It adds the gradient at the point, times a
-    /// learned factor that depends on the time, to the drift. The policy must then be built with a target.
+    /// parametrisation; `None` means no Langevin parametrisation. This parametrisation adds the gradient at
+    /// the point, times a learned factor that depends on the time, to the drift. The policy must then be
+    /// built with a target.
     pub langevin_clip: Option<f64>,
-    /// The backward policy.
+    /// The backward policy: the reversed process, or a learned correction of it.
     pub backward: BackwardSteps,
-    /// The state-flow network and log Z. It takes no conditions.
+    /// The settings of the state-flow network and of log Z. The state-flow network takes no conditions.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for DiffusionPolicyConfig {
-    /// Takes torchgfn's network, a drift clipped at 10,000, no learned variance, no Langevin parametrisation,
-    /// a fixed P_B, no state flow, and log Z from 0.
+    /// Returns settings with torchgfn's network size, a drift clipped at 10,000, no learned variance, no
+    /// Langevin parametrisation, a fixed P_B, no state flow, and an initial log Z of 0.
     fn default() -> Self {
         Self {
             network: GradNetConfig::default(),
@@ -78,12 +82,12 @@ impl Default for DiffusionPolicyConfig {
     }
 }
 
-/// Gaussian steps whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path Integral
-/// Sampler*, 2022).
+/// A policy of Gaussian steps, whose drift is a network of point and time (PIS-GradNet; Zhang and Chen, *Path
+/// Integral Sampler*, 2022).
 ///
-/// P_F is `N(a x + g u(x, t), b^2)`, u being the drift, and a, g and b the coefficients of the
-/// [process](super::Process) at that step. The network evaluates all points of a batch at once and embeds
-/// each time once.
+/// P_F is `N(a x + g u(x, t), b^2)`. Here u is the drift, and a, g and b are the decay, the gain and the
+/// standard deviation of the [process](super::Process) at that step. The network evaluates all points of a
+/// batch at once and embeds each time once.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
@@ -101,9 +105,9 @@ impl Default for DiffusionPolicyConfig {
 /// ```
 pub struct DiffusionPolicy {
     config: DiffusionPolicyConfig,
-    /// The dimension and the number of steps of the environment that the policy was built for.
+    /// The dimension and the number of steps of the environment for which the policy was built.
     expected_size: (usize, usize),
-    /// The harmonics of each step's time, inputs of the networks.
+    /// The harmonics of each step's time, which are inputs of the networks.
     times: Tensor,
     drift: JointNet,
     langevin: Option<(f64, GradientScale, Arc<dyn Target>)>,
@@ -120,8 +124,8 @@ impl std::fmt::Debug for DiffusionPolicy {
 }
 
 impl DiffusionPolicy {
-    /// Builds networks for an environment, with weights drawn from `rng`; the Langevin parametrisation needs
-    /// the target.
+    /// Builds a policy for an environment, with weights drawn from `rng`. The Langevin parametrisation needs
+    /// the `target`.
     ///
     /// # Errors
     /// [`Error::Config`] for sizes below 1, clips and ranges that aren't positive, and a target of another
@@ -178,7 +182,8 @@ impl DiffusionPolicy {
         Ok(Self { config, expected_size, times, drift, langevin, backward, flow, estimators, parameters })
     }
 
-    /// Refuses an environment that the networks weren't made for.
+    /// Refuses an environment whose dimension or number of steps differs from those for which the networks
+    /// were built.
     fn check_env(&self, env: &DiffusionSampling) -> Result<()> {
         let (dim, steps) = self.expected_size;
         if (env.dim(), env.process().steps()) == (dim, steps) {
@@ -198,7 +203,7 @@ impl DiffusionPolicy {
         points.to_tensor(self.parameters.kind(), self.parameters.device())
     }
 
-    /// Returns P_F of states, none of which is finished.
+    /// Returns P_F in states that aren't finished.
     fn forward(
         &self,
         env: &DiffusionSampling,
@@ -225,8 +230,8 @@ impl DiffusionPolicy {
         let out = network.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
         let (mean, spread) = (out.narrow(1, 0, dim), out.narrow(1, dim, 1));
-        // Computes a number per row from the standard deviation of the process's backward step; 0 if that
-        // step is a point mass.
+        // This closure applies `value` to the standard deviation of each row's backward step. The result is 0
+        // if the backward step is a point mass.
         let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {
             let sds = states.steps.iter().map(|&step| env.process().backward(step as usize).sd);
             sds.map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -238,8 +243,8 @@ impl DiffusionPolicy {
                 fixed.steered(per_row(&|sd| sd), steering)
             }
             BackwardSteps::Torchgfn { scale } => {
-                // The standard deviation is `sqrt(s^2 + e^2)` with e = exp(scale v), and log sqrt(s^2 + e^2)
-                // - log s = log1p(e^2 / s^2) / 2.
+                // The standard deviation is `sqrt(s^2 + e^2)` with e = exp(scale v). Therefore log sqrt(s^2 +
+                // e^2) - log s is log1p(e^2 / s^2) / 2.
                 let over_s2 =
                     from_host(&per_row(&|sd| sd.powi(-2)), spread.kind(), spread.device()).view([-1, 1]);
                 let log_sd = ((within(&spread, 4.0) * (2.0 * scale)).exp() * over_s2).log1p() * 0.5;
@@ -264,8 +269,8 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished states have no P_F. They are the last rows if whole trajectories are scored, and are then
-        // left out.
+        // Finished states have no P_F. If whole trajectories are scored, finished states are the last rows,
+        // and these rows are left out.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = if !wants.has(Quantity::LogPf) {
             None

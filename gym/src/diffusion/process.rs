@@ -5,23 +5,24 @@ use crate::rewards::positive;
 
 /// The linear diffusion that a policy steers forwards and that a fixed backward kernel reverses.
 ///
-/// Every process starts in the origin and is discretised exactly over one unit of time, with `dt = 1 /
-/// steps`.
+/// Every process starts in the origin and runs over one unit of time in steps of `dt = 1 / steps`. The
+/// discretisation is exact.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessKind {
-    /// `dx = sigma dW`, which ends in N(0, sigma^2). Given its end, it is the Brownian bridge (Zhang and
-    /// Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
+    /// The Brownian motion `dx = sigma dW`, whose end follows N(0, sigma^2). Given the end, the process is a
+    /// Brownian bridge (Zhang and Chen, *Path Integral Sampler*, 2022; Sendera et al. 2024).
     PinnedBrownian,
-    /// Ornstein-Uhlenbeck: `dx = -rate x dt + sigma dW`, which ends in N(0, sigma^2 (1 - exp(-2 rate)) / (2
-    /// rate)).
+    /// The Ornstein-Uhlenbeck process `dx = -rate x dt + sigma dW`, whose end follows N(0, sigma^2 (1 -
+    /// exp(-2 rate)) / (2 rate)).
     OrnsteinUhlenbeck {
         /// The rate at which the process forgets its state, per unit of time.
         rate: f64,
     },
-    /// Variance-preserving (Vargas et al., *Denoising Diffusion Samplers*, 2023). The first step draws from
-    /// N(0, sigma^2), and all later steps keep this distribution: `x' = sqrt(1 - beta) x + sigma sqrt(beta)
-    /// e`. beta falls linearly from `beta_max` at the second step to `beta_min` at the last.
+    /// The variance-preserving process (Vargas et al., *Denoising Diffusion Samplers*, 2023). The first step
+    /// draws from N(0, sigma^2), and all later steps keep this distribution: `x' = sqrt(1 - beta) x + sigma
+    /// sqrt(beta) e`, with e standard normal. The number beta falls linearly from `beta_max` at the second
+    /// step to `beta_min` at the last.
     VariancePreserving {
         /// The beta of the last step, which leads to the sample.
         beta_min: f64,
@@ -34,32 +35,34 @@ pub enum ProcessKind {
 /// A step of the process under a drift u: `x' ~ N(decay x + gain u, sd^2)`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ForwardKernel {
-    /// The factor of the current point.
+    /// The factor of the current point in the mean of the next point.
     pub decay: f64,
-    /// The factor of the drift.
+    /// The factor of the drift in the mean of the next point.
     pub gain: f64,
-    /// The standard deviation of each coordinate.
+    /// The standard deviation of each coordinate of the next point.
     pub sd: f64,
 }
 
-/// The reverse of a step of the process without drift: `x ~ N(shrink x', sd^2)`. The step back to the origin
-/// is a point mass, with `shrink = sd = 0`.
+/// The reverse of a step of the process without drift: given the later point x', the earlier point is `x ~
+/// N(shrink x', sd^2)`. The step back to the origin is a point mass, with `shrink = sd = 0`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BackwardKernel {
-    /// The factor of the later point.
+    /// The factor of the later point in the mean of the earlier point.
     pub shrink: f64,
-    /// The standard deviation of each coordinate.
+    /// The standard deviation of each coordinate of the earlier point.
     pub sd: f64,
 }
 
 /// A linear diffusion that starts in the origin and takes a number of steps, forwards and in reverse.
 ///
-/// Step k is `x' = a_k x + b_k e`, and v_k is the variance after k steps (`v_0 = 0`, `v_{k+1} = a_k^2 v_k +
-/// b_k^2`). The reverse of the step is `x | x' ~ N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`. For the
-/// pinned Brownian motion this is the bridge of variance `sigma^2 dt (t - dt) / t` around `x' (t - dt) / t`.
-/// The drift's factor is `b_k^2 / sigma^2` at step k, which is dt for the pinned Brownian motion.
+/// Without drift, step k is `x' = a_k x + b_k e` with e standard normal, and v_k is the variance of each
+/// coordinate after k steps (`v_0 = 0`, `v_{k+1} = a_k^2 v_k + b_k^2`). The reverse of the step is `x | x' ~
+/// N(a_k v_k / v_{k+1} x', v_k b_k^2 / v_{k+1})`. For the pinned Brownian motion this reverse is the Brownian
+/// bridge of variance `sigma^2 dt (t - dt) / t` around `x' (t - dt) / t`. The drift's factor is `b_k^2 /
+/// sigma^2` at step k, which is dt for the pinned Brownian motion.
 ///
-/// Without drift, forward and backward kernels balance for the target N(0, v_T) on every trajectory.
+/// Without drift, the forward and backward kernels satisfy trajectory balance for the target N(0, v_T), with
+/// T the number of steps.
 ///
 /// torchgfn scales the forward kernel by `sqrt(t_scale)` but not the bridge, so that its backward kernel
 /// isn't the reverse of its forward kernel. Here the scale is part of sigma.
@@ -84,8 +87,8 @@ impl Process {
     /// Builds a process of this kind with `steps` steps.
     ///
     /// # Errors
-    /// [`Error::Config`] for no step, a sigma or a rate that isn't positive and finite, and betas outside
-    /// `(0, 1)` or out of order.
+    /// [`Error::Config`] if `steps` is 0, if sigma or a rate isn't positive and finite, and if the betas lie
+    /// outside `(0, 1)` or `beta_min` exceeds `beta_max`.
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
         if steps == 0 || u32::try_from(steps).is_err() {
             let expected = "at least one step, and fewer than 2^32 steps";
@@ -98,7 +101,7 @@ impl Process {
             ProcessKind::OrnsteinUhlenbeck { rate } => {
                 positive("the process's rate", rate)?;
                 let decay = (-rate * dt).exp();
-                // The function expm1 keeps the digits of the variance if the rate is small.
+                // The function `exp_m1` keeps the precision of the variance if the rate is small.
                 let variance = sigma * sigma * -(-2.0 * rate * dt).exp_m1() / (2.0 * rate);
                 Box::new(move |_| (decay, variance))
             }
@@ -134,13 +137,13 @@ impl Process {
         self.kind
     }
 
-    /// The scale of the process's noise.
+    /// Returns sigma, the scale of the noise of the process.
     #[must_use]
     pub fn sigma(&self) -> f64 {
         self.sigma
     }
 
-    /// The number of steps.
+    /// Returns the number of steps that the process takes.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.forward.len()
@@ -149,14 +152,14 @@ impl Process {
     /// The variance of each coordinate after `step` steps without drift.
     ///
     /// # Panics
-    /// Panics if the process has fewer steps.
+    /// Panics if the process has fewer than `step` steps.
     #[must_use]
     pub fn variance(&self, step: usize) -> f64 {
         self.variances[step]
     }
 
-    /// Returns the kernel of the step after the first `step` steps. After the last step it is a point mass at
-    /// the current point.
+    /// Returns the kernel of the step that follows the first `step` steps. After the last step of the process
+    /// the kernel is a point mass at the current point.
     #[must_use]
     pub fn forward(&self, step: usize) -> ForwardKernel {
         self.forward.get(step).copied().unwrap_or(ForwardKernel { decay: 1.0, gain: 0.0, sd: 0.0 })
@@ -166,7 +169,7 @@ impl Process {
     /// 1` steps. A `step` of 0, which has no earlier state, gives a point mass at the origin.
     ///
     /// # Panics
-    /// Panics if the process has fewer steps.
+    /// Panics if the process has fewer than `step` steps.
     #[must_use]
     pub fn backward(&self, step: usize) -> BackwardKernel {
         if step == 0 {

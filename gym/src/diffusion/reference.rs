@@ -8,8 +8,8 @@ use tch::Tensor;
 
 use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps, Process};
 
-/// Builds a step per row with mean `shrink x + shift`. `kernel` returns shrink, shift and standard deviation
-/// by the number of steps made.
+/// Builds for each state a step with mean `shrink x + shift`. The closure `kernel` takes the number of steps
+/// that the state has made, and returns shrink, shift and standard deviation.
 fn steps(
     env: &DiffusionSampling,
     direction: Direction,
@@ -20,7 +20,7 @@ fn steps(
     let mut sds = Vec::with_capacity(states.len());
     for (&step, point) in states.steps.iter().zip(states.points.rows()) {
         let (shrink, shift, sd) = kernel(step as usize);
-        // The shift is added even if it is 0, which turns -0 into 0.
+        // The shift is added even if it is 0, because the addition turns -0 into 0.
         mean.extend(point.iter().map(|x| shrink * x + shift));
         sds.push(sd);
     }
@@ -35,7 +35,7 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
     })
 }
 
-/// Returns steps of the reversed process. A state at step 0 stays at the origin.
+/// Returns steps of the reversed process. A state that has made no step stays at the origin.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, Direction::Backward, states, |step| {
         let BackwardKernel { shrink, sd } = env.process().backward(step);
@@ -43,9 +43,9 @@ pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) 
     })
 }
 
-/// The policy that follows the process without drift. It is exact for the target N(0, v), with v the variance
-/// at the end of the process. For other targets use it to fill replay buffers and to sample trajectories back
-/// from data.
+/// The policy that follows the process without drift. This policy is exact for the target N(0, v), with v the
+/// variance at the end of the process. For other targets use the policy to fill replay buffers and to sample
+/// backward trajectories from data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReferencePolicy;
 
@@ -65,13 +65,13 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
     }
 }
 
-/// The exact policy for a target with independent coordinates N(mean, sd^2). Training finds it if the
-/// standard deviation of P_F is learned freely.
+/// The exact policy for a target with independent coordinates N(mean, sd^2). Training finds this policy if
+/// the standard deviation of P_F is learned freely.
 ///
 /// The reversed process leads from the target to N(m_k, s_k^2) after k steps, so P_F from k to k + 1 is the
-/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, c and sd being the shrink
-/// and the standard deviation of the backward kernel. Therefore the trajectory balance residual is log Z
-/// minus the log of the target's integral on every trajectory, which checks the kernels.
+/// Gaussian `N(m_{k+1} + c s_{k+1}^2 / s_k^2 (x - m_k), s_{k+1}^2 sd^2 / s_k^2)`, with c and sd the shrink
+/// and the standard deviation of the backward kernel. Therefore the trajectory balance residual of every
+/// trajectory is log Z minus the log of the target's integral. Tests use this fact to check the kernels.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_z, Rng};
@@ -86,15 +86,16 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
 #[derive(Clone, PartialEq, Debug)]
 pub struct OptimalGaussian {
     process: Process,
-    /// The shrink, the shift and the standard deviation of each step of P_F.
+    /// The coefficients of each step of P_F: the factor of the current point, the shift, and the standard
+    /// deviation.
     kernels: Vec<(f64, f64, f64)>,
 }
 
 impl OptimalGaussian {
-    /// Builds the policy for coordinates of this mean and standard deviation.
+    /// Builds the policy for a target whose coordinates all have this mean and this standard deviation.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the mean is finite and the standard deviation positive.
+    /// [`Error::Config`] unless the mean is finite and the standard deviation is positive and finite.
     pub fn new(env: &DiffusionSampling, mean: f64, sd: f64) -> Result<Self> {
         if !(mean.is_finite() && sd > 0.0 && sd.is_finite()) {
             let got = format!("{mean} and {sd}");

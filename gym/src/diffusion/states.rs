@@ -4,7 +4,7 @@ use gfn::{Error, Result};
 /// States of a diffusion: points, each with the number of steps that it has made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffusionStates {
-    /// The points, `[n, d]`.
+    /// The points of the states, `[n, d]`.
     pub points: Reals,
     /// The number of steps that each point has made, from 0 to the process's number of steps.
     pub steps: Vec<u32>,

@@ -6,12 +6,13 @@ use crate::cells::Cells;
 
 /// The rules of vectors of `n` binary coordinates, which are set in any order.
 ///
-/// *States.* An entry is 0 while its coordinate is unset, 1 if it is set to 0 (spin -1), 2 if it is set to 1
-/// (spin +1): `KHot::new(env.n(), 3)`; `ScaledEntries::new(env.n(), 3)` maps them to -1, 0, 1.
-/// *Forward slots.* `i` sets coordinate `i` to 0, `n + i` sets it to 1. *Backward slots.* `i` unsets
-/// coordinate `i`.
-/// *End.* No exit action: setting the last coordinate ends the trajectory. torchgfn adds a forced exit (slot
-/// `2 n`), so that the state flow before the exit must first be learned to equal the reward.
+/// * *States.* An entry is 0 while its coordinate is unset, 1 if the coordinate is set to 0 (spin -1), and 2
+///   if the coordinate is set to 1 (spin +1). The input layer of a network is `KHot::new(env.n(), 3)`, or
+///   `ScaledEntries::new(env.n(), 3)`, which maps the entries to -1, 0 and 1.
+/// * *Forward slots.* Slot `i` sets coordinate `i` to 0, and slot `n + i` sets it to 1.
+/// * *Backward slots.* Slot `i` unsets coordinate `i`.
+/// * *End.* There is no exit action: setting the last coordinate ends the trajectory. torchgfn adds a forced
+///   exit (slot `2 n`), so that the state flow before the exit must first be learned to equal the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -28,7 +29,7 @@ use crate::cells::Cells;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiscreteEbm {
-    /// The coordinates as words of one bit.
+    /// The layout of the coordinates, each of which is a word of one bit.
     words: Words,
 }
 
@@ -44,25 +45,25 @@ impl DiscreteEbm {
         Ok(Self { words: Words::new(1, n)? })
     }
 
-    /// The number of coordinates.
+    /// Returns the number of binary coordinates of a vector.
     #[must_use]
     pub fn n(&self) -> usize {
         self.words.n_words()
     }
 
-    /// The number of states, `3^n`; `None` if it passes `u64`.
+    /// Returns the number of states, `3^n`; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         3u64.checked_pow(u32::try_from(self.n()).ok()?)
     }
 
-    /// The number of finished states, `2^n`; `None` if it passes `u64`.
+    /// Returns the number of finished states, `2^n`; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_terminal(&self) -> Option<u64> {
         self.words.n_terminal()
     }
 
-    /// Returns the finished states of these vectors of bits.
+    /// Returns the finished state of each of these vectors of bits.
     ///
     /// # Errors
     /// [`Error::Shape`] for a vector of another length.

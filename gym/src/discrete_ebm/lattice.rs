@@ -2,8 +2,8 @@
 
 use gfn::tensor::log_sum_exp;
 
-/// Lists the bonds of a lattice of `side * side` spins, each as two spins, the lower first. Each pair of
-/// neighbours occurs once.
+/// Lists the bonds of a lattice of `side * side` spins. A bond is a pair of neighbouring spins, the lower
+/// index first, and each pair occurs once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     let mut bonds = Vec::with_capacity(2 * side * side);
     for row in 0..side {
@@ -21,14 +21,16 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 /// Computes log Z of a lattice with a side of at least 3, in which each bond adds `strength * s_a s_b` to log
 /// R.
 ///
-/// The computation goes row by row: `Z = trace(T^side)`, with `T(s, t) = exp(strength * (bonds within s +
-/// bonds between s and t))` for two neighbouring rows s and t of spins, `2^side` wide. The bonds between two
-/// rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too
-/// improbable for a sum of plain numbers.
+/// The computation goes row by row: `Z = trace(T^side)`, with `T(s, t) = exp(strength * (b(s) + b(s, t)))`
+/// for neighbouring rows s and t. Here `b(s)` sums `s_a s_b` over the bonds within row s, and `b(s, t)` over
+/// the bonds between the rows. T is a matrix of size `2^side`. The product of T with a vector is computed
+/// spin by spin, and in logarithms: on a frustrated lattice plain numbers would underflow for the rows that
+/// matter.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;
-    // The sum of products of neighbours in a ring of n spins is n - 2 k, if neighbours differ at k bonds.
+    // In a ring of n spins in which k pairs of neighbours differ, the products of neighbours add up to n - 2
+    // k.
     let within = |s: usize| spins - 2.0 * f64::from((s ^ (s >> 1 | (s & 1) << (side - 1))).count_ones());
     let within: Vec<f64> = (0..n).map(|s| strength * within(s)).collect();
     let from_row = |first: usize| {
@@ -45,7 +47,9 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     log_sum_exp((0..n).map(from_row).collect::<Vec<_>>())
 }
 
-/// Replaces sums over one spin of a row by sums over the spin of the next row that it shares a bond with.
+/// Adds the bond between a spin of a row and the same spin of the next row. The argument `spin` is a bit of
+/// the index into `log_sums`. Before the call this bit is the spin of the old row. Afterwards the bit is the
+/// spin of the next row, and the old spin has been summed over.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
         let (a, b) = (log_sums[down], log_sums[down | spin]);

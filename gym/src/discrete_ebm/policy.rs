@@ -9,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::DiscreteEbm;
 use crate::continuous::check_no_conditions;
 
-/// The P_B of an [`EbmPolicy`].
+/// The choice of the backward policy of an [`EbmPolicy`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EbmBackward {
     /// The uniform distribution over the set coordinates.
@@ -22,10 +22,11 @@ pub enum EbmBackward {
 /// The policy of EB-GFN (Zhang et al., *Generative Flow Networks for Discrete Probabilistic Modeling*, 2022):
 /// the next coordinate is chosen uniformly, and only its value is learned.
 ///
-/// A perceptron takes the spins (-1, 1, and 0 if unset) and gives two logits per coordinate, `l_i0` and
-/// `l_i1`, and a third for P_B: `P_F(set i to b | s) = softmax(l_i)_b / (number of unset coordinates)`.
-/// Together with a uniform P_B this policy can sample any distribution. If the uniform order makes learning
-/// hard, use an [`MlpPolicy`](gfn::policy::MlpPolicy), which has one softmax over all `2 n` actions.
+/// The input of a perceptron is the spins (-1, 1, and 0 for unset coordinates). The outputs of the perceptron
+/// are two logits `l_i0` and `l_i1` per coordinate for P_F, and a third logit for P_B: `P_F(set i to b | s) =
+/// softmax(l_i)_b / (number of unset coordinates)`. Together with a uniform P_B this policy can sample any
+/// distribution. If the uniform order makes learning hard, use an [`MlpPolicy`](gfn::policy::MlpPolicy),
+/// which has one softmax over all `2 n` actions.
 ///
 /// ```
 /// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
@@ -53,7 +54,7 @@ impl EbmPolicy {
     /// Builds a network with weights drawn from `rng`, and a log Z that starts at 0.
     ///
     /// # Errors
-    /// [`gfn::Error::Config`] for layers of width below 1.
+    /// [`gfn::Error::Config`] for hidden layers whose width is below 1.
     pub fn new(
         env: &DiscreteEbm,
         mlp: &MlpConfig,
@@ -71,8 +72,8 @@ impl EbmPolicy {
         Ok(Self { n, backward, torso, estimators, parameters })
     }
 
-    /// Computes the logits of each state, `[states, 3 n]`: n for setting a coordinate to 0, n for setting it
-    /// to 1, and n for unsetting it.
+    /// Computes the logits of each state, `[states, 3 n]`. The first n logits are those of setting a
+    /// coordinate to 0, the next n those of setting it to 1, and the last n those of unsetting it.
     fn logits(&self, states: &VectorStates) -> Tensor {
         let spin = |&x: &u16| match x {
             0 => 0.0f32,
@@ -103,8 +104,8 @@ impl Policy<VectorEnv> for EbmPolicy {
         let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
         let mut out = Evaluation::default();
         if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
-            // Logits are normalised within the pair of each coordinate. The softmax over all unset
-            // coordinates then divides by their number.
+            // Logits are normalised within the pair of each coordinate. The later softmax over all legal
+            // actions then divides by the number of unset coordinates.
             let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
             let values = values.view([-1, 2 * self.n]);
             out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);

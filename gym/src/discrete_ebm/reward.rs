@@ -8,8 +8,8 @@ use crate::rewards;
 /// The energy is `-s^T J s`.
 ///
 /// The sum is over ordered pairs, so that with a symmetric `J` each bond counts twice, and the diagonal adds
-/// a constant. The partial reward of unfinished states is computed in the same way, an unset spin being 0
-/// ([`partial_log_reward`](Reward::partial_log_reward)).
+/// a constant. The partial reward of an unfinished state is computed by the same formula, with 0 for each
+/// unset spin ([`partial_log_reward`](Reward::partial_log_reward)).
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -24,18 +24,19 @@ use crate::rewards;
 pub struct IsingReward {
     n: usize,
     alpha: f64,
-    /// The couplings of each spin with later spins and with itself that aren't zero. Each is the other spin
-    /// with `J_ij + J_ji`, or the spin itself with `J_ii`.
+    /// The couplings of each spin that aren't zero. An entry is the index of a later spin with `J_ij + J_ji`,
+    /// or the index of the spin itself with `J_ii`.
     couplings: Vec<Vec<(usize, f64)>>,
-    /// The side and the coupling of a lattice; `None` for couplings that don't come from a lattice.
+    /// The side of the lattice and its coupling. `None` if the couplings don't come from a lattice.
     lattice: Option<(usize, f64)>,
 }
 
 impl IsingReward {
-    /// The largest number of spins that are enumerated for log Z.
+    /// The largest number of spins for which all states are enumerated to compute log Z.
     const MAX_ENUMERATED: usize = 24;
 
-    /// Builds the reward from couplings `j`, `[n, n]` row by row, not necessarily symmetric.
+    /// Builds the reward from couplings `j`, a matrix `[n, n]` row by row. The matrix doesn't have to be
+    /// symmetric.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there are `n * n` couplings; [`Error::Config`] if `n` is 0, or if a coupling
@@ -77,7 +78,8 @@ impl IsingReward {
     /// Builds the reward of a periodic square lattice of `side * side` spins, numbered `side * row + column`.
     /// `J_ij` is `coupling` between neighbours, in both orders, so that a bond counts `2 * coupling`.
     ///
-    /// A side of 2 gives two neighbours two bonds, which count once, as in torchgfn.
+    /// On a lattice of side 2, two neighbours share two bonds; such a pair counts as one bond, as in
+    /// torchgfn.
     ///
     /// # Errors
     /// [`Error::Config`] for a side outside `2..=1000`, and the errors of [`new`](Self::new).
@@ -101,7 +103,7 @@ impl IsingReward {
         Ok(Self { n: side * side, alpha, couplings, lattice: Some((side, coupling)) })
     }
 
-    /// The number of spins.
+    /// Returns the number of spins of the model.
     #[must_use]
     pub fn n(&self) -> usize {
         self.n
@@ -123,9 +125,9 @@ impl IsingReward {
         -self.couplings.iter().enumerate().map(|(a, couplings)| spin(a) * field(couplings)).sum::<f64>()
     }
 
-    /// The true log Z, computed by the transfer matrix for a lattice of side 3 to 9, otherwise by enumeration
-    /// of up to 24 spins; `None` for more spins. A side of 9 or more than 20 enumerated spins take about a
-    /// second, other models far less.
+    /// Returns log Z. For a lattice of side 3 to 9 it is computed with the transfer matrix. For other models
+    /// all states of up to 24 spins are enumerated. Returns `None` for more spins. A lattice of side 9, or
+    /// more than 20 enumerated spins, take about a second; smaller models take far less time.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         match self.lattice {
@@ -137,7 +139,8 @@ impl IsingReward {
         }
     }
 
-    /// Returns log Z by enumerating all states in the order of a Gray code, which flips one spin at a time.
+    /// Returns log Z by enumerating all states. The order of the states is that of a Gray code, in which a
+    /// single spin flips from one state to the next.
     fn enumerated_log_z(&self) -> f64 {
         let mut full = vec![Vec::new(); self.n];
         for (a, couplings) in self.couplings.iter().enumerate() {
@@ -149,13 +152,14 @@ impl IsingReward {
         let mut row = vec![1u16; self.n];
         let mut spins = vec![-1.0f64; self.n];
         let mut value = -self.alpha * self.energy_of(&row);
-        // The sum of exponentials so far, divided by the exponential of the largest exponent.
+        // `sum` is the sum of exponentials so far, divided by exp(`largest`), the largest of these
+        // exponentials.
         let (mut largest, mut sum) = (value, 1.0);
         for step in 1..1usize << self.n {
             let flipped = step.trailing_zeros() as usize;
             spins[flipped] = -spins[flipped];
             row[flipped] = 3 - row[flipped];
-            // The energy is recomputed from scratch from time to time, because rounding errors would add up
+            // The energy is recomputed from scratch every 1,024 steps. Otherwise rounding errors would add up
             // over millions of differences.
             if step.is_multiple_of(1024) {
                 value = -self.alpha * self.energy_of(&row);

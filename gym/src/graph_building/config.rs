@@ -1,19 +1,20 @@
 use gfn::graph::{GraphKind, GraphState, Semantics};
 use gfn::{Error, Result};
 
-/// The way in which nodes are added to a graph.
+/// The rule by which nodes are added to a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Growth {
-    /// A new node has no edges; they are added later. Every graph within the limits is a state.
+    /// A new node has no edges; later actions add edges. Every graph within the limits is a state.
     #[default]
     Free,
-    /// A new node comes with an edge to an existing node (directed: from an existing node). Graphs stay
-    /// connected to the initial graph, or to the first node if the initial graph is empty: an undirected
-    /// path, or a directed path that starts there, leads to each node.
+    /// A new node comes with an edge to an existing node; in directed graphs, the edge starts at the existing
+    /// node. Every node stays reachable from the initial graph, or from the first node if the initial graph
+    /// is empty: an undirected path, or a directed path that starts there, leads to each node.
     Attached,
 }
 
-/// The limits of a [`GraphBuilding`](super::GraphBuilding).
+/// Settings of a [`GraphBuilding`](super::GraphBuilding): the limits of its graphs, and the rules by which
+/// they grow.
 ///
 /// ```
 /// use gfn::graph::GraphKind;
@@ -31,39 +32,41 @@ pub enum Growth {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct GraphBuildingConfig {
-    /// The kind of the graphs: directed or undirected.
+    /// The choice between directed and undirected graphs.
     pub kind: GraphKind,
-    /// The largest number of nodes, including the initial graph's.
+    /// The largest number of nodes of a graph. The nodes of the initial graph count, too.
     pub max_nodes: usize,
-    /// The largest number of edges, including the initial graph's; `None` for no limit.
+    /// The largest number of edges of a graph; `None` means no limit. The edges of the initial graph count,
+    /// too.
     pub max_edges: Option<usize>,
-    /// The number of classes that the class of a new node is chosen from.
+    /// The number of node classes. An action that adds a node chooses one of them.
     pub node_classes: u16,
-    /// The number of classes that the class of a new edge is chosen from.
+    /// The number of edge classes. An action that adds an edge chooses one of them.
     pub edge_classes: u16,
-    /// The number of values of each node attribute: attribute `k` can be set, once, to
-    /// `1..=node_attributes[k]`.
+    /// The number of values of each node attribute. An action sets attribute `k` of a node, once, to a value
+    /// in `1..=node_attributes[k]`.
     pub node_attributes: Vec<u8>,
-    /// The number of values of each edge attribute: attribute `k` can be set, once, to
-    /// `1..=edge_attributes[k]`.
+    /// The number of values of each edge attribute. An action sets attribute `k` of an edge, once, to a value
+    /// in `1..=edge_attributes[k]`.
     pub edge_attributes: Vec<u8>,
-    /// The way in which nodes are added to a graph.
+    /// The rule by which nodes are added to a graph.
     pub growth: Growth,
-    /// The rule that decides if two graphs are the same object: their labels count, or only their isomorphism
-    /// class.
+    /// The rule that decides if two graphs are the same object: either equal graphs with the same labels of
+    /// nodes, or isomorphic graphs.
     pub semantics: Semantics,
-    /// The graph that building starts from; `None` for the empty graph. Its nodes and edges are never
-    /// removed.
+    /// The graph that every trajectory starts from; `None` means the empty graph. The nodes and edges of this
+    /// graph are never removed.
     pub initial: Option<GraphState>,
     /// The smallest number of nodes of a finished graph.
     pub min_nodes: usize,
-    /// `true` if training corrects for symmetry, which matters for graphs up to isomorphism.
+    /// `true` if training corrects for symmetry. This setting matters only if isomorphic graphs are the same
+    /// object.
     pub corrects_symmetry: bool,
 }
 
 impl GraphBuildingConfig {
-    /// Returns settings for free growth from the empty graph up to isomorphism. There is one class of nodes
-    /// and of edges and no attribute, and any graph can be finished.
+    /// Returns settings with free growth from the empty graph. Isomorphic graphs are the same object. There
+    /// is one class of nodes, one class of edges and no attribute, and every graph can be finished.
     #[must_use]
     pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
         Self {
@@ -82,13 +85,13 @@ impl GraphBuildingConfig {
         }
     }
 
-    /// Returns the graph that building starts from.
+    /// Returns the graph that trajectories start from.
     pub(super) fn start(&self) -> GraphState {
         self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
     }
 
-    /// Refuses the first invalid setting. The numbers of attribute values are checked later, by the action
-    /// types.
+    /// Refuses the first invalid setting. Invalid numbers of attribute values are refused later, when the
+    /// action types are built.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));

@@ -8,19 +8,19 @@ use super::{GraphBuildingConfig, Growth};
 
 /// Graphs that grow from an initial graph by nodes, edges and attributes, within limits.
 ///
-/// Action types have this order in the blocks of logits: a first node (for attached growth from the empty
-/// graph), a node (if the initial graph has fewer than `max_nodes`), an edge, a node attribute and an edge
-/// attribute (if there are any), and the exit.
+/// The logits of the action types have this order: adding the first node (for attached growth from the empty
+/// graph), adding a node (if the initial graph has fewer than `max_nodes` nodes), adding an edge, setting a
+/// node attribute and setting an edge attribute (if attributes exist), and the exit.
 #[derive(Clone, Debug)]
 pub struct GraphBuilding {
     env: GraphEnv,
     config: GraphBuildingConfig,
 }
 
-/// The rules that keep graphs within the limits of the settings.
+/// The rules that restrict actions, so that graphs stay within the limits of the settings.
 struct Limits {
     config: GraphBuildingConfig,
-    /// The action type that attaches a node with an edge; `None` for other growth.
+    /// The action type that adds a node together with an edge. `None` for free growth.
     attached: Option<ActionKind>,
     /// The number of nodes of the initial graph.
     start: usize,
@@ -30,9 +30,9 @@ impl GraphBuilding {
     /// Builds the environment of these settings.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for invalid settings: `max_nodes` or a number of classes of 0,
-    /// limits that the initial graph exceeds, more than seven attributes, attributes without values, and
-    /// others.
+    /// [`Error::Config`](gfn::Error::Config) for invalid settings: a `max_nodes` of 0, a number of classes
+    /// that is 0, limits that the initial graph exceeds, more than seven attributes, attributes without
+    /// values, and others.
     pub fn new(config: GraphBuildingConfig) -> Result<Self> {
         config.check()?;
         let initial = config.start();
@@ -86,21 +86,22 @@ impl GraphBuilding {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the underlying [`GraphEnv`] by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The settings of the environment.
+    /// Returns the settings with which the environment was built.
     #[must_use]
     pub fn config(&self) -> &GraphBuildingConfig {
         &self.config
     }
 }
 
-/// Returns `true` if the backward masks of the action types are exact. These masks don't know which nodes and
-/// edges belong to the initial graph, nor the order in which labelled or directed graphs grow by attachment.
+/// Returns `true` if the backward masks of the action types are exact. These masks permit too many actions if
+/// nodes or edges of the initial graph must stay, or if labelled or directed graphs grow by attachment in a
+/// fixed order.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
@@ -140,8 +141,8 @@ impl GraphRules for Limits {
     }
 }
 
-/// Returns `true` if each node from `first` on has an edge from an earlier node, because labels are the order
-/// in which nodes are added.
+/// Returns `true` if each node from `first` on has an edge from an earlier node. In labelled graphs the
+/// labels are the order in which nodes were added.
 fn grown_in_order(graph: &GraphState, first: usize) -> bool {
     let n = graph.n_nodes();
     (first..n).all(|b| (0..b).any(|a| graph.adjacency().get(a, b)))

@@ -24,7 +24,7 @@ pub fn write_dimacs(graph: &GraphState) -> Result<String> {
         ));
     }
     let mut text = String::new();
-    // Writing to a string can't fail.
+    // Writing to a string can't fail, so the result is ignored.
     let _ = writeln!(text, "p edge {} {}", graph.n_nodes(), graph.n_edges());
     for (a, b) in graph.edges() {
         let _ = writeln!(text, "e {} {}", a + 1, b + 1);
@@ -43,10 +43,10 @@ pub fn write_dimacs(graph: &GraphState) -> Result<String> {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// `p col`, `p sp` with its arcs `a A B WEIGHT` and the kinds of PACE are read, too; weights are skipped.
-/// [`NamedGraph::from_edges`] recognises this format among others and tells whether there are weights. The
-/// declared number of edges isn't checked, and an edge may occur twice, because files of the colouring
-/// challenge list it in both orders.
+/// Files with `p col`, with `p sp` and its arcs `a A B WEIGHT`, and with the variants of the PACE challenges
+/// are read, too. Weights are skipped. [`NamedGraph::from_edges`] recognises this format among others and
+/// reports if edges have weights. The declared number of edges isn't checked, and an edge may occur twice,
+/// because files of the colouring challenge list it in both orders.
 ///
 /// # Errors
 /// [`Error::Parse`] with the number of the first line that isn't in the format.

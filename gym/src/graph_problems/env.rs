@@ -6,12 +6,12 @@ use gfn::{Error, Result};
 use super::reduced::reduced;
 use super::{Instances, Mark, MarkNode, Problem};
 
-/// An environment that builds solutions of a problem, node by node, on each of its input graphs.
+/// An environment that builds solutions of a problem node by node, on a list of input graphs.
 ///
 /// An instance's number ([`Env::initial`](gfn::env::Env::initial)) is the index of its graph in the
-/// [`Instances`]. Nodes are labelled, because marks belong to nodes. But give networks no node identity
-/// (`identity: false`), so that a policy generalises from some graphs to others. If the reward depends on a
-/// solution's size alone, build the environment by [`for_size`](Self::for_size).
+/// [`Instances`]. Nodes are labelled, because a state marks individual nodes. Give networks no node identity
+/// (`identity: false`) nevertheless, so that a policy generalises from some graphs to others. If the reward
+/// depends on a solution's size alone, build the environment by [`for_size`](Self::for_size).
 ///
 /// ```
 /// use gfn::{Rng, env::{Direction, DiscreteEnv, Env}};
@@ -30,33 +30,34 @@ pub struct GraphProblem {
     marks: MarkRules,
 }
 
-/// The rules of a problem, which decide about marks and the exit.
+/// The rules of a problem. The rules decide which nodes can be chosen, and when the exit is legal.
 #[derive(Clone, Copy, Debug)]
 struct MarkRules {
     problem: Problem,
-    /// `true` if rewards depend on a solution's size alone.
+    /// `true` if the reward depends on the size of a solution alone.
     for_size: bool,
 }
 
 impl GraphProblem {
-    /// Builds the problem on these graphs.
+    /// Builds the environment of a problem on these input graphs.
     ///
     /// # Errors
-    /// [`Error::Config`] for no graph; [`Error::Contract`] for a repeated graph.
+    /// [`Error::Config`] if there is no graph; [`Error::Contract`] if a graph occurs twice.
     pub fn new(problem: Problem, instances: &Instances) -> Result<Self> {
         MarkRules { problem, for_size: false }.on(instances)
     }
 
-    /// Builds the problem for rewards that depend on a solution's size alone, as
+    /// Builds the environment for rewards that depend on a solution's size alone, as
     /// [`SizeReward`](super::SizeReward) does. Policies see only the part of a state
-    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. Don't use it with
-    /// another reward: policies wouldn't see all that it depends on, and would learn another distribution.
+    /// ([`GraphRules::reduced`]) that such a reward and the legal actions depend on. Don't use this
+    /// environment with another reward: policies wouldn't see everything that the reward depends on, and
+    /// would learn a wrong distribution.
     ///
     /// | problem | nodes that a policy sees | edges between them that it sees |
     /// |---|---|---|
-    /// | independent set, clique | the undecided, the chosen | those of undecided nodes |
-    /// | dominating set | all | those of an undecided node, but for ones to nodes that are out and dominated |
-    /// | cut | all | all but those between nodes that have changed sides |
+    /// | independent set, clique | undecided and chosen nodes | edges between undecided nodes |
+    /// | dominating set | all nodes | edges of undecided nodes, except edges to nodes that are out and dominated |
+    /// | cut | all nodes | all edges, except edges between two nodes that have changed sides |
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -64,7 +65,7 @@ impl GraphProblem {
         MarkRules { problem, for_size: true }.on(instances)
     }
 
-    /// Builds the same problem, for the same rewards, on other graphs.
+    /// Builds an environment of the same problem and for the same rewards on other input graphs.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -78,13 +79,13 @@ impl GraphProblem {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the underlying [`GraphEnv`] by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The problem.
+    /// Returns the problem that the environment's states are solutions of.
     #[must_use]
     pub fn problem(&self) -> Problem {
         self.marks.problem
@@ -129,7 +130,8 @@ impl GraphRules for MarkRules {
         self.for_size.then(|| reduced(self.problem, graph))
     }
 
-    /// Returns `true` if these nodes can be chosen, and all marks are those that follow from them.
+    /// Returns `true` if the chosen nodes of a graph are a legal choice, and all marks of the graph are those
+    /// that follow from these nodes.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen_nodes(graph));

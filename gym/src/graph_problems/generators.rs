@@ -54,8 +54,8 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
         ));
     }
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-    // The ends of all edges. Each node occurs once per edge of it, so that a uniform draw is in proportion to
-    // degrees.
+    // `ends` lists both ends of every edge. A node occurs once for each of its edges, so that a uniform draw
+    // from the list draws nodes in proportion to their degrees.
     let mut ends = Vec::with_capacity(2 * attached * (n - attached));
     let join = |graph: &mut GraphState, ends: &mut Vec<u32>, a: u32, b: u32| {
         ends.extend([a, b]);
@@ -79,8 +79,8 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
     Ok(graph)
 }
 
-/// Settings of hard graphs for independent sets: cliques with random edges between them, near the point
-/// beyond which no independent set has a node of each clique.
+/// Settings of graphs on which large independent sets are hard to find. Such a graph consists of cliques with
+/// random edges between them. With a few more edges, no independent set could have a node of each clique.
 ///
 /// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random
 /// Constraint Satisfaction Problems*, 2000). It has a clique for each variable, a node for each value of the
@@ -100,25 +100,26 @@ pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<Graph
 pub struct RbModel {
     /// The range from which the number of cliques is drawn.
     pub cliques: RangeInclusive<usize>,
-    /// The range from which the number of nodes of a clique is drawn; all cliques of a graph have the same
-    /// number.
+    /// The range from which the number of nodes of a clique is drawn. All cliques of a graph have the same
+    /// number of nodes.
     pub clique_nodes: RangeInclusive<usize>,
-    /// The bounds between which the tightness is drawn: the share of pairs of values that a constraint
-    /// forbids.
+    /// The bounds between which the tightness is drawn. The tightness is the share of the pairs of values
+    /// that a constraint forbids.
     pub tightness: [f64; 2],
-    /// The range of the number of nodes of a graph; sizes outside it are drawn again.
+    /// The range of the number of nodes of a graph. Draws of cliques that give another number of nodes are
+    /// repeated.
     pub nodes: RangeInclusive<usize>,
 }
 
 impl RbModel {
-    /// Returns the settings of graphs of 50 to 100 nodes: 10 to 16 cliques of 4 to 9 nodes.
+    /// Returns the settings for graphs of 50 to 100 nodes, which have 10 to 16 cliques of 4 to 9 nodes.
     #[must_use]
     pub fn medium() -> Self {
         Self { cliques: 10..=16, clique_nodes: 4..=9, tightness: [0.3, 1.0], nodes: 50..=100 }
     }
 
-    /// Returns the settings of graphs of 200 to 300 nodes: 20 to 25 cliques of 5 to 12 nodes, which Zhang et
-    /// al. call small.
+    /// Returns the settings for graphs of 200 to 300 nodes, which have 20 to 25 cliques of 5 to 12 nodes.
+    /// Zhang et al. call these graphs small.
     #[must_use]
     pub fn large() -> Self {
         Self { cliques: 20..=25, clique_nodes: 5..=12, tightness: [0.3, 1.0], nodes: 200..=300 }
@@ -158,9 +159,9 @@ impl RbModel {
     /// Draws a graph whose nodes `i k..(i + 1) k` are clique `i`.
     ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two cliques or fewer than two nodes of a clique, for an empty range,
-    /// for a range of nodes that no combination of cliques meets, and for a tightness that isn't above 0 and
-    /// at most 1.
+    /// [`Error::Config`] if a graph may have fewer than two cliques, if a clique may have fewer than two
+    /// nodes, if a range is empty, if no combination of cliques has a number of nodes in the range `nodes`,
+    /// and if the tightness isn't above 0 and at most 1.
     pub fn draw(&self, rng: &mut Rng) -> Result<GraphState> {
         self.check()?;
         loop {
@@ -176,7 +177,7 @@ impl RbModel {
 fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
     let (cliques, values) = (n as f64, k as f64);
     let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
-    // A tightness of 1 makes r 0, so the number of constraints would be negative.
+    // A tightness of 1 makes r 0, so without the bound the number of constraints would be negative.
     let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;
     let forbidden = (p * values * values) as usize;
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n * k);

@@ -8,15 +8,15 @@ use gfn::graph::{
 };
 use gfn::{Error, Result};
 
-/// The largest number of nodes for which all graphs are listed: 12,346 graphs of 8 nodes.
+/// The largest number of nodes for which all graphs can be listed. There are 12,346 graphs of 8 nodes.
 const MAX_NODES_LISTED: usize = 8;
 
 /// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and
 /// attributes.
 ///
-/// A policy that sees no labels can't tell isomorphic graphs apart: [`distinct`](Self::distinct) drops
-/// repetitions, and [`without`](Self::without) drops graphs of another list, such as the graphs that a policy
-/// is measured on.
+/// A policy that sees no labels can't distinguish isomorphic graphs. Therefore [`distinct`](Self::distinct)
+/// drops graphs that are isomorphic to earlier graphs. [`without`](Self::without) drops graphs that are
+/// isomorphic to those of another list, such as a list of test graphs.
 ///
 /// ```
 /// use gfn::Rng;
@@ -38,8 +38,8 @@ impl Instances {
     /// Builds a list of these graphs, in this order.
     ///
     /// # Errors
-    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes, because no problem
-    /// here uses them.
+    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes, because the problems
+    /// of this module don't use them.
     pub fn new(graphs: Vec<GraphState>) -> Result<Self> {
         for (k, graph) in graphs.iter().enumerate() {
             let wrong = match () {
@@ -59,8 +59,8 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// Reads the graphs of a file as [`read_graphs`] does: graph6, edge lists, DIMACS, METIS and other
-    /// formats, which it recognises by their content.
+    /// Reads the graphs of a file by [`read_graphs`], which recognises graph6, edge lists, DIMACS, METIS and
+    /// other formats by their content.
     ///
     /// # Errors
     /// The errors of [`read_graphs`] and [`new`](Self::new).
@@ -68,8 +68,8 @@ impl Instances {
         Self::new(read_graphs(path)?)
     }
 
-    /// Reads the single graph of a file with the names of its nodes, as [`NamedGraph::from_edges`] does. The
-    /// nodes of graph6 and of this library's edge lists are named by their numbers.
+    /// Reads a file that holds a single graph, with the names of its nodes, by [`NamedGraph::from_edges`]. In
+    /// graph6 and in this library's edge lists, the name of a node is its number.
     ///
     /// # Errors
     /// The errors of [`read`](Self::read) and [`NamedGraph::from_edges`]; [`Error::File`] unless the file
@@ -79,7 +79,7 @@ impl Instances {
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         let is_graph6 =
             GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
-        // Files in this library's format are recognised by the first words of a line.
+        // Edge lists in this library's format are recognised by the first word of one of their lines.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
             let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();
             [&b"graph directed"[..], b"graph undirected"].iter().any(|head| line.starts_with(head))
@@ -98,8 +98,8 @@ impl Instances {
         Ok(NamedGraph { graph: graph.clone(), names, has_weights: false })
     }
 
-    /// Lists one graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and
-    /// 12,346 graphs of 0 to 8 nodes (OEIS A000088).
+    /// Lists one graph of each isomorphism class of graphs of `n` nodes. For 0 to 8 nodes there are 1, 1, 2,
+    /// 4, 11, 34, 156, 1,044 and 12,346 graphs (OEIS A000088).
     ///
     /// # Errors
     /// [`Error::Config`] for more than 8 nodes.
@@ -108,8 +108,7 @@ impl Instances {
             return Err(Error::config("nodes of listed graphs", n, "at most 8 (12,346 graphs)"));
         }
         let mut graphs = vec![GraphState::with_nodes(GraphKind::Undirected, 0)];
-        // Removing the last node of a graph leaves a graph, so every graph extends a graph with one node
-        // fewer.
+        // Every graph arises from a graph with one node fewer by adding its last node.
         for last in 0..n as u32 {
             let mut grown = Vec::with_capacity(graphs.len() << last);
             for graph in &graphs {
@@ -127,7 +126,7 @@ impl Instances {
         Ok(Self { graphs })
     }
 
-    /// The graphs of the list.
+    /// Returns the graphs of the list.
     #[must_use]
     pub fn graphs(&self) -> &[GraphState] {
         &self.graphs
@@ -154,8 +153,8 @@ impl Instances {
         self.retain(|key| !known.contains(&key))
     }
 
-    /// Returns the complement of each graph, in the same order. It has an edge between two nodes if and only
-    /// if the graph has none.
+    /// Returns the complement of each graph, in the same order. The complement has an edge between two nodes
+    /// if and only if the graph has no edge between them.
     ///
     /// A clique of a graph is an independent set of its complement.
     ///
@@ -171,7 +170,7 @@ impl Instances {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`GraphState::add_edge`], which no graph of a list causes.
+    /// The errors of [`GraphState::add_edge`]. These errors don't occur for the graphs of a list.
     pub fn complements(&self) -> Result<Self> {
         let complement = |graph: &GraphState| {
             let n = graph.n_nodes() as u32;

@@ -1,4 +1,5 @@
-//! The only action type of graph problems: it chooses a node and sets the marks that follow from the choice.
+//! The only action type of graph problems, which chooses a node and sets the marks of all nodes that follow
+//! from the choice.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -8,19 +9,19 @@ use gfn::{Error, Result};
 
 use super::Problem;
 
-/// The mark of a node, which is stored as the node's attribute 0.
+/// The mark of a node: its relation to the solution so far. The mark is stored as the node's attribute 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
-    /// The node can still be chosen.
+    /// The node is neither in the solution nor excluded from it, so it can still be chosen.
     Undecided,
-    /// The node belongs to the solution (of a cut: it has changed sides).
+    /// The node belongs to the solution. For a cut, the node has changed sides.
     In,
     /// The node doesn't belong to the solution.
     Out,
 }
 
 impl Mark {
-    /// Returns the mark of a node.
+    /// Returns the mark that a node of a state has.
     #[must_use]
     pub fn of(node: Node) -> Self {
         match node.attributes.get(0) {
@@ -39,11 +40,11 @@ impl Mark {
     }
 }
 
-/// An action type that marks a node as chosen, and other nodes as the choice forces them to be. Backward
-/// actions undo the choice of any chosen node.
+/// An action type that chooses a node and marks it. The action also marks all other nodes that the choice
+/// forces into the solution or out of it. A backward action undoes the choice of any one of the chosen nodes.
 ///
-/// Chosen nodes are in the solution, except for a dominating set, from which chosen nodes are removed. If a
-/// set of nodes can be chosen, each of its subsets can be chosen as well. The marks depend on the set of
+/// Chosen nodes are in the solution. The exception is a dominating set, from which chosen nodes are removed.
+/// If a set of nodes can be chosen, each of its subsets can be chosen, too. The marks depend on the set of
 /// chosen nodes, not on their order.
 ///
 /// ```
@@ -89,7 +90,7 @@ impl GraphActionType for MarkNode {
 }
 
 impl MarkNode {
-    /// Returns the mark that chosen nodes get.
+    /// Returns the mark that a node gets when it is chosen.
     fn choice(self) -> Mark {
         if self.0 == Problem::DominatingSet { Mark::Out } else { Mark::In }
     }
@@ -111,7 +112,7 @@ impl MarkNode {
         chosen
     }
 
-    /// Sets the marks of all nodes that follow from these chosen nodes.
+    /// Sets the marks of all nodes of a graph to those that follow from these chosen nodes.
     pub(super) fn mark(self, graph: &mut GraphState, chosen: &NodeSet) -> Result<()> {
         let marks = self.marks(graph, chosen);
         for (a, mark) in (0..).zip(marks) {
@@ -124,11 +125,11 @@ impl MarkNode {
         Ok(())
     }
 
-    /// Returns the mark of each node that follows from these chosen nodes.
+    /// Returns the mark that each node has if exactly these nodes are chosen.
     pub(super) fn marks(self, graph: &GraphState, chosen: &NodeSet) -> Vec<Mark> {
         let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
-        // The number of nodes that can dominate each node: the node itself and its neighbours, unless they
-        // are out. It is needed for a dominating set only.
+        // `near` holds for each node the number of nodes that can dominate it: the node itself and its
+        // neighbours, without the nodes that are out. Only dominating sets need this number.
         let near: Vec<usize> = match self.0 {
             Problem::DominatingSet => (0..n)
                 .map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a)))
@@ -175,7 +176,7 @@ impl NodeSet {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Returns the number of nodes of the set that are neighbours of node `a`.
+    /// Returns the number of neighbours of node `a` that belong to the set.
     fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
         match adjacency.bits(a) {
             Some(bits) => self.0.iter().zip(bits).map(|(x, y)| (x & y).count_ones() as usize).sum(),

@@ -5,19 +5,20 @@
 //! good). One policy learns `p(x | G)` for all graphs G. The method is that of Zhang et al., *Let the Flows
 //! Tell: Solving Graph Combinatorial Optimization Problems with GFlowNets*, 2023.
 //!
-//! | problem | a step | moves that it forces | it ends | solutions that can be built |
+//! | problem | an action | marks that it forces | a trajectory ends | solutions that can be built |
 //! |---|---|---|---|---|
-//! | [`Problem::IndependentSet`] | a node comes in | its neighbours are out | when each node is in or out | all maximal independent sets |
-//! | [`Problem::Clique`] | a node comes in | the nodes that it has no edge to are out | when each node is in or out | all maximal cliques |
-//! | [`Problem::DominatingSet`] | a node goes out | nodes that the rest can't spare are in | when each node is in or out | all minimal dominating sets |
-//! | [`Problem::Cut`] | a node changes sides | none | at any time | all sets of nodes |
+//! | [`Problem::IndependentSet`] | adds a node to the solution | neighbours of the node are out | when each node is in or out | all maximal independent sets |
+//! | [`Problem::Clique`] | adds a node to the solution | nodes without an edge to the node are out | when each node is in or out | all maximal cliques |
+//! | [`Problem::DominatingSet`] | removes a node from the solution | nodes without which a node would not be dominated are in | when each node is in or out | all minimal dominating sets |
+//! | [`Problem::Cut`] | moves a node to the other side | none | at any time | all sets of nodes |
 //!
-//! The marks follow from the set of chosen nodes, whatever their order, so a backward action can undo the
-//! choice of any of them. A node of a clique forces out the nodes that it has no edge to, which messages
-//! along edges don't reach; a network of `ConvKind::GinVirtual` has a virtual node for this. A clique is also
-//! an independent set of the [complement](Instances::complements). Local search for one good solution, with
-//! or without a policy, is in the package `gfn-solver`. [`Problem::check`] returns the size of a set of
-//! nodes, or the reason why it is no solution, independently of the environment.
+//! The marks depend on the set of chosen nodes, not on the order in which they were chosen. Therefore a
+//! backward action can undo the choice of any chosen node. A node of a clique forces out the nodes to which
+//! it has no edge. Messages along edges don't reach these nodes; a network of `ConvKind::GinVirtual` has a
+//! virtual node for this purpose. A clique is also an independent set of the
+//! [complement](Instances::complements). Local search for one good solution, with or without a policy, is in
+//! the package `gfn-solver`. [`Problem::check`] returns the size of a set of nodes, or the reason why it is
+//! no solution, independently of the environment.
 //!
 //! ```
 //! use gfn::{Rng, env::{Env, StateGraph}, graph::GraphFormat};

@@ -1,12 +1,13 @@
-//! The exact search for the largest clique and the largest independent set.
+//! An exact search for the largest clique and for the largest independent set of a graph.
 
 use gfn::graph::GraphState;
 
 /// Finds the largest clique of a graph, by branch and bound. Returns its nodes, ascending; `None` if more
 /// than `max_branches` branches are needed to prove that it is the largest.
 ///
-/// The bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a
-/// Maximum Clique*, 2003), on sets of nodes as bits (San Segundo et al. 2011). Only edges matter, no marks.
+/// Greedy colourings give the bounds (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a
+/// Maximum Clique*, 2003). Sets of nodes are stored as bits (San Segundo et al. 2011). The search uses the
+/// edges of the graph and ignores marks of nodes.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -35,13 +36,14 @@ pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<
     CliqueSearch::new(graph, false, max_branches).run()
 }
 
-/// A set of nodes as bits, in the order of the search.
+/// A set of nodes as bits. Nodes are numbered in the order in which the search considers them.
 type Bits = Vec<u64>;
 
 struct CliqueSearch {
-    /// The nodes that can be in a clique with each node. Nodes are numbered in the order of the search.
+    /// The sets of nodes that can share a clique with each node. Nodes are numbered in the order of the
+    /// search.
     near: Vec<Bits>,
-    /// The graph's nodes in the order of the search.
+    /// The node of the input graph for each number in the order of the search.
     order: Vec<u32>,
     clique: Vec<usize>,
     best: Vec<usize>,
@@ -54,7 +56,8 @@ impl CliqueSearch {
         let joined = |a: u32, b: u32| a != b && graph.has_edge(a, b) == of_edges;
         let degree = |a: u32| (0..n as u32).filter(|&b| joined(a, b)).count();
         let mut order: Vec<u32> = (0..n as u32).collect();
-        // Nodes with many neighbours come first: they get the first colours, and are branched on last.
+        // Nodes with many neighbours come first, so that they get the first colours, and the search branches
+        // on them last.
         order.sort_by_key(|&a| std::cmp::Reverse(degree(a)));
         let near = order.iter().map(|&a| {
             let mut row = vec![0; n.div_ceil(64)];
@@ -80,16 +83,17 @@ impl CliqueSearch {
         Some(nodes)
     }
 
-    /// Extends the clique by some of these nodes, each of which has an edge to every node of the clique.
-    /// Returns `None` if the branches are used up.
+    /// Extends the current clique in all promising ways by nodes of `nodes`, each of which has an edge to
+    /// every node of the clique. Updates the best clique. Returns `None` if the permitted number of branches
+    /// is used up.
     fn extend(&mut self, mut nodes: Bits) -> Option<()> {
         if self.clique.len() > self.best.len() {
             self.best.clone_from(&self.clique);
         }
         let coloured = self.colours(&nodes);
         for &(k, colours) in coloured.iter().rev() {
-            // Nodes of a clique have different colours, so the number of colours bounds the size of a clique
-            // among the nodes that are left.
+            // Nodes of a clique have different colours. Therefore the number of colours of the remaining
+            // nodes bounds the number of nodes by which the clique can still grow.
             if self.clique.len() + colours <= self.best.len() {
                 return Some(());
             }
@@ -103,8 +107,9 @@ impl CliqueSearch {
         Some(())
     }
 
-    /// Lists the nodes by colour. Each node comes with the number of colours that it and the nodes before it
-    /// use. No edge joins two nodes of the same colour.
+    /// Colours the nodes greedily, so that no edge joins two nodes of the same colour, and lists the nodes
+    /// colour by colour. Each node comes with the number of colours that this node and the nodes before it in
+    /// the list use.
     fn colours(&self, nodes: &Bits) -> Vec<(usize, usize)> {
         let (mut left, mut out, mut colours) = (nodes.clone(), Vec::new(), 0);
         while left.iter().any(|word| *word != 0) {

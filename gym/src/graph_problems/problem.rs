@@ -1,4 +1,4 @@
-//! The problems, and the sizes of their solutions.
+//! The problems that can be solved on input graphs, and the sizes of their solutions.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
@@ -10,21 +10,22 @@ use super::{Mark, MarkNode};
 /// A problem on an input graph, whose solutions are sets of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Problem {
-    /// Finds the largest set of nodes of which no two share an edge.
+    /// The problem of finding the largest set of nodes of which no two share an edge.
     IndependentSet,
-    /// Finds the largest set of nodes of which any two share an edge.
+    /// The problem of finding the largest set of nodes of which any two share an edge.
     Clique,
-    /// Finds the smallest set of nodes such that each other node has an edge to a node of the set.
+    /// The problem of finding the smallest set of nodes such that every other node has an edge to a node of
+    /// the set.
     DominatingSet,
-    /// Finds the nodes on one of two sides, such that the number of edges between the sides is as large as
-    /// possible.
+    /// The problem of dividing the nodes into two sides, such that the number of edges between the sides is
+    /// as large as possible. The solution is the set of nodes on one side.
     Cut,
 }
 
 impl Problem {
     /// Returns the nodes of the solution that a finished state of [`GraphProblem`](super::GraphProblem)
-    /// holds, ascending. An unfinished state gives the nodes chosen so far (of a dominating set: all nodes
-    /// that haven't been removed).
+    /// holds, ascending. For an unfinished state, the nodes chosen so far are returned. For a dominating set,
+    /// all nodes that haven't been removed are returned.
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
         let counts = |node| match self {
@@ -35,7 +36,7 @@ impl Problem {
     }
 
     /// Returns the state of [`GraphProblem`](super::GraphProblem) whose [`solution`](Self::solution) so far
-    /// consists of these nodes: the graph with the marks that follow from them.
+    /// consists of these nodes: the graph with the marks that follow from these nodes.
     ///
     /// # Errors
     /// [`Error::Contract`] for a node that the graph doesn't have.
@@ -57,23 +58,23 @@ impl Problem {
         Ok(state)
     }
 
-    /// All problems.
+    /// A list of all problems.
     pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
 
-    /// Returns `true` if the smallest solution is the best one.
+    /// Returns `true` if the best solution is the smallest one, and `false` if it is the largest one.
     #[must_use]
     pub fn is_minimised(self) -> bool {
         self == Self::DominatingSet
     }
 
-    /// Returns `true` if a solution of the first size is better than a solution of the other.
+    /// Returns `true` if a solution of size `size` is better than a solution of size `other`.
     #[must_use]
     pub fn is_better(self, size: usize, other: usize) -> bool {
         if self.is_minimised() { size < other } else { size > other }
     }
 
-    /// Checks that a set of nodes is a solution and returns its size: the number of its nodes, or of the
-    /// edges that a cut cuts.
+    /// Checks that a set of nodes is a solution and returns its size: the number of its nodes, or, for a cut,
+    /// the number of edges between the two sides.
     ///
     /// The check uses only the graph's edges and the list of nodes, neither marks nor an environment.
     ///

@@ -1,4 +1,5 @@
-//! The part of a state of a graph problem that the future and the size of its solution depend on.
+//! The part of a state of a graph problem that determines the legal actions to come and the size of the
+//! solution.
 
 use gfn::graph::{GraphState, ReducedGraph};
 
@@ -7,9 +8,10 @@ use super::{Mark, Problem};
 /// Returns the part of a state that a policy sees under
 /// [`GraphProblem::for_size`](super::GraphProblem::for_size).
 ///
-/// Chosen nodes stay in this part, without edges that no longer matter, because their number matters: for the
-/// solution's size, and for P_B, which divides a solution's reward among the orders in which it is built.
-/// Nodes that a dominating set must have stay because they count for its size.
+/// Chosen nodes stay in this part, because two things depend on their number: the size of the solution, and
+/// P_B, which divides the reward of a solution among the orders in which it can be built. Edges of chosen
+/// nodes that no longer matter are dropped. Nodes that a dominating set must contain stay, because they count
+/// for its size.
 pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
     let marks: Vec<Mark> = graph.nodes().map(Mark::of).collect();
     let is = |a: u32, mark| marks[a as usize] == mark;

@@ -6,11 +6,11 @@ use gfn::runtime::Threads;
 use super::{Mark, Problem};
 use crate::rewards::positive;
 
-/// A reward of solutions and of unfinished states: `log R = beta size`, or `-beta size` if the smallest
-/// solution is the best.
+/// A reward of solutions and of unfinished states. The reward is `log R = beta size`, or `log R = -beta size`
+/// for problems whose best solution is the smallest.
 ///
-/// The size is that of [`Problem::check`]. An unfinished state has the size of its solution so far, which
-/// forward-looking objectives use (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+/// The size is that of [`Problem::check`]. The size of an unfinished state is that of its solution so far.
+/// Forward-looking objectives use this size (Pan et al. 2023; Zhang et al. 2023, section 3.3).
 ///
 /// If beta is a condition of the policy, pass the reward at beta = 1 to a `ConditionedReward` of the package
 /// `gfn-extras`:
@@ -38,7 +38,7 @@ pub struct SizeReward {
 }
 
 impl SizeReward {
-    /// Builds the reward of a problem's solutions.
+    /// Builds the reward of a problem's solutions with the factor `beta` of the size.
     ///
     /// # Errors
     /// [`gfn::Error::Config`] unless beta is finite and positive.
@@ -46,7 +46,7 @@ impl SizeReward {
         Ok(Self { problem, beta: positive("beta", beta)? })
     }
 
-    /// The log-reward per unit of size.
+    /// Returns beta, the factor of the size in the log-reward.
     #[must_use]
     pub fn beta(&self) -> f64 {
         self.beta

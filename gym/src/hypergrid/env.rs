@@ -1,12 +1,12 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// A grid of the points with integer coordinates `0..height` in `ndim` dimensions. Points are reached from
-/// the origin by steps of one along one axis, and any point can be finished.
+/// A grid of the points with integer coordinates `0..height` in `ndim` dimensions. The origin is the initial
+/// state. Each action raises one coordinate by 1 or exits, and every point permits the exit.
 ///
-/// Forward slots: `0..ndim` raise that coordinate by one, `ndim` exits. Backward slots: `0..ndim` lower that
-/// coordinate. Keys are indices in lexicographic order, the last coordinate fastest:
-/// `sum x_d height^(ndim - 1 - d)`.
+/// Forward slot `d` in `0..ndim` raises coordinate `d` by 1, and forward slot `ndim` exits. Backward slot `d`
+/// lowers coordinate `d` by 1. The key of a point is its index in lexicographic order, in which the last
+/// coordinate changes fastest: `sum x_d height^(ndim - 1 - d)`.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -27,7 +27,7 @@ pub struct HyperGrid {
 }
 
 impl HyperGrid {
-    /// Builds a grid of `ndim` dimensions, `height` points along each.
+    /// Builds a grid of `ndim` dimensions with `height` points along each dimension.
     ///
     /// # Errors
     /// [`Error::Config`] if `ndim` is 0, if the height is outside `2..=65536`, or if `height^ndim` exceeds
@@ -53,7 +53,7 @@ impl HyperGrid {
         Ok(Self { ndim, height, n_states })
     }
 
-    /// The number of dimensions.
+    /// Returns the number of dimensions of the grid.
     #[must_use]
     pub fn ndim(&self) -> usize {
         self.ndim
@@ -98,7 +98,7 @@ impl HyperGrid {
         point.len() == self.ndim && point.iter().all(|&x| u32::from(x) < self.height)
     }
 
-    /// The largest value of a coordinate.
+    /// Returns the largest value of a coordinate.
     fn top(&self) -> u16 {
         (self.height - 1) as u16
     }

@@ -1,29 +1,30 @@
 //! The hyper-grid of Bengio et al. (*Flow Network based Generative Models*, 2021): the first tensor-state
 //! environment.
 //!
-//! The package has one environment, [`HyperGrid`], and a family of rewards on its points.
-//! on a grid of `D` dimensions and height `H`:
+//! The module has one environment, [`HyperGrid`], and a family of rewards on its points. The table lists the
+//! rewards for a grid of `D` dimensions and height `H`. In three rewards a coordinate `x` enters as its
+//! distance from the middle, `a = |x / (H - 1) - 1/2|`:
 //!
 //! | [`RewardKind`] | reward | modes | log Z in closed form | number of modes |
 //! |---|---|---|---|---|
 //! | `original`: [`OriginalReward`] | `r0 + r1 [all a > 0.25] + r2 [all 0.3 < a < 0.4]` | the bands | yes | closed form |
-//! | `cosine`: [`GridReward::cosine`] | `r0 + r1 prod (cos(50 a) + 1) N(5 a; 0, 1)` | near the peak | yes | only if there is none |
-//! | `sparse`: [`GridReward::sparse`] | 1 at corners made of 1 and `H - 2`, but for all ones | these points | yes | closed form |
+//! | `cosine`: [`GridReward::cosine`] | `r0 + r1 prod (cos(50 a) + 1) N(5 a; 0, 1)` | points near the peak | yes | known only if it is 0 |
+//! | `sparse`: [`GridReward::sparse`] | 1 at points whose coordinates are 1 or `H - 2`, but not all are 1 | these points | yes | closed form |
 //! | `deceptive`: [`GridReward::deceptive`] | `r0 + r1 - r1 [all a > 0.1] + r2 [all 0.3 < a < 0.4]` | the bands | yes | closed form |
-//! | `bitwise_xor`: [`BitwiseXor`] | tiers of parity checks on bits | all tiers | `H` a power of 2 | rank over GF(2) |
-//! | `multiplicative_coprime`: [`MultiplicativeCoprime`] | tiers of smooth, coprime coordinates and their lcm | all tiers | dynamic programming | the same |
-//! | `conditional_multiscale`: [`ConditionalMultiscale`] | tiers of digits that depend on coarser ones | enough tiers to be rare | dynamic programming | the same |
+//! | `bitwise_xor`: [`BitwiseXor`] | tiers of parity checks on bits | modes pass all tiers | if `H` is a power of 2 | by the rank over GF(2), if `H` is a power of 2 |
+//! | `multiplicative_coprime`: [`MultiplicativeCoprime`] | tiers of smooth, coprime coordinates and their least common multiple | modes pass all tiers | by dynamic programming | by dynamic programming |
+//! | `conditional_multiscale`: [`ConditionalMultiscale`] | tiers of digits that depend on coarser digits | modes pass the first tiers, enough of them to make modes rare | by dynamic programming | by dynamic programming |
 //! | `uniform_random`: [`GridReward::uniform_random`] | `r0`, or `r0 + bonus` at random points | these points | no | no |
-//! | `corrupted`: [`GridReward::with_corruption`] | another reward with part of its tiers moved to random points | as many tiers as there | no | no |
-//! | (not of the list) [`ConditionalReward`] | from flat to original by a condition in `[0, 1]` | the bands | yes, for each condition | closed form |
+//! | `corrupted`: [`GridReward::with_corruption`] | another reward with part of its tiers moved to random points | modes pass the tiers that a mode of the other reward passes | no | no |
+//! | no name: [`ConditionalReward`] | a mixture of a flat reward and `original`, under a condition in `[0, 1]` | the bands | yes, for each condition | closed form |
 //!
 //! All of these rewards except the last are [`GridReward`]s, chosen by [`RewardKind`] and [`Preset`].
 //! [`GridReward::totals`] sums over all points if no closed form exists.
 //!
-//! **Zero.** Balance objectives need `log R`, so no reward is 0: an `r0` below [`REWARD_FLOOR`], 1e-12, is
+//! **No reward is 0.** Balance objectives need `log R`. Therefore an `r0` below [`REWARD_FLOOR`], 1e-12, is
 //! replaced by that floor. All rewards and log Z are computed with the replaced `r0`. The floor matters on
-//! large grids: 64^10 points of 1e-12 sum to a million. Choose a larger `r0` to state the reward of the
-//! points without bonus explicitly.
+//! large grids: 64^10 points with a reward of 1e-12 add a million to Z. Choose a larger `r0` to state the
+//! reward of the points without bonus explicitly.
 
 mod env;
 mod reward;

@@ -12,7 +12,7 @@ use super::env::illegal;
 use crate::continuous::{check_mixture, check_no_exit_bias, check_rows, check_width, component, finite};
 
 /// The standard deviation of the steps of a policy without a network. The line has no uniform distribution,
-/// so a wide Gaussian replaces it.
+/// so such a policy takes Gaussian steps with this large standard deviation instead.
 const WIDE: f64 = 3.0;
 
 /// Settings of the mixtures of Gaussians that the length of a step follows.
@@ -21,11 +21,11 @@ const WIDE: f64 = 3.0;
 /// deviation is `min_std + (max_std - min_std) sigmoid(raw)`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NormalMixtures {
-    /// The number of components, K.
+    /// The number K of components of each mixture.
     pub components: usize,
-    /// The smallest standard deviation.
+    /// The smallest standard deviation of a component.
     pub min_std: f64,
-    /// The largest standard deviation.
+    /// The largest standard deviation of a component.
     pub max_std: f64,
 }
 
@@ -78,7 +78,8 @@ impl LineDist {
         }
     }
 
-    /// Builds the distribution without a network: steps are N(0, 3^2) in all states.
+    /// Builds the distribution without a network: the length of a step follows N(0, 3^2) in all states. The
+    /// backward step from time 1 leads to 0.
     #[must_use]
     pub fn uniform(env: Line, direction: Direction, states: Reals) -> Self {
         Self { env, direction, states, heads: None }
@@ -98,7 +99,8 @@ impl LineDist {
     ) -> Result<f64> {
         let (k, temperature) = (mixtures.components, exploration.temperature());
         let component = component(row, &values[..k], temperature, rng)?;
-        // A Gaussian density to the power 1 / T is, normalised, a Gaussian with T times the variance.
+        // A Gaussian density to the power 1 / T is, after normalisation, a Gaussian with T times the
+        // variance.
         let std = mixtures.std(finite(row, values[2 * k + component])?) * temperature.sqrt();
         let std = std.hypot(exploration.noise());
         Ok(finite(row, values[k + component])? + std * rng.normal())

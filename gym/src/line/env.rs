@@ -9,10 +9,10 @@ use crate::continuous::{check_widths, read_actions};
 
 /// The real line, crossed from 0 in a fixed number of steps of any length (torchgfn's `Line`).
 ///
-/// A state is a position and the number of steps made, `[x, t]`. An action is one number: the position that
-/// the step leads to (forwards) or came from (backwards). There is no exit: the last step ends the
-/// trajectory. The backward step from time 1 leads to 0, with probability 1. (torchgfn's policy ends a
-/// trajectory after a number of steps; here the environment does so.)
+/// A state is a position and the number of steps made, `[x, t]`. An action is one number: the next position
+/// (forwards), or the previous position (backwards). There is no exit: the last step ends the trajectory. The
+/// backward step from time 1 leads to 0, with probability 1. (torchgfn's policy ends a trajectory after a
+/// number of steps; here the environment does so.)
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Reals};
@@ -34,7 +34,7 @@ impl Line {
     /// Builds the environment of trajectories of `n_steps` steps.
     ///
     /// # Errors
-    /// [`Error::Config`] for 0 steps, and for more than a million.
+    /// [`Error::Config`] for 0 steps, and for more than a million steps.
     pub fn new(n_steps: usize) -> Result<Self> {
         if (1..=1_000_000).contains(&n_steps) {
             Ok(Self { n_steps })
@@ -49,7 +49,7 @@ impl Line {
         self.n_steps
     }
 
-    /// Returns `true` if the backward step from a state undoes the first step, so that it must lead to 0.
+    /// Returns `true` for a state after the first step. The backward step from such a state must lead to 0.
     pub(super) fn is_forced_back(&self, state: &[f64]) -> bool {
         state[1] == 1.0
     }
@@ -95,7 +95,7 @@ impl Env for Line {
         Reals::filled(2, instances.len(), 0.0)
     }
 
-    /// Checks every action: see [`check`](Self::check).
+    /// Takes every action after a check of all actions by [`check`](Self::check).
     fn step(&self, direction: Direction, states: &mut Reals, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let n = states.len();
@@ -134,7 +134,8 @@ impl ReplayEnv for Line {
         self.check(Direction::Forward, states, actions)
     }
 
-    /// Returns the previous position of a trajectory that leads from 0 to each state in equal steps.
+    /// Returns the previous position for each state, on a trajectory that leads from 0 to the state in equal
+    /// steps.
     fn way_back(&self, states: &Reals) -> Result<Reals> {
         let mut back = self.no_actions();
         for (row, state) in states.rows().enumerate() {

@@ -1,4 +1,5 @@
-//! The line: a fixed number of steps of any length along the real line, towards a mixture of Gaussians.
+//! The line: trajectories take a fixed number of steps of any length along the real line. The reward is a
+//! mixture of Gaussians.
 
 mod dist;
 mod env;

@@ -30,8 +30,8 @@ impl Policy<Line> for LineUniform {
 pub type LinePolicyConfig = MixturePolicyConfig<NormalMixtures>;
 
 impl Default for LinePolicyConfig {
-    /// Returns three hidden layers of 64 with ELU, P_F and P_B on one torso, mixtures of two Gaussians with
-    /// standard deviations from 0.1 to 2, no state-flow head, and log Z from 0.
+    /// Returns settings with three hidden layers of width 64 with ELU, one torso for P_F and P_B, mixtures of
+    /// two Gaussians with standard deviations from 0.1 to 2, no state-flow head, and an initial log Z of 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
@@ -77,8 +77,8 @@ impl LinePolicy {
         Ok(Self { mixtures: config.mixtures, networks })
     }
 
-    /// Returns the network's inputs, `[states, 2]`: the position, and the number of steps made divided by the
-    /// number of all steps.
+    /// Returns the network's inputs, `[states, 2]`: the position, and the fraction of the steps that the
+    /// state has made.
     fn inputs(&self, env: &Line, states: &Reals) -> Tensor {
         let scale = 1.0 / env.n_steps() as f64;
         let values: Vec<f64> = states.rows().flat_map(|state| [state[0], state[1] * scale]).collect();

@@ -4,8 +4,8 @@ use gfn::env::{Reals, Reward};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
-/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i). Z is therefore the number
-/// of modes.
+/// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i). Therefore Z is the number
+/// of Gaussians.
 ///
 /// ```
 /// use gfn_gym::line::LineReward;
@@ -20,8 +20,8 @@ impl LineReward {
     /// Builds a reward from the mean and the standard deviation of each mode.
     ///
     /// # Errors
-    /// [`Error::Config`] for no mode, for a mean that isn't finite, and for a standard deviation that isn't
-    /// positive and finite.
+    /// [`Error::Config`] if there is no mode, for a mean that isn't finite, and for a standard deviation that
+    /// isn't positive and finite.
     pub fn new(modes: impl IntoIterator<Item = (f64, f64)>) -> Result<Self> {
         let modes: Vec<_> = modes.into_iter().collect();
         let wrong = modes.iter().find(|(mean, std)| !(mean.is_finite() && std.is_finite() && *std > 0.0));
@@ -34,13 +34,13 @@ impl LineReward {
         Err(Error::config("the modes of the line's reward", got, expected))
     }
 
-    /// The true log Z.
+    /// Returns log Z, the logarithm of the number of modes.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         (self.modes.len() as f64).ln()
     }
 
-    /// Returns log R at a position.
+    /// Returns log R of the object at position `x`.
     #[must_use]
     pub fn log_density(&self, x: f64) -> f64 {
         let each = |&(mean, std): &(f64, f64)| -0.5 * ((x - mean) / std).powi(2) - (std * TAU.sqrt()).ln();
@@ -49,7 +49,7 @@ impl LineReward {
 }
 
 impl Default for LineReward {
-    /// Returns torchgfn's example: modes at 2 and 5, with standard deviations of 0.5.
+    /// Returns the reward of torchgfn's example, which has modes at 2 and 5 with standard deviations of 0.5.
     fn default() -> Self {
         Self { modes: vec![(2.0, 0.5), (5.0, 0.5)] }
     }

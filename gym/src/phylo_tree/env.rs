@@ -1,22 +1,23 @@
 use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
-/// Forests of rooted binary trees over `n` species: an action joins two trees under a new root, until one
-/// tree is left.
+/// Forests of rooted binary trees over `n` species: each action joins two trees under a new root, and a
+/// trajectory ends with a single tree.
 ///
 /// A tree is identified by its smallest species. An inner node is named after the larger of its two
 /// children's smallest species; no other inner node of the forest has this name. Two forests are equal if and
-/// only if their states are.
+/// only if their states are equal.
 ///
-/// *States.* `2 n - 1` entries of `n` values (`KHot::new(env.entries(), env.n())`): the name of the parent of
-/// each of the species `0..n`, then of the parent of each of the inner nodes `1..n`. An entry is 0 for a
-/// root, and for an inner node that doesn't exist.
-/// *Forward slots.* `b (b - 1) / 2 + a` joins the trees whose smallest species are `a < b`. *Backward slots.*
-/// `0..n`: slot `a` splits the root of the tree whose smallest species is `a`.
-/// *End.* No exit action: the last join ends the trajectory.
+/// * *States.* A state has `2 n - 1` entries of `n` values, and the input layer of a network is
+///   `KHot::new(env.entries(), env.n())`. First come the names of the parents of the species `0..n`, then the
+///   names of the parents of the inner nodes `1..n`. An entry is 0 for a root, and for an inner node that
+///   doesn't exist.
+/// * *Forward slots.* Slot `b (b - 1) / 2 + a` joins the trees whose smallest species are `a < b`.
+/// * *Backward slots.* Slot `a` in `0..n` removes the root of the tree whose smallest species is `a`.
+/// * *End.* There is no exit action: the last join ends the trajectory.
 ///
-/// gfnx keeps the order of joins in its states' node numbers. Here all orders of joins that lead to one
-/// forest lead to one state.
+/// In gfnx a state depends on the order of joins, because nodes are numbered in this order. Here all orders
+/// of joins that give the same forest lead to the same state.
 ///
 /// ```
 /// use gfn::env::{Direction, Env, Slots};
@@ -37,7 +38,7 @@ pub struct PhyloTree {
 }
 
 impl PhyloTree {
-    /// The largest number of species for which trees are listed: 135,135 trees.
+    /// The largest number of species for which all trees are listed. There are 135,135 trees over 8 species.
     const MAX_LISTED: usize = 8;
 
     /// Builds the rules for trees over `n` species.
@@ -51,7 +52,7 @@ impl PhyloTree {
         Ok(Self { n })
     }
 
-    /// The number of species.
+    /// Returns the number of species that the trees have.
     #[must_use]
     pub fn n(&self) -> usize {
         self.n
@@ -64,10 +65,10 @@ impl PhyloTree {
     }
 
     /// The number of states, `sum over k < n of (n - 1 + k)! / ((n - 1 - k)! k! 2^k)` (OEIS A001515); `None`
-    /// if it passes `u64`.
+    /// if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
-        // The number of states for m + 1 species is y(m) = (2 m - 1) y(m - 1) + y(m - 2).
+        // The number y(m) of states for m + 1 species satisfies y(m) = (2 m - 1) y(m - 1) + y(m - 2).
         let (mut before, mut now) = (1u64, 1u64);
         for m in 1..self.n as u64 {
             (before, now) = (now, now.checked_mul(2 * m - 1)?.checked_add(before)?);
@@ -75,7 +76,7 @@ impl PhyloTree {
         Some(now)
     }
 
-    /// The number of trees, `(2 n - 3)!!`; `None` if it passes `u64`.
+    /// Returns the number of trees over all species, `(2 n - 3)!!`; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_terminal(&self) -> Option<u64> {
         (2..self.n as u64).try_fold(1u64, |product, k| product.checked_mul(2 * k - 1))
@@ -88,20 +89,20 @@ impl PhyloTree {
         high * high.saturating_sub(1) / 2 + low
     }
 
-    /// Lists all trees, by attaching each species in turn to every edge of the trees of the earlier species;
-    /// `None` beyond 8 species.
+    /// Lists all trees. Each species in turn is attached to every edge of every tree of the earlier species.
+    /// Returns `None` for more than 8 species.
     #[must_use]
     pub fn all_trees(&self) -> Option<VectorStates> {
         if self.n > Self::MAX_LISTED {
             return None;
         }
-        // The only tree so far is that of species 0.
+        // The list begins with the only tree of species 0.
         let mut trees = vec![vec![0u16; self.entries()]];
         for species in 1..self.n {
             let mut grown = Vec::new();
             for tree in &trees {
-                // The new parent goes above this node: a species, or an inner node (named after a species
-                // that came before).
+                // The new inner node becomes the parent of `node`, which is a species or an inner node. Inner
+                // nodes are named after species that were attached before.
                 for node in (0..species).chain((1..species).map(|name| self.inner(name))) {
                     let mut tree = tree.clone();
                     tree[self.inner(species)] = tree[node];
@@ -114,8 +115,8 @@ impl PhyloTree {
         VectorStates::from_flat(self.entries(), trees.concat()).ok()
     }
 
-    /// Returns the trees of a state as Newick text, in the order of their smallest species; species are
-    /// written as their numbers. A row that is no state is written as its numbers.
+    /// Returns the trees of a state as Newick text, ordered by their smallest species. Species are written as
+    /// their numbers. A row that isn't a state is written as the list of its entries.
     #[must_use]
     pub fn newick(&self, row: &[u16]) -> String {
         let Some(children) = self.children(row) else { return format!("{row:?}") };
@@ -141,15 +142,17 @@ impl PhyloTree {
         self.n - 1 + name
     }
 
-    /// Returns the name of the inner node with this entry; `None` for a species.
+    /// Returns the name of the inner node whose entry has index `node`; `None` if this is the entry of a
+    /// species.
     pub(super) fn name(&self, node: usize) -> Option<usize> {
         (node >= self.n).then(|| node + 1 - self.n)
     }
 
-    /// Returns the index of the entry of the root above a species.
+    /// Returns the index of the entry of the root of the tree that a species belongs to.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        // No path in a forest is longer than `n`. A row from outside that is no forest may contain a cycle.
+        // No path in a forest is longer than `n`. The loop is bounded, because a row that isn't a forest may
+        // contain a cycle.
         for _ in 0..self.n {
             match row[node] {
                 0 => break,
@@ -159,14 +162,14 @@ impl PhyloTree {
         node
     }
 
-    /// Returns the entries of the two children of each inner node, indexed by its name; the child with the
-    /// smaller species comes first. Returns `None` for a row that is no forest of binary trees whose inner
-    /// nodes are named by the larger of their children's smallest species.
+    /// Returns for each inner node, indexed by its name, the entries of its two children. The child with the
+    /// smaller species comes first. Returns `None` for a row that isn't a forest of binary trees with correct
+    /// names: an inner node must have the name of the larger of its children's smallest species.
     pub(super) fn children(&self, row: &[u16]) -> Option<Vec<Vec<usize>>> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.n];
         let mut first = vec![0; self.n];
-        // Each species climbs in turn, up to the first node that an earlier species reached. Therefore a node
-        // meets the child with the smaller species first.
+        // The loop follows the parents of each species in turn, up to the first node that an earlier species
+        // reached. Therefore each node gets its child with the smaller species first.
         for species in 0..self.n {
             let mut node = species;
             loop {
@@ -198,7 +201,7 @@ impl PhyloTree {
     }
 }
 
-/// Returns `true` if a species is the smallest of its tree: no inner node has its name.
+/// Returns `true` if a species is the smallest of its tree, that is, if no inner node is named after it.
 pub(super) fn is_smallest(row: &[u16], species: usize) -> bool {
     species == 0 || !row.contains(&(species as u16))
 }
@@ -214,7 +217,7 @@ impl VectorRules for PhyloTree {
         false
     }
     fn can_end(&self, row: &[u16]) -> bool {
-        // Every node except the single root has a parent.
+        // In a single tree every node except the root has a parent.
         row.iter().filter(|&&x| x > 0).count() == 2 * (self.n - 1)
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
@@ -267,7 +270,8 @@ impl VectorRules for PhyloTree {
 }
 
 impl PhyloTree {
-    /// Returns the smallest species `a < b` of the trees that a forward slot joins.
+    /// Returns the two species `a < b` for a forward slot, which joins the trees whose smallest species are
+    /// `a` and `b`. Returns `None` for a slot that is too large.
     fn pair(&self, slot: usize) -> Option<(usize, usize)> {
         let b = (1..self.n).find(|b| slot < b * (b + 1) / 2)?;
         Some((slot - b * (b - 1) / 2, b))

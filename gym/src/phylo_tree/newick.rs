@@ -1,10 +1,10 @@
-//! Trees from Newick text.
+//! Conversion of Newick text to states of trees.
 
 use gfn::{Error, Result};
 
 use super::PhyloTree;
 
-/// A token of a Newick text: a bracket, a comma, a semicolon, or a word.
+/// A token of a Newick text: a parenthesis, a comma, a semicolon, or a word.
 enum Token<'a> {
     Open,
     Close,
@@ -13,7 +13,7 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-/// Splits a text into tokens; blanks around them are dropped.
+/// Splits a text into tokens. White space around tokens is dropped.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let (mut out, mut rest) = (Vec::new(), text.trim());
     while let Some(first) = rest.chars().next() {
@@ -31,8 +31,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 impl PhyloTree {
-    /// Reads the state of one whole tree from Newick text in which species are numbers. Branch lengths and
-    /// names of inner nodes are skipped.
+    /// Reads a single tree of all species from Newick text, in which species are numbers, and returns its
+    /// state. Branch lengths and names of inner nodes are skipped.
     ///
     /// ```
     /// use gfn_gym::phylo_tree::PhyloTree;
@@ -54,7 +54,8 @@ impl PhyloTree {
             )
         };
         let mut row = vec![0; self.entries()];
-        // The trees read so far in each open parenthesis, each as its smallest species and its root's entry.
+        // `open` holds for each open parenthesis the trees read so far. A tree is given by its smallest
+        // species and its root's entry.
         let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
         let (mut follows_tree, mut has_ended) = (false, false);
         for token in tokens(text) {

@@ -10,7 +10,8 @@ use crate::rewards;
 /// by which a tree explains its species' sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
 ///
 /// A forest's parsimony is the sum over its trees, so that unfinished states have a partial reward, too
-/// ([`partial_log_reward`](Reward::partial_log_reward)). Each join adds the mutations at its root.
+/// ([`partial_log_reward`](Reward::partial_log_reward)). Each join of two trees adds the mutations at the new
+/// root.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -24,8 +25,8 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParsimonyReward {
     env: PhyloTree,
-    /// The nucleotides (or other characters) that each species may have at each site, a bit per character,
-    /// `[n, sites]`.
+    /// The sets of characters that each species may have at each site, a bit per character. The table is `[n,
+    /// sites]`, row by row.
     sets: Vec<u8>,
     sites: usize,
     offset: f64,
@@ -33,8 +34,8 @@ pub struct ParsimonyReward {
 }
 
 impl ParsimonyReward {
-    /// Builds the reward from sequences of equal length, one per species. A site of a sequence is the set of
-    /// the characters that it may have, a bit per character.
+    /// Builds the reward from sequences of equal length, one per species. Each byte of a sequence is the set
+    /// of the characters that the site may have, a bit per character.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one sequence per species, all of the same length, which is at least
@@ -76,8 +77,8 @@ impl ParsimonyReward {
         })
     }
 
-    /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC. An ambiguous letter stands for
-    /// the set of its bases; a gap (`-`), `?` and `N` stand for all bases.
+    /// Builds the reward from sequences of DNA or RNA in the letters of IUPAC. An ambiguous letter means the
+    /// set of its bases. A gap (`-`), `?` and `N` mean the set of all bases.
     ///
     /// # Errors
     /// [`Error::Config`] for another letter, and the errors of [`new`](Self::new).
@@ -92,8 +93,8 @@ impl ParsimonyReward {
         Self::new(env, &sets, offset, temperature)
     }
 
-    /// Returns the smallest number of mutations that explains each state: the sum over the trees of its
-    /// forest.
+    /// Returns for each state the smallest number of mutations that explains its forest, which is the sum
+    /// over the trees of the forest.
     ///
     /// # Errors
     /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no
@@ -117,8 +118,8 @@ impl ParsimonyReward {
         })
     }
 
-    /// Returns the set of characters of a node at each site that need the fewest mutations below it, and adds
-    /// the number of these mutations to `total`.
+    /// Returns, for each site, the set of characters of a node with which the fewest mutations are needed
+    /// below the node. Adds the number of these mutations to `total`.
     fn fitch(&self, children: &[Vec<usize>], node: usize, total: &mut u64) -> Vec<u8> {
         let Some(name) = self.env.name(node) else {
             return self.sets[node * self.sites..(node + 1) * self.sites].to_vec();
@@ -142,7 +143,7 @@ impl ParsimonyReward {
         (self.offset - parsimony as f64) / self.temperature
     }
 
-    /// The true log Z, by enumeration of all trees; `None` beyond 8 species.
+    /// Returns log Z by enumeration of all trees; `None` for more than 8 species.
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         let parsimony = self.parsimony(&self.env.all_trees()?).ok()?;
@@ -150,7 +151,7 @@ impl ParsimonyReward {
     }
 }
 
-/// Returns the bases that a letter stands for, as bits: A, C, G and T are the bits 0 to 3.
+/// Returns the set of bases that a letter means, as bits. The bases A, C, G and T are the bits 0 to 3.
 fn nucleotides(letter: char) -> Result<u8> {
     Ok(match letter.to_ascii_uppercase() {
         'A' => 0b0001,

@@ -1,6 +1,7 @@
 use gfn::{Error, Result};
 
-/// The characters that tokens are written as: token `t` is the `t`-th character, counted from 0.
+/// A mapping between tokens and the characters that represent them in text: token `t` is the `t`-th
+/// character, counted from 0.
 ///
 /// ```
 /// use gfn_gym::sequence::Alphabet;
@@ -16,8 +17,8 @@ impl Alphabet {
     /// Builds an alphabet of these characters, in this order.
     ///
     /// # Errors
-    /// [`Error::Config`] for no character or more than 65,535, for a repeated character, and for a comma, a
-    /// quotation mark or white space, which a table can't hold.
+    /// [`Error::Config`] unless there are 1 to 65,535 characters, for a repeated character, and for a comma,
+    /// a quotation mark or white space, which can't occur in a table of rewards.
     pub fn new(characters: &str) -> Result<Self> {
         let tokens: Vec<char> = characters.chars().collect();
         let repeated = tokens.iter().enumerate().any(|(i, c)| tokens[..i].contains(c));
@@ -32,13 +33,13 @@ impl Alphabet {
         Ok(Self(tokens))
     }
 
-    /// Returns the alphabet `ACGT`.
+    /// Returns the alphabet of DNA, `ACGT`.
     #[must_use]
     pub fn dna() -> Self {
         Self(vec!['A', 'C', 'G', 'T'])
     }
 
-    /// The number of tokens.
+    /// Returns the number of tokens of the alphabet.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.0.len()
@@ -62,7 +63,7 @@ impl Alphabet {
         text.chars().map(token).collect()
     }
 
-    /// Returns these tokens as text.
+    /// Returns the text in which each of these tokens is its character.
     ///
     /// # Errors
     /// [`Error::Config`] for a token that the alphabet lacks.

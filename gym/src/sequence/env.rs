@@ -3,16 +3,17 @@ use gfn::{Error, Result};
 
 /// Sequences of tokens, written from left to right. The states form a tree, so that P_B is 1.
 ///
-/// *States.* Entry `i` is 0 while position `i` is empty, and the token plus 1 afterwards: `max_len` entries,
-/// `n_tokens + 1` values (`KHot::new(env.entries(), env.values())`).
-/// *Forward slots.* `0..n_tokens` append that token. With a variable length, slot `n_tokens` exits, once
-/// there are `min_len` tokens.
-/// *Backward slots.* 0 removes the last token.
-/// *End.* A fixed length has no exit action: the last token ends the trajectory. A variable length has an
-/// exit, which is the only action at `max_len`.
+/// * *States.* A state has `max_len` entries of `n_tokens + 1` values. Entry `i` is 0 while position `i` is
+///   empty, and the token plus 1 afterwards. The input layer of a network is `KHot::new(env.entries(),
+///   env.values())`.
+/// * *Forward slots.* Slot `t` in `0..n_tokens` appends the token `t`. With a variable length, slot
+///   `n_tokens` exits, and is legal from `min_len` tokens on.
+/// * *Backward slots.* Slot 0 removes the last token.
+/// * *End.* With a fixed length there is no exit action: the last token ends the trajectory. With a variable
+///   length the exit is the only legal action at `max_len` tokens.
 ///
-/// torchgfn's sequences end by a forced exit. Without it there is one state fewer to evaluate per trajectory,
-/// and no state flow to learn whose value is known to be the reward.
+/// torchgfn's sequences end by a forced exit. Without the forced exit, each trajectory has one state fewer to
+/// evaluate, and the policy needn't learn a state flow that is known to equal the reward.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -34,7 +35,7 @@ pub struct TokenSequence {
 }
 
 impl TokenSequence {
-    /// Builds the rules of sequences of exactly `len` tokens out of `n_tokens`.
+    /// Builds the rules of sequences of exactly `len` tokens, each one of `n_tokens` different tokens.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and a length of at least 1.
@@ -42,8 +43,8 @@ impl TokenSequence {
         Self::checked(n_tokens, None, len)
     }
 
-    /// Builds the rules of sequences of `min_len` to `max_len` tokens out of `n_tokens`. A `min_len` of 0
-    /// allows the empty sequence.
+    /// Builds the rules of sequences of `min_len` to `max_len` tokens, each one of `n_tokens` different
+    /// tokens. A `min_len` of 0 allows the empty sequence.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and `min_len <= max_len`, `max_len` at least 1.
@@ -71,7 +72,7 @@ impl TokenSequence {
         Ok(Self { n_tokens, min_len, max_len })
     }
 
-    /// The number of tokens.
+    /// Returns the number of different tokens that a sequence may have.
     #[must_use]
     pub fn n_tokens(&self) -> usize {
         self.n_tokens
@@ -83,25 +84,27 @@ impl TokenSequence {
         self.min_len.unwrap_or(self.max_len)..=self.max_len
     }
 
-    /// The number of entries of a state: the largest length.
+    /// Returns the number of entries of a state, which is the largest length of a sequence.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.max_len
     }
 
-    /// The number of values of an entry: one per token, and 0 for an empty entry.
+    /// Returns the number of values that an entry of a state can have: one value per token, and 0 for an
+    /// empty entry.
     #[must_use]
     pub fn values(&self) -> usize {
         self.n_tokens + 1
     }
 
-    /// The number of states: sequences of length 0 to `max_len`; `None` if it passes `u64`.
+    /// Returns the number of states, which are all sequences of 0 to `max_len` tokens. Returns `None` if it
+    /// exceeds the range of `u64`.
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         self.n_sequences(0..=self.max_len)
     }
 
-    /// The number of finished sequences; `None` if it passes `u64`.
+    /// Returns the number of finished sequences; `None` if it exceeds the range of `u64`.
     #[must_use]
     pub fn n_terminal(&self) -> Option<u64> {
         self.n_sequences(self.lengths())
@@ -112,13 +115,13 @@ impl TokenSequence {
         lengths.map(of_length).try_fold(0u64, |sum, n| sum.checked_add(n?))
     }
 
-    /// Returns the tokens of a state.
+    /// Returns the tokens of the sequence that a state holds.
     #[must_use]
     pub fn tokens(row: &[u16]) -> Vec<u16> {
         row[..filled(row)].iter().map(|x| x - 1).collect()
     }
 
-    /// Returns the states of these sequences.
+    /// Returns the state of each of these sequences of tokens.
     ///
     /// # Errors
     /// [`Error::Config`] for a sequence that is too long or has an unknown token.
@@ -146,7 +149,7 @@ impl TokenSequence {
     }
 }
 
-/// The length of a sequence: the number of its entries that are set (not 0), which come first.
+/// Returns the length of a sequence: the number of its entries that aren't 0. These entries come first.
 #[must_use]
 pub fn filled(row: &[u16]) -> usize {
     row.partition_point(|&x| x > 0)

@@ -2,8 +2,8 @@
 //! a file.
 //!
 //! TFBind8 is [`TokenSequence::tf_bind_8`] with [`Alphabet::dna`] and the data set's table, which isn't part
-//! of this package. Its DNA sequences of length 8 come from Trabucco et al., *Design-Bench*, 2022; Jain et
-//! al. 2022 use them for GFlowNets.
+//! of this package. The DNA sequences of TFBind8 have length 8 and come from Trabucco et al., *Design-Bench*,
+//! 2022; Jain et al. 2022 use them for GFlowNets.
 
 mod alphabet;
 mod env;

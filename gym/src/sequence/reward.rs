@@ -8,7 +8,7 @@ use gfn::{Error, Result};
 use super::{Alphabet, TokenSequence};
 use crate::rewards;
 
-/// A reward for each sequence, from a table.
+/// A reward of sequences that a table lists.
 ///
 /// The table is text with the header `sequence,reward`, and below it a line `SEQUENCE,REWARD` per sequence.
 /// Empty lines are skipped. Rewards are above 0 and finite.
@@ -27,9 +27,9 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct TableReward {
     env: TokenSequence,
-    /// log R of each listed sequence; the keys are the entries of its state.
+    /// The log-reward of each listed sequence. The keys are the entries of the sequence's state.
     log_rewards: HashMap<Vec<u16>, f64>,
-    /// log R of every sequence that isn't listed; `None` if all are listed.
+    /// The log-reward of every sequence that the table doesn't list; `None` if the table lists all sequences.
     log_floor: Option<f64>,
 }
 
@@ -37,10 +37,10 @@ pub struct TableReward {
 const HEADER: &str = "sequence,reward";
 
 impl TableReward {
-    /// Reads a table from a file; `floor` is the reward of sequences that it doesn't list.
+    /// Reads a table from a file; `floor` is the reward of sequences that the table doesn't list.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::File`] for what [`parse`](Self::parse) refuses.
+    /// [`Error::Io`] if the file can't be read; [`Error::File`] if [`parse`](Self::parse) refuses its text.
     pub fn read(env: &TokenSequence, alphabet: &Alphabet, path: &Path, floor: Option<f64>) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
         Self::parse(env, alphabet, &text, floor).map_err(|error| {
@@ -53,7 +53,7 @@ impl TableReward {
         })
     }
 
-    /// Reads a table from a text; `floor` is the reward of sequences that it doesn't list.
+    /// Reads a table from a text; `floor` is the reward of sequences that the table doesn't list.
     ///
     /// # Errors
     /// [`Error::Parse`] with the line number for a line in another format, for a sequence that is repeated or
@@ -116,7 +116,7 @@ impl TableReward {
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }
 
-    /// Raises R to a power, which is a reward exponent (an inverse temperature). The floor is raised, too.
+    /// Raises every reward R to the power `exponent`, an inverse temperature. The floor is raised, too.
     ///
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
@@ -132,23 +132,24 @@ impl TableReward {
         self.log_rewards.len()
     }
 
-    /// The true log Z: the sum of the listed rewards, and of the floor for all other sequences.
+    /// Returns log Z. Z is the sum of the rewards of all finished sequences; sequences that the table doesn't
+    /// list have the floor as reward.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n_tokens = self.env.n_tokens() as f64;
-        // The number of all sequences is in f64, because it may be above 2^64, and in logarithms if f64
-        // overflows.
+        // The number of all sequences is computed in f64, because it may be above 2^64. If f64 overflows, the
+        // logarithm of the number is computed.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
         let log_others = if n_all.is_finite() {
             (n_all - self.log_rewards.len() as f64).max(0.0).ln()
         } else {
-            // The count of all sequences overflows f64. Subtracting the number of listed sequences would
-            // change nothing within rounding, so it is left out.
+            // The number of all sequences overflows f64. The number of listed sequences isn't subtracted from
+            // it, because the difference would be lost in rounding.
             log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln()))
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
-        // Rewards are sorted before they are summed. The order of a hash map differs from run to run, and
-        // would change the last digit of the sum.
+        // Rewards are sorted before they are summed. Otherwise the order of the hash map, which differs from
+        // run to run, would change the last digit of the sum.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
         log_sum_exp(listed.into_iter().chain([others]))

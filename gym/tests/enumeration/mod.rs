@@ -1,4 +1,4 @@
-//! Functions that the contract tests of all environments share.
+//! The enumeration of small environments, which the contract tests share.
 
 use gfn::Result;
 use gfn::env::StateGraph;
@@ -6,8 +6,8 @@ use gfn::env::{EnumerableEnv, Reward};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 
-/// Returns the number of states, the number of moves, and log Z by enumeration. Checks that a policy from
-/// exact flows samples the target.
+/// Enumerates an environment. Returns the number of states, the number of moves, and log Z. Checks that the
+/// policy of the exact flows samples the target.
 pub(crate) fn enumerate<E: EnumerableEnv>(
     env: &E,
     reward: &impl Reward<E::States>,

@@ -1,11 +1,11 @@
-//! Legends: a short sample of each line, with its name.
+//! Legends of charts: a short piece of each line with the line's name.
 
 use super::{Point, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
 const SIZE: f64 = 12.0;
 
-/// The name, the colour and the dashes of a line in a legend.
+/// An entry of a legend: the name, the colour and the dashes of a line.
 pub(crate) struct LegendEntry<'a> {
     pub(crate) name: &'a str,
     pub(crate) colour: Colour,
@@ -18,8 +18,8 @@ impl LegendEntry<'_> {
     }
 }
 
-/// Draws the entries of a legend in a row around `middle`. If the row is wider than `room`, its entries move
-/// closer together.
+/// Draws the entries of a legend in a row whose centre is at `middle`. If the row is wider than `room`, its
+/// entries are drawn smaller and closer together.
 pub(crate) fn draw_legend(canvas: &mut Canvas, middle: Point, room: f64, entries: &[LegendEntry<'_>]) {
     let width: f64 = entries.iter().map(LegendEntry::width).sum();
     let squeeze = (room / width).min(1.0);

@@ -1,4 +1,4 @@
-//! Widths of texts, computed without a font.
+//! Widths of texts, which are computed without a font file.
 
 /// The widths of the characters from space to `~` in DejaVu Sans, in hundredths of an em.
 const WIDTHS: [u8; 95] = [
@@ -8,8 +8,8 @@ const WIDTHS: [u8; 95] = [
     63, 61, 63, 63, 41, 52, 39, 63, 59, 82, 59, 59, 52, 64, 34, 64, 84,
 ];
 
-/// Returns the width of a text. Characters beyond ASCII, except the ellipsis, are assumed to be as wide as
-/// `o`.
+/// Returns the width of a text whose em has the height `size`. A character beyond ASCII, except for the
+/// ellipsis, is assumed to be as wide as `o`.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let width = |c: char| match c {
         ' '..='~' => WIDTHS[c as usize - 32],
@@ -19,7 +19,7 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     size * text.chars().map(|c| f64::from(width(c))).sum::<f64>() / 100.0
 }
 
-/// Cuts a text that is wider than `width`, and adds an ellipsis to it.
+/// Returns the text, cut and with an ellipsis if it is wider than `width`.
 pub(crate) fn cut_to_width(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Pictures as lists of shapes.
+//! Pictures, which are stored as lists of shapes.
 
 mod legend;
 mod lettering;
@@ -11,56 +11,56 @@ pub(crate) use lettering::{cut_to_width, text_width};
 pub use sheet::PictureSheet;
 pub(crate) use sheet::{CELL, TEXT, draw_title};
 
-/// A point of a canvas: x units to the right of its top left corner, and y units below it.
+/// A point of a canvas: its distance in units to the right of the top left corner, and its distance below it.
 pub(crate) type Point = (f64, f64);
 
-/// A colour without transparency: the red, green and blue components.
+/// A colour without transparency. The fields are its red, green and blue components.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// The colour of the background.
+    /// The colour of the background of pictures.
     pub const WHITE: Self = Self(255, 255, 255);
-    /// The colour of lines and texts.
+    /// The colour of lines and of most texts.
     pub const INK: Self = Self(34, 34, 34);
-    /// The colour of grids and frames.
+    /// The colour of the grid and frame of charts.
     pub const FAINT: Self = Self(224, 224, 224);
-    /// The colour of secondary texts.
+    /// The colour of less important texts.
     pub const GREY: Self = Self(110, 110, 110);
 
-    /// Returns the text colour, dark or white, that is easier to read on this colour.
+    /// Returns the colour, dark or white, in which a text on a background of this colour is easier to read.
     pub(crate) fn text_on(self) -> Self {
         let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
         if luminance > 140.0 { Self::INK } else { Self::WHITE }
     }
 }
 
-/// The part of a text that is at the given position.
+/// The part of a text that is placed at the text's position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextAnchor {
-    /// The start of the text.
+    /// The left end of the text is at the position.
     Left,
-    /// The middle of the text.
+    /// The middle of the text is at the position.
     Middle,
-    /// The end of the text.
+    /// The right end of the text is at the position.
     Right,
 }
 
 /// A shape on a canvas.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// A line through points. It is dashed if `dash` has the length of a dash.
+    /// A line through points. `dash` is the length of a dash, or `None` for a solid line.
     Line { points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64> },
     /// A filled polygon.
     Area { points: Vec<Point>, colour: Colour },
     /// A filled circle.
     Disc { centre: Point, radius: f64, colour: Colour },
-    /// A text whose middle line goes through `at`. If `turned`, the text runs from bottom to top.
+    /// A text that is vertically centred at `at`. If `turned`, the text runs from bottom to top.
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
-/// A picture on a white background. It consists of lines, areas, discs and texts, and is written as SVG or
-/// PNG. Later shapes cover earlier ones.
+/// A picture on a white background. A picture consists of lines, areas, discs and texts, and is written as
+/// SVG or PNG. Later shapes cover earlier shapes.
 ///
 /// The coordinates of points are units to the right of and below the top left corner. A unit is a pixel at
 /// ordinary resolution.
@@ -84,20 +84,20 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// Creates an empty picture of this size.
+    /// Creates an empty picture of this width and height.
     #[must_use]
     pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, shapes: Vec::new() }
     }
 
-    /// Returns the width of a text in DejaVu Sans, in units; Verdana is about as wide. `size` is the height
-    /// of an em.
+    /// Returns the width of a text in DejaVu Sans, in units of the canvas. Verdana has about the same widths.
+    /// `size` is the height of an em.
     #[must_use]
     pub fn text_width(text: &str, size: f64) -> f64 {
         text_width(text, size)
     }
 
-    /// Adds a line through points.
+    /// Adds a solid line through points.
     pub fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
         self.dashed_line(points, colour, width, None);
     }
@@ -106,7 +106,7 @@ impl Canvas {
         self.shapes.push(Shape::Line { points, colour, width, dash });
     }
 
-    /// Adds a filled polygon.
+    /// Adds a filled polygon with these corners.
     pub fn area(&mut self, points: Vec<Point>, colour: Colour) {
         self.shapes.push(Shape::Area { points, colour });
     }
@@ -116,7 +116,8 @@ impl Canvas {
         self.shapes.push(Shape::Disc { centre, radius, colour });
     }
 
-    /// Adds a text whose capitals are vertically centred at `at`; `size` is the height of an em.
+    /// Adds a text. The capital letters of the text are vertically centred at `at`, and `size` is the height
+    /// of an em.
     pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
         self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }

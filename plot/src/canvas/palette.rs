@@ -1,8 +1,8 @@
-//! Palettes of colours that readers with a colour vision deficiency can distinguish (Okabe and Ito, 2008).
+//! Palettes of colours that readers with a colour vision deficiency can distinguish (Okabe and Ito 2008).
 
 use crate::Colour;
 
-/// The colours of lines. Yellow is left out, because a thin yellow line is hard to see on white.
+/// The colours of curves and edges. Yellow is left out, because a thin yellow line is hard to see on white.
 const LINES: [Colour; 8] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -14,7 +14,7 @@ const LINES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// The fill colours of nodes.
+/// The fill colours of a graph's nodes.
 const NODES: [Colour; 8] = [
     Colour(200, 220, 238),
     Colour(230, 159, 0),
@@ -26,8 +26,8 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// Returns the colour and the dashes of curve `k`. Colours repeat after eight curves, with other dashes. Up
-/// to 32 curves can be told apart.
+/// Returns the colour and the dashes of curve `k`. After eight curves the colours repeat with other dashes.
+/// Up to 32 curves can be distinguished.
 pub(crate) fn curve(k: usize) -> (Colour, Option<f64>) {
     (LINES[k % 8], [None, Some(3.0), Some(8.0), Some(1.5)][k / 8 % 4])
 }
@@ -37,8 +37,9 @@ pub(crate) fn node(k: usize) -> Colour {
     NODES[k % 8]
 }
 
-/// Returns the colour and the dashes of an edge of class `k`. Class 0 is black, and further classes have the
-/// colours of curves. In turn, lines are solid, have long dashes, and have short dashes.
+/// Returns the colour and the dashes of an edge of class `k`. Class 0 is black, and other classes have the
+/// colours of curves. The lines of successive classes are solid, with long dashes, and with short dashes in
+/// turn.
 pub(crate) fn edge(k: usize) -> (Colour, Option<f64>) {
     let colour = if k == 0 { Colour::INK } else { LINES[(k - 1) % 6] };
     (colour, [None, Some(6.0), Some(2.5)][k % 3])

@@ -1,4 +1,4 @@
-//! Sheets of pictures: a grid of cells, each with a picture and two lines of caption.
+//! Sheets of pictures. A sheet is a grid of cells, and each cell has a picture and two lines of caption.
 
 use std::path::Path;
 
@@ -7,14 +7,15 @@ use gfn::Result;
 use super::{cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The default width of a cell, which is also the default height of its picture.
+/// The default width of a cell in units of the canvas. The same number is the default height of the picture
+/// in the cell.
 pub(crate) const CELL: f64 = 190.0;
-/// The height of a caption.
+/// The height of the two lines of caption, in units of the canvas.
 const CAPTION: f64 = 40.0;
 /// The largest font size of captions, and of texts in drawings of graphs.
 pub(crate) const TEXT: f64 = 12.0;
 
-/// Draws a title at the top of a picture; returns the height that the title takes.
+/// Draws a title at the top of a picture, and returns the height of the space for the title.
 pub(crate) fn draw_title(canvas: &mut Canvas, title: &str) -> f64 {
     let title = cut_to_width(title, 18.0, canvas.width - 16.0);
     canvas.text((canvas.width / 2.0, 20.0), &title, 18.0, Colour::INK, TextAnchor::Middle);
@@ -42,31 +43,31 @@ pub struct PictureSheet {
 }
 
 impl PictureSheet {
-    /// Creates a sheet without cells, for pictures of `side` by `side` units (from 100 to 1000). An empty
-    /// title takes no space.
+    /// Creates a sheet without cells. Each picture gets `side` by `side` units; `side` is clamped to the
+    /// range from 100 to 1000. An empty title takes no space.
     pub fn new(title: impl Into<String>, side: f64) -> Self {
         Self { title: title.into(), columns: None, side: side.clamp(100.0, 1000.0), cells: Vec::new() }
     }
 
-    /// Sets the number of cells in a row. By default it depends on the number of cells, and is at most 8.
+    /// Sets the number of cells in a row. The default depends on the number of cells, and is at most 8.
     #[must_use]
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = Some(columns.max(1));
         self
     }
 
-    /// Adds a picture with its caption. The picture is centred in its cell. It isn't clipped if it is larger
-    /// than the cell.
+    /// Adds a cell with a picture and its caption. The picture is centred in its cell. A picture larger than
+    /// the cell isn't clipped.
     #[must_use]
     pub fn cell<S: Into<String>>(mut self, picture: Canvas, caption: [S; 2]) -> Self {
         self.cells.push((picture, caption.map(Into::into)));
         self
     }
 
-    /// Writes the sheet as SVG or PNG; the extension of the path selects the format (see [`Canvas::write`]).
+    /// Writes the sheet as SVG or PNG. The extension of the path selects the format (see [`Canvas::write`]).
     ///
     /// # Errors
-    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many cells;
+    /// [`Error::Draw`](gfn::Error::Draw) for another extension and for too many cells;
     /// [`Error::Io`](gfn::Error::Io) if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path)
@@ -97,7 +98,7 @@ impl PictureSheet {
                 1.0,
             );
             for (text, (colour, down)) in caption.iter().zip([(Colour::INK, 8.0), (Colour::GREY, 24.0)]) {
-                // A wide text is drawn in a smaller font first. If it still doesn't fit, it is cut.
+                // A text that is too wide gets a smaller font. If it is still too wide, it is cut.
                 let room = self.side - 10.0;
                 let size = (TEXT * room / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
                 let at = (left + self.side / 2.0, top + self.side + down);
@@ -121,8 +122,8 @@ mod tests {
         let sheet =
             PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);
         let svg = sheet.to_svg().unwrap();
-        // The cells begin at 8 units. The centres of the pictures are 50 and 150 units further to the right,
-        // and 50 further down.
+        // The first cell begins at (8, 8), and the second cell 100 units further to the right. Each disc must
+        // be in the middle of the 100 x 100 units that a cell has for its picture.
         assert!(svg.contains("cx=\"58\" cy=\"58\"") && svg.contains("cx=\"158\" cy=\"58\""), "{svg}");
         assert!(svg.contains("c &lt; d") && svg.contains("width=\"216\" height=\"156\""), "{svg}");
     }

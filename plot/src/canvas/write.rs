@@ -8,11 +8,12 @@ use gfn::{Error, Result};
 use super::{Point, Shape};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The largest width, and the largest height, of a canvas in units.
+/// The largest width and the largest height of a picture, in units of the canvas.
 const MAX_SIDE: f64 = 16_000.0;
-/// The height of capitals and digits in DejaVu Sans, in em; it is used to centre texts vertically.
+/// The height of capital letters and digits in DejaVu Sans, relative to an em. This height is needed to
+/// centre texts vertically.
 const CAPITAL_HEIGHT: f64 = 0.729;
-/// The gap between dashes, relative to a dash's length.
+/// The length of the gap between two dashes, relative to the length of a dash.
 const DASH_GAP: f64 = 2.0 / 3.0;
 
 impl Canvas {
@@ -36,14 +37,14 @@ impl Canvas {
                 ));
             }
         };
-        // The temporary file makes the replacement atomic: readers of the path see the old picture or the new
-        // one, never a part of one.
+        // A reader of the path sees either the old or the new picture, because the temporary file replaces
+        // the old picture in one step.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{}.{name}", std::process::id()));
         let written = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|source| {
-            // Removing the temporary file may fail because it doesn't exist. The first error is the one to
-            // report.
+            // The removal fails if the temporary file was never created. The error of the removal is ignored,
+            // because the first error is reported.
             let _ = std::fs::remove_file(&temporary);
             Error::io(path, source)
         })
@@ -58,7 +59,7 @@ impl Canvas {
         Ok(self.svg())
     }
 
-    /// Checks that sizes and shapes are finite and that the picture isn't too large.
+    /// Checks that all numbers of the picture are finite, and that the picture isn't too large.
     fn check(&self) -> std::result::Result<(), String> {
         let size = format!("{} x {} units", self.width, self.height);
         if !(self.width.is_finite() && self.height.is_finite()) {
@@ -78,7 +79,8 @@ impl Canvas {
     fn svg(&self) -> String {
         let [width, height] = [self.width, self.height].map(|side| side.max(1.0).ceil());
         let shapes: String = self.shapes.iter().map(Shape::svg).collect();
-        // Text widths are computed for DejaVu Sans. Verdana, the fallback, is about as wide.
+        // The widths of texts were computed for DejaVu Sans. Verdana is listed as a fallback, because it has
+        // about the same widths.
         format!(
             "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
              font-family=\"DejaVu Sans, Verdana, sans-serif\" xmlns=\"http://www.w3.org/2000/svg\">\n\
@@ -95,7 +97,8 @@ impl Canvas {
     #[cfg(feature = "png")]
     fn png(&self) -> std::result::Result<Vec<u8>, String> {
         use resvg::{tiny_skia, usvg};
-        /// The largest area of a PNG, in square units of the canvas. A square unit takes 32 bytes of memory.
+        /// The largest area of a picture that is written as PNG, in square units. Each square unit takes 32
+        /// bytes of memory.
         const MAX_AREA: f64 = 1.2e7;
         if self.width * self.height > MAX_AREA {
             let size = format!("{} x {} units", self.width, self.height);

@@ -1,39 +1,41 @@
-//! The axis of a chart: positions of values, and ticks with labels.
+//! The axis of a chart, with the positions of values, and ticks with labels.
 
 /// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
-    /// A linear scale: equal differences have equal distances.
+    /// A linear scale, on which equal differences have equal distances.
     #[default]
     Linear,
-    /// A logarithmic scale: equal ratios have equal distances. Values that aren't positive aren't drawn.
+    /// A logarithmic scale, on which equal ratios have equal distances. Values of 0 or less aren't drawn.
     Log,
 }
 
 impl Scale {
-    /// Returns the coordinate of a value on this scale; `None` if the value can't be shown.
+    /// Returns the coordinate of a value on this scale: the value or its logarithm. Returns `None` if the
+    /// scale can't show the value.
     pub(crate) fn coordinate(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => value.is_finite().then(|| value.clamp(-f64::MAX / 4.0, f64::MAX / 4.0)),
-            // Values below 1e-300 are left out, because powers of ten that small are rounded to 0.
+            // Values below 1e-300 aren't shown, because a power of ten that is much smaller is rounded to 0.
             Self::Log => (value.is_finite() && value >= 1e-300).then(|| value.log10()),
         }
     }
 }
 
-/// An axis over a range of values.
+/// An axis that shows a range of values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     scale: Scale,
-    /// The low end of the range, as a coordinate of the scale.
+    /// The coordinate of the low end of the range.
     low: f64,
-    /// The high end of the range, as a coordinate of the scale.
+    /// The coordinate of the high end of the range.
     high: f64,
-    /// `true` if all values are whole numbers, such as counts. Ticks are then at whole numbers, too.
+    /// `true` if the values are whole numbers, such as counts. All ticks are then at whole numbers.
     is_whole: bool,
 }
 
-/// A labelled tick. Its place is from 0 (the low end of the axis) to 1 (the high end).
+/// A tick of an axis with its label. `place` is its position, from 0 at the low end of the axis to 1 at the
+/// high end.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tick {
     pub(crate) place: f64,
@@ -41,7 +43,8 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// Creates an axis that includes all values that can be shown. The range gets a margin if `padded`.
+    /// Creates an axis whose range includes all values that the scale can show. If `padded`, the range gets a
+    /// margin.
     pub(crate) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
         let (mut low, mut high, mut is_whole) = (f64::INFINITY, f64::NEG_INFINITY, true);
         for c in values.filter_map(|value| scale.coordinate(value)) {
@@ -50,11 +53,11 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // If all values are 0 or 1, they may be shares and not counts. An axis therefore has ticks at whole
-        // numbers only if its range is at least 2.
+        // Values that are all 0 or 1 may be shares instead of counts. Ticks are therefore at whole numbers
+        // only if the range is at least 2.
         is_whole &= high - low >= 2.0;
-        // If there is a single value, or the range is too narrow for f64, the range becomes proportional to
-        // the size of the value.
+        // If there is only one value, or if the range is too narrow for f64, the range is made wider, in
+        // proportion to the size of the value.
         let size = low.abs().max(high.abs());
         if high - low <= 1e-9 * size.max(1e-290) {
             let half = if scale == Scale::Log { 0.5 } else { 0.05 * size.max(1e-290) };
@@ -64,13 +67,13 @@ impl Axis {
         Self { scale, low: low - room, high: high + room, is_whole }
     }
 
-    /// Returns the position of a value, from 0 at the low end to 1 at the high end; `None` if the value can't
-    /// be shown.
+    /// Returns the position of a value, from 0 at the low end of the axis to 1 at the high end. Returns
+    /// `None` if the scale can't show the value.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         Some((self.scale.coordinate(value)? - self.low) / self.length())
     }
 
-    /// Returns the length of the range, in coordinates of the scale.
+    /// Returns the difference between the coordinates of the two ends of the range.
     pub(crate) fn length(&self) -> f64 {
         self.high - self.low
     }
@@ -94,7 +97,7 @@ impl Axis {
         ticks.filter(|tick| (-1e-9..=1.0 + 1e-9).contains(&tick.place)).collect()
     }
 
-    /// Returns the multiples of a round number within a range, with their labels.
+    /// Returns the multiples of a round step within a range, with their labels.
     fn multiples(&self, low: f64, high: f64) -> Vec<(f64, String)> {
         // The step is the largest of 1, 2 and 5 times a power of ten that divides the range into at least
         // four pieces.
@@ -103,15 +106,16 @@ impl Axis {
         let factor = [5.0, 2.0].into_iter().find(|factor| factor * power <= rough).unwrap_or(1.0);
         let step = (factor * power).max(if self.is_whole { 1.0 } else { 0.0 });
         let first = (low / step - 1e-9).ceil();
-        // The choice of the step gives at most ten multiples. The clamp is for ranges at the limits of f64.
+        // This step gives at most ten multiples. The clamp is needed only for ranges near the limits of f64.
         let n = ((high / step + 1e-9).floor() - first).clamp(0.0, 20.0) as u32;
-        // Adding zero turns -0 into 0.
+        // Adding 0 turns -0 into 0, so that no label is "-0".
         let values = (0..=n).map(|i| (first + f64::from(i)) * step + 0.0);
         values.map(|value| (value, label(value, step, low.abs().max(high.abs())))).collect()
     }
 }
 
-/// Formats a value with enough digits to distinguish it from the neighbouring ticks, which are `step` away.
+/// Formats the label of a tick. The label has enough digits to distinguish the tick from the next tick, which
+/// is `step` away. `largest` is the largest size of a value on the axis.
 fn label(value: f64, step: f64, largest: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

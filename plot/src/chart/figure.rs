@@ -1,4 +1,4 @@
-//! Figures: panels of curves, dots or heat maps.
+//! Figures, which consist of panels with curves, dots or heat maps.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ use super::panel::{HEIGHT, WIDTH};
 use crate::Canvas;
 use crate::canvas::draw_title;
 
-/// A named series of points `(x, y)`, such as the loss at each step.
+/// A named curve through points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
     /// The name of the curve in the legend.
     pub name: String,
-    /// The points of the curve, which are joined in this order. Points that aren't finite leave a gap.
+    /// The points of the curve, which are joined in this order. A point that isn't finite leaves a gap.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Curve {
-    /// Creates a curve through these points; the list may be empty.
+    /// Creates a curve through these points. A curve without points is allowed.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { name: name.into(), points: points.into_iter().collect() }
     }
@@ -52,18 +52,18 @@ impl Figure {
         Self { title: title.into(), panels: Vec::new() }
     }
 
-    /// Adds a panel to the right of the last one. Rows have at most three panels; four panels are in two rows
-    /// of two.
+    /// Adds a panel. Panels are placed in rows of at most three, from left to right. Four panels are placed
+    /// in two rows of two.
     #[must_use]
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
         self
     }
 
-    /// Writes the figure as SVG or PNG; the extension of the path selects the format (see [`Canvas::write`]).
+    /// Writes the figure as SVG or PNG. The extension of the path selects the format (see [`Canvas::write`]).
     ///
     /// # Errors
-    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many panels;
+    /// [`Error::Draw`](gfn::Error::Draw) for another extension and for too many panels;
     /// [`Error::Io`](gfn::Error::Io) if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path)

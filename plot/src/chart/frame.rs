@@ -1,16 +1,16 @@
-//! The data area of a panel: its axes, and the conversion of data points to lines.
+//! The data area of a panel, with its axes. The area converts data points to positions on the canvas.
 
 use super::axis::{Axis, Tick};
 use crate::canvas::{Point, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The font size of axes and legends.
+/// The font size of the labels of axes and legends, in units of the canvas.
 pub(crate) const FONT: f64 = 12.0;
-/// The number of pieces into which a line with many points is divided for thinning. The thinned line looks
-/// the same.
+/// The largest number of pieces of a line. A line with more than twice this number of points is thinned: each
+/// piece keeps its lowest and highest point, so that the line looks the same.
 const MAX_PIECES: usize = 1000;
 
-/// The data area of a panel, with its edges on the canvas and its axes.
+/// The data area of a panel: the positions of its edges on the canvas, and its axes.
 pub(crate) struct Frame {
     pub(crate) left: f64,
     pub(crate) right: f64,
@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Returns the position of a data point on the canvas; `None` if it can't be shown.
+    /// Returns the position of a data point on the canvas; `None` if an axis can't show the point.
     pub(crate) fn place(&self, point: (f64, f64)) -> Option<Point> {
         let x = self.left + self.x.place(point.0)? * (self.right - self.left);
         Some((x, self.height(self.y.place(point.1)?)))
@@ -31,8 +31,8 @@ impl Frame {
         self.bottom + y * (self.top - self.bottom)
     }
 
-    /// Shrinks the data area in one direction, around its middle, so that a unit has the same length on both
-    /// axes.
+    /// Shrinks the width or the height of the data area, around its centre, so that a unit has the same
+    /// length on both axes.
     pub(crate) fn with_equal_scales(self) -> Self {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
         let scale = (width / self.x.length()).min(height / self.y.length());
@@ -66,9 +66,9 @@ impl Frame {
     }
 }
 
-/// Returns the ticks, each with `true` if its label is shown. The labels of every tick are shown, or of every
-/// second tick and so on, so that labels don't touch on an axis of this length. `room` returns the length
-/// that a label takes.
+/// Decides which ticks get a label on an axis of this length, so that labels don't touch. Either every tick
+/// gets a label, or every second tick, and so on. Returns each tick with `true` if its label is shown. `room`
+/// returns the length that a label takes on the axis.
 pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> f64) -> Vec<(Tick, bool)> {
     let touch = |a: &Tick, b: &Tick| (b.place - a.place) * length < (room(&a.label) + room(&b.label)) / 2.0;
     let fits = |&every: &usize| {
@@ -79,15 +79,15 @@ pub(crate) fn label_ticks(ticks: Vec<Tick>, length: f64, room: impl Fn(&str) -> 
     ticks.into_iter().enumerate().map(|(k, tick)| (tick, k % every == 0)).collect()
 }
 
-/// Splits a list of points at its gaps (`None`) into runs of points.
+/// Splits a list of points at its gaps (`None`) into lists without gaps.
 pub(crate) fn split_at_gaps(points: impl Iterator<Item = Option<Point>>) -> Vec<Vec<Point>> {
     let points: Vec<Option<Point>> = points.collect();
     let runs = points.split(Option::is_none).filter(|run| !run.is_empty());
     runs.map(|run| run.iter().flatten().copied().collect()).collect()
 }
 
-/// Thins a line of many points. It keeps both ends, and the lowest and the highest point of each of many
-/// pieces.
+/// Thins a line of many points. The line is divided into pieces. The two ends of the line remain, and the
+/// lowest and the highest point of each piece.
 pub(crate) fn thin(points: Vec<Point>) -> Vec<Point> {
     let n = points.len();
     if n <= 2 * MAX_PIECES {

@@ -1,4 +1,4 @@
-//! Heat maps: tables of numbers, drawn as coloured cells.
+//! Heat maps, which are tables of numbers drawn as coloured cells.
 
 use super::axis::{Axis, Scale};
 use super::frame::{FONT, label_ticks};
@@ -6,34 +6,36 @@ use super::panel::{HEIGHT, WIDTH};
 use crate::canvas::{Point, cut_to_width, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The colours of the scale, from low to high (after matplotlib's viridis). They are perceptually uniform,
-/// and readable with a colour vision deficiency.
+/// The colours of low to high values, after matplotlib's viridis. The colours are perceptually uniform, and
+/// readable with a colour vision deficiency.
 const COLOURS: [Colour; 5] =
     [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
-/// The number of steps in the colour bar.
+/// The number of coloured steps of which the colour bar consists.
 const BAR_STEPS: usize = 48;
-/// The largest width of the space for row names, in units of the canvas.
+/// The largest width of the space for the names of rows, in units of the canvas.
 const MAX_BESIDE: f64 = 90.0;
-/// The largest height of the space for column names, in units of the canvas.
+/// The largest height of the space for the names of columns, in units of the canvas.
 const MAX_BELOW: f64 = 80.0;
 /// The smallest readable font size, in units of the canvas.
 const MIN_FONT: f64 = 6.0;
 
-/// A table of numbers, listed row by row from the bottom, whose cells are coloured from 0 to `max`.
+/// A table of numbers, which is drawn as coloured cells. Numbers are listed row by row from the bottom row,
+/// and coloured from 0 to `max`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeatMap {
     pub(crate) columns: usize,
     pub(crate) values: Vec<f64>,
     pub(crate) max: f64,
-    /// The names of the rows, from the bottom.
+    /// The names of the rows, from the bottom row to the top row.
     pub(crate) row_names: Vec<String>,
-    /// The names of the columns, from the left.
+    /// The names of the columns, from left to right.
     pub(crate) column_names: Vec<String>,
-    /// The label of the colour bar; may be empty.
+    /// The label of the colour bar, which may be empty.
     pub(crate) unit: String,
 }
 
-/// Returns the colour for a share of the scale's maximum, clamped to the range from 0 to 1.
+/// Returns the colour of a number, given as a share of the largest number of the scale. The share is clamped
+/// to the range from 0 to 1.
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
@@ -42,15 +44,16 @@ fn colour(share: f64) -> Colour {
     Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-/// Draws a cell. It is half a unit larger than its size, so that no gap is visible between neighbours.
+/// Draws a cell with its top left corner at `at`. The cell is half a unit wider and higher than given, so
+/// that no gap is visible between neighbouring cells.
 fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
     let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
     canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
 }
 
 impl HeatMap {
-    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to
-    /// their right.
+    /// Draws the map in the middle of a panel, with square cells. The names of rows are drawn to the left of
+    /// the map, the names of columns below it, and the colour bar to its right.
     pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
@@ -170,8 +173,7 @@ mod tests {
                 TextAnchor::Middle => 0.5,
                 TextAnchor::Right => 1.0,
             };
-            // A turned text extends upwards from its start, so its position along the text is the y
-            // coordinate.
+            // A turned text runs upwards from its start, so the y coordinate is its position along the text.
             let (along, limit, start) = if *turned {
                 (at.1, HEIGHT, at.1 - (1.0 - before) * length)
             } else {
@@ -180,8 +182,8 @@ mod tests {
             assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
             texts += 1;
         }
-        // The texts are the names of rows and columns, two axis labels, the colour bar's label, and six of
-        // its ticks.
+        // There are 11 names of rows, 11 names of columns, two axis labels, the label of the colour bar, and
+        // six labels of its ticks.
         assert_eq!(texts, 11 + 11 + 2 + 1 + 6);
     }
 

@@ -1,4 +1,4 @@
-//! Figures of curves, dots and heat maps.
+//! Figures with curves, dots and heat maps.
 
 mod axis;
 mod figure;

@@ -1,4 +1,4 @@
-//! Panels of a figure: curves, dots or a heat map over a pair of axes.
+//! Panels of a figure. A panel has curves or dots on a pair of axes, or a heat map.
 
 use super::axis::Axis;
 use super::frame::{FONT, Frame, split_at_gaps, thin};
@@ -11,16 +11,17 @@ use crate::{Canvas, Colour, TextAnchor};
 pub(crate) const WIDTH: f64 = 440.0;
 /// The height of a panel, in units of the canvas.
 pub(crate) const HEIGHT: f64 = 310.0;
-/// The font size of a panel's title.
+/// The font size of a panel's title, in units of the canvas.
 const TITLE: f64 = 15.0;
-/// The height of the legend's row.
+/// The height of the row with the legend, in units of the canvas.
 const LEGEND_ROW: f64 = 17.0;
-/// The number of dots above which dots are drawn small, so that they don't hide each other.
+/// The largest number of dots of normal size. If there are more, dots are drawn smaller, so that they don't
+/// hide each other.
 const MANY_DOTS: usize = 400;
-/// The length of the dashes in reference lines.
+/// The length of the dashes of a reference line, in units of the canvas.
 const GUIDE: Option<f64> = Some(6.0);
 
-/// A panel of a [`Figure`](super::Figure): curves, dots or a heat map.
+/// A panel of a [`Figure`](super::Figure) with curves, dots or a heat map.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
     title: String,
@@ -28,30 +29,30 @@ pub struct Panel {
     y_label: String,
     x_scale: Scale,
     y_scale: Scale,
-    /// `true` to draw a dot at each point instead of lines.
+    /// `true` to draw a dot at each point of the curves, instead of lines.
     dots: bool,
     curves: Vec<Curve>,
-    /// The height of a horizontal line, and its name in the legend.
+    /// A horizontal reference line: its value on the y axis, and its name in the legend.
     reference: Option<(f64, String)>,
     diagonal: bool,
     /// `true` if a unit has the same length on both axes.
     equal_aspect: bool,
-    /// Thin lines that are drawn under the data.
+    /// Thin grey lines that are drawn under the curves or dots.
     outlines: Vec<Vec<(f64, f64)>>,
-    /// The heat map that is drawn instead of axes and curves.
+    /// A heat map that is drawn instead of axes and curves.
     heat_map: Option<HeatMap>,
 }
 
 impl Panel {
-    /// Creates a panel with linear axes and without curves.
+    /// Creates a panel with linear axes, to which curves can be added.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), x_label: "step".to_owned(), ..Self::default() }
     }
 
-    /// Creates a heat map from a table of numbers. `values` are listed row by row, with `columns` numbers in
-    /// each row, beginning with the bottom row. They are coloured from 0 to `max`; use the same `max` for
-    /// panels that are to be compared. [`labels`](Self::labels) sets the labels of the axes, and
-    /// [`names`](Self::names) the names of rows and columns.
+    /// Creates a panel with a heat map, which is a table of numbers. `values` lists the numbers row by row,
+    /// beginning with the bottom row, with `columns` numbers per row. The cells are coloured from 0 to `max`;
+    /// use the same `max` for panels that are compared with each other. [`labels`](Self::labels) sets the
+    /// labels of the axes, and [`names`](Self::names) the names of rows and columns.
     pub fn heat_map(
         title: impl Into<String>,
         columns: usize,
@@ -62,8 +63,8 @@ impl Panel {
         Self { title: title.into(), heat_map: Some(heat_map), ..Self::default() }
     }
 
-    /// Sets the names of a heat map's rows, from the bottom, and of its columns. Names aren't drawn if the
-    /// cells are too small for text.
+    /// Sets the names of a heat map's rows, from the bottom row, and of its columns. The names aren't drawn
+    /// if the cells are too small for them.
     #[must_use]
     pub fn names(
         mut self,
@@ -91,23 +92,24 @@ impl Panel {
         Self { title: title.into(), dots: true, ..Self::default() }.curve(Curve::new("points", points))
     }
 
-    /// Adds thin grey lines under the data, such as the best front of two objectives.
+    /// Adds thin grey lines under the data, for example the best Pareto front.
     #[must_use]
     pub fn outlines(mut self, lines: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Self {
         self.outlines.extend(lines);
         self
     }
 
-    /// Gives a unit the same length on both axes, so that circles in a plane look like circles.
+    /// Makes a unit equally long on both axes, so that a circle looks like a circle.
     #[must_use]
     pub fn equal_aspect(mut self) -> Self {
         self.equal_aspect = true;
         self
     }
 
-    /// Creates a panel with one dot per object. The x axis is the target probability and the y axis the
-    /// learned one. Both axes are logarithmic and form a square with the line of equality. Objects with a
-    /// probability of 0 can't be shown; their number is added to the title.
+    /// Creates a panel that compares learned with target probabilities, with one dot per object. The x axis
+    /// is the target probability, and the y axis the learned probability. Both axes are logarithmic with
+    /// equal scales, and a diagonal marks equal probabilities. An object with a probability of 0 can't be
+    /// shown. The number of such objects is added to the title.
     pub fn learned_against_target(
         title: impl Into<String>,
         target_and_learned: impl IntoIterator<Item = (f64, f64)>,
@@ -131,15 +133,15 @@ impl Panel {
         self
     }
 
-    /// Sets the scale of the y axis (default: linear).
+    /// Sets the scale of the y axis. The default is linear.
     #[must_use]
     pub fn y_scale(mut self, scale: Scale) -> Self {
         self.y_scale = scale;
         self
     }
 
-    /// Adds a curve. Colours repeat after eight curves, with other dashes, so that up to 32 curves can be
-    /// told apart.
+    /// Adds a curve. After eight curves the colours repeat with other dashes, so that up to 32 curves can be
+    /// distinguished.
     #[must_use]
     pub fn curve(mut self, curve: Curve) -> Self {
         self.curves.push(curve);
@@ -178,10 +180,12 @@ impl Panel {
         canvas
     }
 
-    /// Computes the data area of the panel. It starts `top` units below the panel's upper edge.
+    /// Computes the data area of the panel. `top` is the distance in units from the panel's upper edge to the
+    /// data area.
     fn frame(&self, top: f64) -> Frame {
         let points = self.curves.iter().flat_map(|curve| &curve.points).chain(self.outlines.iter().flatten());
-        // A point that one axis can't show must not extend the range of the other axis.
+        // A point that only one axis can show isn't drawn. It is left out here, too, so that it doesn't
+        // extend the range of this axis.
         let shown: Vec<_> = points.filter(|p| shows(self.x_scale, p.0) && shows(self.y_scale, p.1)).collect();
         let (xs, ys) = (shown.iter().map(|p| p.0), shown.iter().map(|p| p.1));
         let (x, y) = if self.diagonal {
@@ -215,7 +219,7 @@ impl Panel {
             }
             for piece in split_at_gaps(points) {
                 match piece[..] {
-                    // A line through a single point would be invisible, so a dot is drawn.
+                    // A line that consists of a single point would be invisible. A dot is drawn instead.
                     [at] => canvas.disc(at, 1.5, colour),
                     _ => canvas.dashed_line(thin(piece), colour, 1.5, dash),
                 }
@@ -228,7 +232,8 @@ impl Panel {
         }
     }
 
-    /// Returns the entries of the legend. There are none if the panel has only one curve, or dots.
+    /// Returns the entries of the legend. The reference line has an entry. Curves have entries if there are
+    /// several curves or a reference line. Dots have no entries.
     fn legend(&self) -> Vec<LegendEntry<'_>> {
         let mut entries = Vec::new();
         if !self.dots && (self.curves.len() > 1 || self.reference.is_some()) {
@@ -243,12 +248,12 @@ impl Panel {
     }
 }
 
-/// Returns `true` if a scale can show a value.
+/// Returns `true` if an axis with this scale can show the value.
 fn shows(scale: Scale, value: f64) -> bool {
     scale.coordinate(value).is_some()
 }
 
-/// Returns the width of the widest tick label of an axis.
+/// Returns the width of the widest label of an axis's ticks.
 fn widest(axis: &Axis) -> f64 {
     axis.ticks().iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max)
 }
@@ -258,7 +263,7 @@ mod tests {
     use super::*;
     use crate::canvas::Shape;
 
-    /// Returns the dashes of all curves that a panel draws in this colour.
+    /// Returns the dashes of all lines on a canvas that have this colour.
     fn dashes(canvas: &Canvas, colour: Colour) -> Vec<Option<f64>> {
         let lines = canvas.shapes.iter().filter_map(|shape| match shape {
             Shape::Line { colour: of, dash, width, .. } if *of == colour && *width == 1.5 => Some(*dash),
@@ -275,7 +280,8 @@ mod tests {
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
     }
 
-    /// Tests that the line of equality is at 45 degrees.
+    /// Tests that the line of equal probabilities runs at 45 degrees, even if learned and target
+    /// probabilities have different ranges.
     #[test]
     fn the_diagonal_is_one_of_a_square() {
         let canvas = Panel::learned_against_target("rings", [(1e-6, 2e-3), (0.3, 0.1)]).canvas();

@@ -7,23 +7,23 @@ use super::layout::{Layout, places};
 use crate::canvas::{CELL, Point, TEXT, palette, text_width};
 use crate::{Canvas, Colour, TextAnchor};
 
-/// The margin between the square of the layout and the edge of the picture. It has room for nodes and their
-/// names.
+/// The distance from the square in which nodes are placed to the edge of the picture. This margin leaves room
+/// for the nodes' discs and names.
 const MARGIN: f64 = 30.0;
-/// The font size of names below nodes.
+/// The font size of a node's name, which is drawn below the node.
 const NAME_SIZE: f64 = 10.0;
 
 /// The labels of a drawn graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum NodeLabels {
-    /// No labels, for graphs whose nodes aren't distinguished.
+    /// No labels. This is meant for graphs up to isomorphism, whose nodes have no fixed numbers.
     None,
     /// The index of each node.
     #[default]
     Index,
-    /// A name for each node, such as the variables of a Bayesian network. Nodes behind the end of the list
-    /// get their index.
+    /// A name for each node, such as the variables of a Bayesian network. If the list is shorter than the
+    /// number of nodes, the remaining nodes get their index.
     Names(Vec<String>),
 }
 
@@ -59,12 +59,12 @@ impl NodeLabels {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GraphDrawing {
-    /// The layout of nodes (default: [`Layout::Force`]).
+    /// The method that places the nodes (default: [`Layout::Force`]).
     pub layout: Layout,
-    /// The labels of nodes (default: their indices).
+    /// The labels of the nodes (default: their indices).
     pub labels: NodeLabels,
-    /// The width and height of the picture in units of the canvas (default: 190). Large graphs with names
-    /// need more space.
+    /// The width and the height of the picture in units of the canvas (default: 190). Use a larger picture
+    /// for large graphs with names.
     pub side: f64,
 }
 
@@ -75,7 +75,7 @@ impl Default for GraphDrawing {
 }
 
 impl GraphDrawing {
-    /// Draws a graph.
+    /// Draws a graph with these settings, and returns the picture.
     #[must_use]
     pub fn draw(&self, graph: &GraphState) -> Canvas {
         let mut canvas = Canvas::new(self.side, self.side);
@@ -87,7 +87,7 @@ impl GraphDrawing {
         let places = places(self.layout, graph).into_iter().map(|p| (on_canvas(p.0), on_canvas(p.1)));
         let places: Vec<Point> = places.collect();
         let gaps = places.iter().enumerate().flat_map(|(i, p)| places[..i].iter().map(|q| distance(*p, *q)));
-        // The radius of nodes is proportional to the distance between the two nearest nodes.
+        // The radius of nodes is proportional to the smallest distance between two nodes, within limits.
         let radius = (0.28 * gaps.fold(f64::INFINITY, f64::min)).clamp(3.5, 12.0);
         let width = match graph.n_edges() {
             0..=24 => 1.4,

@@ -1,4 +1,4 @@
-//! Lines that draw a graph's edges.
+//! Lines between the nodes of a drawn graph.
 
 use crate::Canvas;
 use crate::canvas::{Point, palette};
@@ -7,17 +7,17 @@ pub(crate) fn distance(p: Point, q: Point) -> f64 {
     (p.0 - q.0).hypot(p.1 - q.1)
 }
 
-/// An edge between two drawn nodes.
+/// The line of an edge in a drawing.
 pub(crate) struct EdgeLine {
     pub(crate) from: Point,
     pub(crate) to: Point,
-    /// The distance of the line to the left of the straight line between the nodes' centres, as seen from
-    /// `from`. It keeps the line clear of the opposite edge.
+    /// The distance by which the line is moved to the left, as seen from `from`. The shift separates the line
+    /// from the line of the opposite edge.
     pub(crate) shift: f64,
 }
 
 impl EdgeLine {
-    /// Returns the point of the line at the distance `way` from its start.
+    /// Returns the point on the line at the distance `way` from its start.
     fn at(&self, way: f64) -> Point {
         let length = distance(self.from, self.to).max(1e-9);
         let along = ((self.to.0 - self.from.0) / length, (self.to.1 - self.from.1) / length);
@@ -27,7 +27,7 @@ impl EdgeLine {
         )
     }
 
-    /// Draws the edge between nodes of this radius, with an arrow head if `directed`. The nodes are drawn
+    /// Draws the edge, with an arrow head if `directed`. `radius` is the radius of its nodes, which are drawn
     /// later and cover the ends of the line.
     pub(crate) fn draw(&self, canvas: &mut Canvas, radius: f64, class: usize, width: f64, directed: bool) {
         let (colour, dash) = palette::edge(class);

@@ -1,4 +1,4 @@
-//! Layouts of graphs: positions of the nodes in a drawing.
+//! Layouts, which compute the positions of a graph's nodes in a drawing.
 
 use gfn::Rng;
 use gfn::graph::GraphState;
@@ -6,26 +6,26 @@ use gfn::graph::GraphState;
 use super::edges::distance;
 use crate::canvas::Point;
 
-/// The method that places the nodes of a drawn graph.
+/// The method that computes the positions of a graph's nodes in a drawing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Layout {
-    /// Nodes are on a circle, clockwise from the top in the order of their indices. A node is therefore at
-    /// the same position in every picture of a sheet.
+    /// Places nodes on a circle, clockwise from the top in the order of their indices. A node therefore has
+    /// the same position in all pictures of graphs with the same number of nodes.
     Circle,
-    /// Distances in the picture approximate distances in the graph (stress majorisation; Gansner, Koren and
-    /// North 2004). The best result of several starts is used, and is the same in every run. This layout is
-    /// meant for small graphs (up to about 30 nodes).
+    /// Places nodes so that distances in the picture approximate distances in the graph (stress majorisation;
+    /// Gansner, Koren and North 2004). Several random starts are tried, and the best result is used. The
+    /// result is the same in every run. This layout is meant for graphs of up to about 30 nodes.
     #[default]
     Force,
 }
 
-/// Returns the positions of the nodes within the square from -1 to 1 in both coordinates.
+/// Returns the positions of a graph's nodes, in the square from -1 to 1.
 pub(crate) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     match layout {
         _ if n == 1 => vec![(0.0, 0.0)],
         Layout::Circle => circle(n),
-        // Two nodes are placed side by side, at half the distance that they would have on the circle.
+        // With two nodes, the nodes are placed side by side at half the distance that they have on a circle.
         Layout::Force if n < 3 => circle(n).into_iter().map(|p| (0.5 * p.1, 0.5 * p.0)).collect(),
         Layout::Force => force(graph),
     }
@@ -46,7 +46,8 @@ fn force(graph: &GraphState) -> Vec<Point> {
             (1..n).rev().for_each(|i| places.swap(i, rng.below(i + 1)));
         }
         for place in &mut places {
-            // A random shift avoids the symmetric position, which can be a stationary point.
+            // The random shift avoids exactly symmetric positions, because the iteration could stay at such
+            // positions even if they aren't the best.
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         (0..150).for_each(|_| majorise(&mut places, &distances));
@@ -56,9 +57,9 @@ fn force(graph: &GraphState) -> Vec<Point> {
     centre_and_scale(best.map(|(_, places)| places).unwrap_or_default())
 }
 
-/// Returns the number of edges on the shortest path between every two nodes, in either direction. Unconnected
-/// nodes get a distance a little above the width of a small component. Components are therefore drawn apart,
-/// but not so far apart that each becomes small.
+/// Returns the number of edges on the shortest path between every two nodes. The direction of edges is
+/// ignored. If no path exists, the distance is 1.2 + 0.4 sqrt(n) for a graph of n nodes. Components are then
+/// drawn apart, but not so far apart that each becomes small.
 fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     let n = graph.n_nodes();
     let mut out = vec![vec![f64::INFINITY; n]; n];
@@ -78,8 +79,9 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     out
 }
 
-/// Does one round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2. Each
-/// node moves to the weighted mean of the positions that its distances to the other nodes imply.
+/// Makes one round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2. For
+/// each node, every other node proposes the position that would give the two nodes the right distance. The
+/// node moves to the weighted mean of these positions.
 fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
@@ -99,8 +101,8 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     }
 }
 
-/// Returns the stress: the sum of squared relative differences between distances in the picture and in the
-/// graph.
+/// Returns the stress of a layout. Stress is the sum over all pairs of nodes of the squared relative
+/// difference between their distances in the picture and in the graph.
 fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
     let mut stress = 0.0;
     for (i, &p) in places.iter().enumerate() {
@@ -111,7 +113,8 @@ fn stress(places: &[Point], distances: &[Vec<f64>]) -> f64 {
     stress
 }
 
-/// Moves and scales positions to fill the square from -1 to 1. The scale is the same in both directions.
+/// Shifts and scales positions, so that they fill the square from -1 to 1. Both coordinates are scaled by the
+/// same factor.
 fn centre_and_scale(places: Vec<Point>) -> Vec<Point> {
     let range = |coordinate: fn(&Point) -> f64| {
         places

@@ -1,5 +1,5 @@
-"""Generative Flow Networks: policies that build objects step by step and sample them in proportion to a
-reward.
+"""Generative Flow Networks: policies that build objects step by step, and that sample objects in proportion
+to a reward.
 
 >>> import gfn_rs as gfn
 >>> trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16)
@@ -17,21 +17,21 @@ from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
 from importlib.metadata import version as _version
 from importlib.util import find_spec as _find_spec
 
-# torch is imported first, because the extension is linked to its libraries. A process must have only one
-# libtorch.
+# torch is imported before the extension, because the extension is linked to torch's libraries. A process must
+# have only one libtorch.
 import torch as _torch
 
 
 def _linked() -> str:
-    """Returns the minor version of torch that the extension was built with. It is read from the file, because
-    the extension can't be loaded with another version."""
+    """Returns the version of torch that the extension was built with, such as "2.13". The version is read
+    from the extension's file, because the extension can't be loaded with another version of torch."""
     spec = _find_spec("gfn_rs._gfn")
     if spec is None or spec.origin is None:
         raise ImportError(
             "the extension gfn_rs._gfn wasn't found: install gfn-rs, in a checkout by pip install ./python"
         )
     with open(spec.origin, "rb") as file, _mmap.mmap(file.fileno(), 0, access=_mmap.ACCESS_READ) as whole:
-        # The method `find` is fast; `re` would examine each byte.
+        # `find` is fast for a large file. A regular expression would be slower.
         at = whole.find(b"gfn-rs is linked to torch ")
         found = _re.match(rb"\D+(\d+\.\d+);", whole[at : at + 40]) if at >= 0 else None
     if found is None:
@@ -42,8 +42,8 @@ def _linked() -> str:
     return found.group(1).decode()
 
 
-# The pattern matches releases only: pre-releases (2.13.0a0, 2.13.0.dev20260101) have other symbols and
-# another layout of objects.
+# The pattern matches releases only. Pre-releases (2.13.0a0, 2.13.0.dev20260101) are refused, because their
+# symbols and the layout of their objects may differ.
 _release = _re.fullmatch(r"(\d+\.\d+)\.\d+(\.post\d+)?(\+.*)?", _torch.__version__)
 if _release is None or _release.group(1) != _linked():
     raise ImportError(
@@ -222,13 +222,13 @@ from .training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
-# The number of seconds that the end of Python waits for daemon threads.
+# The largest number of seconds that Python waits for daemon threads at its end.
 _PATIENCE = 10.0
 
 
 def _end() -> None:
-    """Waits until daemon threads have left the library: a thread that returned to it after the end of Python
-    would abort the process."""
+    """Waits at the end of Python until daemon threads have returned from the library. A thread that returns
+    to Python after its end would abort the process."""
     _gfn.end()
     until = _time.monotonic() + _PATIENCE
     while _gfn.calls() and _time.monotonic() < until:

@@ -17,7 +17,8 @@ from ._objects import rows
 ATTRIBUTES = 7
 # The largest number of nodes in all graphs of a batch together.
 _MOST_NODES = 2**24
-# The largest number of pairs of nodes, summed over the graphs of a batch. A bit for each pair takes 4 GiB.
+# The largest number of pairs of nodes, summed over the graphs of a batch. Each pair takes one bit, so the
+# limit is 4 GiB.
 _MOST_PAIRS = 2**35
 
 
@@ -39,14 +40,15 @@ def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
 def again(
     parts: dict[str, Any], settings: dict[str, Any] | None, instances: Sequence[int] = ()
 ) -> _gfn.Graphs:
-    """Returns the graphs that were pickled as these arrays, settings and instances."""
+    """Builds pickled graphs again, from their arrays, the settings of their environment and the index of each
+    graph's initial state."""
     graphs = _gfn.Graphs.of(**parts)
     return graphs._restored(settings, list(instances or [0] * len(graphs)))
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
-    """Yields, for each graph, the classes and attributes of its nodes, its edges, and their classes and
-    attributes."""
+    """Yields two tuples for each graph. The first has the classes and the attributes of nodes, the second the
+    edges, the classes of edges and the attributes of edges."""
     node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges
     node_classes, node_attributes = graphs.node_classes, graphs.node_attributes
     edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
@@ -60,7 +62,8 @@ def _parts(graphs: _gfn.Graphs) -> Any:
 
 
 def _named(kind: Any, attributes: Any) -> dict[str, Any]:
-    """Returns the data of a node or an edge for networkx. Attributes are included only if one is set."""
+    """Returns the data of a node or an edge for networkx. Attributes are included only if at least one is
+    set."""
     data: dict[str, Any] = {"class": int(kind)}
     if attributes.any():
         data["attributes"] = tuple(attributes.tolist())
@@ -80,7 +83,7 @@ def to_networkx(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _class(data: Any, of: str) -> int:
-    """Reads the class of a node or an edge of networkx."""
+    """Returns the class of a node or an edge of networkx, from its data."""
     value = data.get("class", 0)
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**16:
         raise ValueError(f"the class of {of} is {value!r:.200}: expected a whole number from 0 to 65535")
@@ -88,7 +91,7 @@ def _class(data: Any, of: str) -> int:
 
 
 def _attributes(data: Any, of: str) -> list[int]:
-    """Reads the attributes of a node or an edge of networkx. Missing attributes are 0."""
+    """Returns the attributes of a node or an edge of networkx, from its data. Missing attributes are 0."""
     values = data.get("attributes", ())
     small = isinstance(values, (tuple, list)) and all(
         isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256
@@ -103,8 +106,8 @@ def _attributes(data: Any, of: str) -> list[int]:
 
 
 def of_networkx(graphs: Any) -> _gfn.Graphs:
-    """Converts graphs of networkx, which must be all directed or all undirected. Nodes are numbered in their
-    order."""
+    """Converts graphs of networkx, which must be all directed or all undirected. Nodes are numbered in the
+    order in which networkx lists them."""
     import networkx
 
     if isinstance(graphs, networkx.Graph) or not isinstance(graphs, Iterable):
@@ -178,8 +181,8 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
-    """Reads a tensor of a `Data`, which must have a row for each node or edge. Returns zeros if it doesn't
-    exist."""
+    """Returns the tensor `name` of a `Data` as an array, which must have a row for each of `n` nodes or
+    edges. Returns zeros if there is no such tensor."""
     given = getattr(data, name, None)
     if given is None:
         return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
@@ -192,8 +195,8 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the columns of `index` that has one direction of each edge. Refuses an edge whose
-    other direction is missing."""
+    """Returns a mask of the columns of `index` that selects one direction of each edge. Raises an error for
+    an edge whose other direction is missing."""
     forth: npt.NDArray[np.bool_] = index[0] < index[1]
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
@@ -259,7 +262,7 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
 def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
     from rdkit import Chem
 
-    # The initial state has no atoms, so None stands for it.
+    # The initial state has no atoms and an empty SMILES, so it is converted to None.
     return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]
 
 
@@ -271,8 +274,8 @@ def of_arrays(
     of_nodes: tuple[Any, Any],
     of_edges: tuple[Any, Any],
 ) -> _gfn.Graphs:
-    """Builds graphs from the arguments of `Graphs.of`. `of_nodes` and `of_edges` each are classes and
-    attributes."""
+    """Builds graphs from the arguments of `Graphs.of`. `of_nodes` has the classes and the attributes of
+    nodes, and `of_edges` those of edges."""
     sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
     ends = rows(edges, "edges", "int64", [None])
     if (
@@ -288,7 +291,8 @@ def of_arrays(
         )
     if ((sizes < 0) | (sizes > 65_535)).any():
         raise ValueError(f"n_nodes is {sizes.tolist()}: expected 0 to 65535 for each graph")
-    # A graph takes a bit of memory per pair of nodes, and a failed allocation would end the process.
+    # Each pair of nodes takes one bit of memory. Too many pairs are refused here, because a failed allocation
+    # would end the process.
     total, pairs = int(sizes.sum()), int((sizes**2).sum())
     if total > _MOST_NODES or pairs > _MOST_PAIRS:
         what = f"{len(sizes)} graphs have {total} nodes and {pairs} pairs of nodes"
@@ -311,7 +315,8 @@ def of_arrays(
 
 
 def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.uint16]:
-    """Returns an array with a row for each of `n` nodes or edges: the class, then the attributes."""
+    """Returns an array with a row for each of `n` nodes or edges. A row has the class, then the
+    attributes."""
     out = np.zeros((n, 1 + ATTRIBUTES), dtype=np.uint16)
     if classes is not None:
         classes = rows(classes, f"{of}_classes", "int64", [])
@@ -328,7 +333,7 @@ def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.ui
 
 
 def _within(values: npt.NDArray[np.int64], name: str, most: int) -> npt.NDArray[np.int64]:
-    """Returns the numbers unchanged. Refuses numbers that aren't from 0 to `most`."""
+    """Returns the numbers unchanged. Raises an error for a number that isn't from 0 to `most`."""
     wrong = values[(values < 0) | (values > most)]
     if wrong.size:
         raise ValueError(f"{name} has {wrong[0]}: expected 0 to {most}")

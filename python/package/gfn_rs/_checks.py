@@ -1,4 +1,4 @@
-"""Checks of arguments of public functions."""
+"""Checks of the arguments of public functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rewards import CachedReward, ConditionalGridReward, Reward
 
 
 def check_kind(name: str, value: Any, base: type, example: str) -> None:
-    """Refuses a value that isn't an object of a subclass of `base`."""
+    """Raises a `TypeError` for a value that isn't an object of a subclass of `base`."""
     if isinstance(value, base) and type(value) is not base:
         return
     wrap = ""
@@ -30,8 +30,9 @@ def check_kind(name: str, value: Any, base: type, example: str) -> None:
 
 
 def describe(*parts: Any) -> list[Any]:
-    """Returns the description of a trainer's parts for its checkpoint. A run can be resumed only with equal
-    parts. A function is described by the words "a function"."""
+    """Returns the description of a trainer's parts that is stored in checkpoints. A run can be resumed only
+    if its description equals the description in the checkpoint. Each function is described by the words "a
+    function"."""
     return [
         [type(part).__name__, part._described()] if isinstance(part, Settings) else "a function"
         for part in parts
@@ -39,7 +40,7 @@ def describe(*parts: Any) -> list[Any]:
 
 
 def existing_path(path: str | os.PathLike[str]) -> str:
-    """Returns the path of a checkpoint as text. Refuses a path that doesn't exist."""
+    """Returns the path of a checkpoint as text. Raises an error for a path that doesn't exist."""
     path = os.fsdecode(path)
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "the path of the checkpoint doesn't exist", path)
@@ -47,13 +48,13 @@ def existing_path(path: str | os.PathLike[str]) -> str:
 
 
 def check_seed(value: int) -> int:
-    """Returns the seed. Refuses a number that isn't a seed of the library."""
+    """Returns a seed unchanged. Raises an error for a number that can't be a seed of the library."""
     return count(value, "seed", most=LARGEST_SEED)
 
 
 def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
-    """Returns each reward of a trainer, as settings or as a function, and the number of its values that are
-    cached."""
+    """Returns a tuple for each reward of a trainer: its settings or its function, and the number of its
+    values that are cached."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in reward_arguments(each)]
     if (
@@ -73,7 +74,8 @@ def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int 
 
 
 def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
-    """Returns the source of conditions, as the extension reads it, and the width of a condition."""
+    """Returns the source of a trainer's conditions, in the form that the extension reads, and the width of a
+    condition."""
     if isinstance(drawn_from, Conditioning):
         if drawn_from.width == 0:
             raise ValueError(
@@ -86,19 +88,20 @@ def condition_source(drawn_from: Any, reward: Any) -> tuple[Any, int]:
     if drawn_from is not None:
         expected = "expected Conditions(function, width), a Conditioning, or None"
         raise TypeError(f"conditions is {kind_name(drawn_from)}: {expected}")
-    # The default source of the library's own conditional reward draws conditions uniformly from 0 to 1.
+    # The library's own conditional reward has a condition of width 1, which by default is drawn uniformly
+    # from 0 to 1.
     return None, 1 if isinstance(reward, ConditionalGridReward) else 0
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    """Returns the number as an int. Refuses anything but a whole number from `least` to `most`."""
+    """Returns `n` as an int. Raises an error for anything but a whole number from `least` to `most`."""
     check(n, name, int, Bounds(least, most))
     return int(n)
 
 
 def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """Returns the indices of the things that `index` selects from `n` things: by a number, a slice, a flat
-    list or array of whole numbers, or a mask."""
+    """Returns the indices that `index` selects from the indices 0 to n - 1. `index` is a number, a slice, a
+    one-dimensional list or array of whole numbers, or a mask. `what` is a noun for error messages."""
     if not isinstance(index, slice):
         try:
             array = np.asarray(index)
@@ -106,8 +109,8 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
             array = np.asarray(None)
         if array.shape == (0,):
             array = array.astype(np.int64)
-        # True isn't an index, although Python counts it as a number. The largest unsigned numbers aren't
-        # either, because numpy would read them as negative.
+        # Single bools aren't indices, although Python treats them as numbers. The largest unsigned numbers
+        # aren't indices, because numpy would convert them to negative numbers.
         if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
             expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
             raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
@@ -115,13 +118,15 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return np.atleast_1d(np.arange(n, dtype=np.int64)[index])
 
 
-# The methods of rules for graphs; `_ASKED` also has the method of rules for vectors.
+# The names of the methods of rules for graphs.
 OF_GRAPHS = ("restrict", "can_exit", "is_reachable")
+# The names of the methods of rules for graphs and of rules for vectors.
 _ASKED = (*OF_GRAPHS, "can_end")
 
 
 def check_rules(rules: Any, *methods: str) -> None:
-    """Refuses an object that has no method of rules, and misspelt methods, which would never be called."""
+    """Raises an error for an object without any of these methods, and for a method whose name is misspelt,
+    because it would never be called."""
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
@@ -142,12 +147,12 @@ def check_rules(rules: Any, *methods: str) -> None:
 
 
 def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]:
-    """Returns a float64 for each of `n` states, from any array of numbers. `who` returned it, `what` is its
-    meaning."""
+    """Converts an array of numbers to a float64 array with an entry for each of `n` states. In error
+    messages, `who` is the function that returned the array, and `what` the meaning of its numbers."""
     expected = f"expected {what} of each state, as a flat array or list of real numbers"
     refused = f"{who} gave a {type(answer).__name__}: {expected}"
     if isinstance(answer, torch.Tensor):
-        # numpy can't read a tensor with gradients, on another device, or of a dtype that numpy lacks
+        # numpy can't read a tensor that has gradients, is on another device, or has a dtype that numpy lacks
         # (bfloat16).
         answer = answer.detach().cpu()
         answer = answer.double() if answer.is_floating_point() else answer
@@ -155,8 +160,8 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
         array = np.asarray(answer)
     except Exception as error:
         raise TypeError(refused) from error
-    # Only booleans, whole and real numbers are accepted: numpy would take the real part of a complex number,
-    # and parse a text.
+    # Only bools, whole numbers and real numbers are accepted. numpy would convert a complex number to its
+    # real part, and a text to the number that it spells.
     if array.dtype.kind not in "biuf" or isinstance(answer, np.ma.MaskedArray):
         raise TypeError(
             f"{who} gave a {type(answer).__name__} whose elements have the type {array.dtype}: {expected}"
@@ -169,14 +174,15 @@ def numbers(answer: Any, n: int, who: str, what: str) -> npt.NDArray[np.float64]
 
 
 def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: int) -> npt.NDArray[Any]:
-    """Returns the answer of a method of rules, an array of this shape: of `bool`, or of whole numbers below
-    `below` as `int64`."""
+    """Checks the answer of a method of rules, and returns it as an array of this shape. The elements of the
+    array must be bools, or whole numbers from 0 to `below` - 1, which are returned as int64."""
     what = "bool" if kind == "bool" else "whole numbers"
     expected = f"expected a numpy array of {what} and shape {list(shape)}"
     if not isinstance(answer, np.ndarray):
         raise TypeError(f"`{method}` gave a {type(answer).__name__}: {expected}")
     got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
-    # A one-dimensional question needs a one-dimensional answer: columns would belong to another question.
+    # If one bool per state is expected, an array with columns is an error, because the method probably
+    # answered another question.
     has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1
     if has_columns or answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
         raise TypeError(f"{got}: {expected}")

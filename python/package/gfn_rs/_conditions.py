@@ -1,4 +1,4 @@
-"""Conditions that are drawn by a function."""
+"""Calls of functions that draw conditions, and checks of their results."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import torch
 
 
 def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: int, seed: int) -> torch.Tensor:
-    """Calls a function that draws conditions for a batch, and checks its result."""
+    """Calls a function that draws `n` conditions, checks its result, and returns the conditions."""
     return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
 
 
 def relabelled(
     function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int
 ) -> torch.Tensor:
-    """Calls a function that gives objects new conditions in hindsight, and checks its result."""
+    """Calls a function that returns new conditions for objects, checks its result, and returns these
+    conditions."""
     n, width = conditions.shape
     return checked(function(objects, conditions, np.random.default_rng(seed)), n, width, "the hindsight gave")
 
 
 def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
-    """Converts conditions to a tensor `[n, width]` of double precision. Refuses other shapes."""
+    """Converts conditions to a tensor `[n, width]` in double precision. Raises an error for any other
+    shape."""
     if isinstance(values, torch.Tensor):
         values = values.detach().cpu().numpy()
     try:
@@ -39,8 +41,8 @@ def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
 
 
 def check_presence(conditions: Any, width: int, message: str) -> None:
-    """Refuses conditions if none are needed, and missing conditions if some are. `width` is the width that
-    the trainer or policy needs."""
+    """Raises an error if conditions are given but not needed, or if they are needed but missing. `width` is
+    the width that the trainer or policy needs, 0 if it has no conditions."""
     if (conditions is None) != (width == 0):
         what = "no conditions" if conditions is None else "conditions"
         raise ValueError(

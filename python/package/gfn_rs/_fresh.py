@@ -1,4 +1,4 @@
-"""Calls of the function of a `FreshSource`."""
+"""Calls of the function of a `FreshSource`, and checks of its results."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def asked(
     n_conditions: int,
     seed: int,
 ) -> _gfn.Paths | tuple[Any, Any, Any] | None:
-    """Calls the function and checks its result. Returns trajectories, or objects with their log R and
-    conditions; None if there are none yet."""
+    """Calls the function of a `FreshSource`, and checks its result. Returns trajectories, or a tuple of
+    objects, their log R and their conditions. Returns None if the function has no objects yet."""
     answer = function(BatchRequest(*request), np.random.default_rng(seed))
     if answer is None:
         return None

@@ -1,4 +1,4 @@
-"""The extension module, from which the classes of `gfn_rs` are built."""
+"""The stubs of the extension module, which the classes of `gfn_rs` use."""
 
 from os import PathLike
 from typing import Any, Callable, Sequence, final
@@ -14,8 +14,9 @@ __version__: str
 __torch__: str
 
 def set_threads(n: int) -> None:
-    """Sets the number of threads of the library and of torch for the rest of the process; call it before the
-    first trainer. A process forked from this one has a single thread, because threads aren't copied."""
+    """Sets the number of threads of the library and of torch for the rest of the process; call this function
+    before the first trainer is built. A process that is forked from this process has a single thread, because
+    threads aren't copied."""
 
 def solve(
     problem: str,
@@ -95,7 +96,7 @@ class Env:
 
 @final
 class Scores:
-    """The scores of a batch of trajectories, which an objective gets."""
+    """The scores of a batch of trajectories, which are the argument of a custom objective."""
 
     @property
     def log_pf(self) -> torch.Tensor: ...
@@ -114,7 +115,7 @@ class Scores:
 
 @final
 class Graphs:
-    """A batch of graphs, read as arrays of all of them."""
+    """A batch of graphs, whose properties are arrays over all graphs."""
 
     @staticmethod
     def of(
@@ -189,7 +190,8 @@ class Graphs:
 
 @final
 class GraphBatch:
-    """A batch of graphs as a network gets it: tensors on the policy's device."""
+    """A batch of graphs, which is the input of a custom graph module. Its tensors are on the policy's
+    device."""
 
     @property
     def n_graphs(self) -> int: ...
@@ -218,7 +220,7 @@ def noise_floor(target: _Numbers, n: int, rounds: int, seed: int) -> list[float]
 
 @final
 class Paths:
-    """A batch of trajectories."""
+    """A batch of trajectories, which `gfn_rs.Trajectories` wraps."""
 
     def offsets(self) -> _Integers: ...
     def n_fresh(self) -> int: ...

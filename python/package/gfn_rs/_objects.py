@@ -1,4 +1,4 @@
-"""Conversions of objects to arrays."""
+"""Conversions of objects to arrays and texts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ._settings import MOST
 
 
 def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDArray[Any]:
-    """Returns objects as an aligned, contiguous array `[n, *widths]` of a kind; a width of None is any.
+    """Converts objects to an aligned, contiguous array `[n, *widths]` of the dtype `kind`. A width of None
+    means any width.
 
-    Whole numbers and booleans aren't converted from other kinds.
+    Raises an error if other numbers would be converted to whole numbers or bools.
     """
     shape = "[" + ", ".join(["n", *("k" if width is None else str(width) for width in widths)]) + "]"
     if isinstance(objects, torch.Tensor):
@@ -28,7 +29,8 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
     if array.ndim == 0:
         raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of {kind} and shape {shape}")
     if array.ndim == 1 and array.size == 0:
-        # An empty list has neither a dtype nor a width, so an empty array of any fitting width stands for it.
+        # An empty list has neither a dtype nor a width, so it is converted to an empty array of the expected
+        # dtype and width.
         array = np.empty((0, *(2 if width is None else width for width in widths)), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
         raise TypeError(f"{who} is an array of {array.dtype}: expected an array of {kind} and shape {shape}")
@@ -44,7 +46,7 @@ def rows(objects: Any, who: str, kind: str, widths: list[int | None]) -> npt.NDA
 
 
 def lines(molecules: Any, who: str) -> list[str]:
-    """Converts SMILES, each with an optional name after it, or molecules of RDKit to texts."""
+    """Converts SMILES (each may have a name after a blank) or molecules of RDKit to a list of texts."""
 
     def refusal(what: str) -> TypeError:
         return TypeError(f"{who} {what}: expected Graphs, or a list of SMILES or of molecules of RDKit")

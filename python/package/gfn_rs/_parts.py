@@ -1,4 +1,4 @@
-"""Parts of a trainer besides environment, reward, policy and objective, in the form that the extension
+"""The parts of a trainer besides environment, reward, policy and objective, in the form that the extension
 reads."""
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from .updates import Average
 
 @dataclass
 class Parts:
-    """The parts of a trainer. The extension reads each attribute."""
+    """The parts of a trainer besides environment, reward, policy and objective. The extension reads each
+    attribute."""
 
     prior: tuple[Policy, list[tuple[str, torch.Tensor]]] | None
     teacher: Teacher | None
@@ -61,7 +62,8 @@ def parts(
     sources: dict[str, Any],
     average: Average | None = None,
 ) -> Parts:
-    """Returns the parts of a trainer, each checked as far as Python can. `sources` maps roles to sources."""
+    """Builds the parts of a trainer, with all checks that Python can make. `sources` maps roles to
+    sources."""
     replay = sources.get("replay buffer")
     data = sources.get("data set")
     source = sources.get("source of objects")
@@ -123,8 +125,8 @@ def parts(
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Returns the share of replayed and the share of given objects in a batch, and the rule by which paths to
-    them are drawn."""
+    """Returns the share of a batch from the replay buffer, the share from a data set, and the rules by which
+    trajectories to these objects are drawn."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:
@@ -147,7 +149,8 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
 def _prior(
     prior: Any, env: Environment, n_conditions: int
 ) -> tuple[Policy, list[tuple[str, torch.Tensor]]] | None:
-    """Returns the prior's policy, and its parameters if it is a trainer's policy in its current state."""
+    """Returns the settings of a prior's policy, and the current values of its parameters if the prior is a
+    trainer."""
     if prior is None:
         return None
     if isinstance(prior, Policy):
@@ -166,7 +169,7 @@ def _prior(
             "prior is a trainer whose policy uses the gradient of its target "
             f"(langevin_clip={prior.policy.langevin_clip!r}): expected a trainer with langevin_clip=None"
         )
-    # Two trainers would train a shared module, so the prior gets a copy of it.
+    # The prior gets a copy of its module, because otherwise training would change the prior's module, too.
     module = copy.deepcopy(prior.policy._module())
     if module is not None and _tensors(module) & _tensors(prior.policy._module()):
         raise ValueError(
@@ -179,7 +182,7 @@ def _prior(
 
 
 def _tensors(module: Any) -> set[int]:
-    """Returns the memory addresses of a module's tensors."""
+    """Returns the memory addresses of all parameters and buffers of a module."""
     named = [*module.named_parameters(), *module.named_buffers()]
     return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
 
@@ -191,7 +194,7 @@ def _equal(one: Environment, other: Environment) -> bool:
 
 
 def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
-    """Returns the objects of a data set and their conditions."""
+    """Returns the checked objects of a data set, and the conditions of these objects."""
     check_presence(data.conditions, n_conditions, "{} of given objects for a trainer")
     conditions = None
     if data.conditions is not None:
@@ -205,7 +208,8 @@ def _given(env: Environment, data: Data, n_conditions: int) -> tuple[Any, torch.
 
 
 def _fingerprint(named: list[tuple[str, Any]]) -> str:
-    """Returns a hash of named arrays, tensors and graphs. A run can be resumed only with equal ones."""
+    """Returns a hash of named arrays, tensors and graphs. A run can be resumed only if its hash equals the
+    hash in the checkpoint."""
     digest = hashlib.sha256()
 
     def take(value: Any) -> None:
@@ -233,8 +237,8 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
 
 
 def _array(value: Any) -> npt.NDArray[Any] | None:
-    """Converts a value to an array of numbers or texts; None if it isn't one. Its `repr` isn't enough,
-    because it leaves out the middle of a long array."""
+    """Converts a value to an array of numbers or texts. Returns None if this isn't possible. The hash can't
+    use the `repr` of an array, because the `repr` leaves out the middle of a long array."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The progress of a run on a terminal."""
+"""The line on a terminal that shows the progress of a training run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 
 class Line:
-    """A line of progress on a terminal. It writes nothing if there is no terminal."""
+    """A line on a terminal that shows the progress of a training run. Nothing is written unless `shown` is
+    True."""
 
     def __init__(self, steps: int, shown: bool) -> None:
         self._steps, self._shown = steps, shown

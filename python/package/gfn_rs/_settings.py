@@ -1,5 +1,5 @@
-"""Base classes of settings. Settings are dataclasses, and the extension reads their attributes or
-dictionaries made of them."""
+"""The base classes of settings, and the checks of their values. A class of settings is a dataclass. The
+extension reads its attributes, or a dictionary of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from ._suggestions import ConstructorSignature, refuse_unknown
 
 Own = TypeVar("Own", bound="Settings")
 
-# The largest number of steps, objects or entries of a buffer in one call.
+# The largest number of steps, of objects or of entries of a buffer that one call accepts.
 MOST = 2**40
-# The largest number of objects in one draw.
+# The largest number of objects that one call draws.
 AT_ONCE = 2**28
-# The largest size of a network, a state or a batch: a failed allocation would end the process.
+# The largest size of a network, a state or a batch. A size is limited, because a failed allocation would end
+# the process.
 LARGEST_SIZE = 2**20
 # The largest seed of random numbers.
 LARGEST_SEED = 2**64 - 1
@@ -33,8 +34,8 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a number, or of each number in a list. `above` excludes its value; `what` is a noun for
-    messages."""
+    """The bounds of a number, or of each number in a list. `least` and `most` are allowed values, and `above`
+    is excluded. `what` is a noun for error messages."""
 
     least: float | None = None
     most: float | None = None
@@ -42,7 +43,7 @@ class Bounds:
     what: str = "a number"
 
     def excludes(self, value: Any) -> bool:
-        """Returns `True` for a number outside of the bounds."""
+        """Returns True if a number is outside of these bounds."""
         return bool(
             (self.least is not None and value < self.least)
             or (self.most is not None and value > self.most)
@@ -60,36 +61,37 @@ class Bounds:
 def bounds(
     least: float | None = None, most: float | None = None, above: float | None = None
 ) -> dict[str, Any]:
-    """Returns the metadata of a field whose numbers have bounds.
+    """Returns the metadata of a dataclass field whose numbers have bounds.
 
-    The default for a whole number is from 0 to `LARGEST_SIZE`, and any other number must be finite.
+    In a field without this metadata, a whole number must be from 0 to `LARGEST_SIZE`, and any other number
+    must be finite.
     """
     return {"bounds": Bounds(least, most, above)}
 
 
 def needs(other: str, *values: str) -> dict[str, Any]:
-    """Returns the metadata of a field that has a meaning only if the field `other` has one of these
+    """Returns the metadata of a dataclass field that has a meaning only if the field `other` has one of these
     values."""
     return {"needs": (other, values)}
 
 
-# The bounds of a number that counts steps or objects, which may be larger than a size.
+# The bounds of a number of steps or objects, which may be larger than `LARGEST_SIZE`.
 COUNT = bounds(0, MOST)
-# The bounds of a share or a probability.
+# The bounds, 0 and 1, of a share or a probability.
 SHARE = bounds(0.0, 1.0)
-# The bounds of a number that may be 0.
+# The bounds of a number that must be at least 0.
 NOT_NEGATIVE = bounds(0.0)
 # The bounds of a number that must be above 0.
 POSITIVE = bounds(above=0.0)
 
 
 def variant(name: str) -> str:
-    """Converts a name to the spelling of Rust's enums: `shared_torso` becomes `SharedTorso`."""
+    """Converts a name to the spelling of enum variants in Rust: `shared_torso` becomes `SharedTorso`."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def plain(value: Any, name: str) -> Any:
-    """Converts a number, path, array or object to a value of JSON."""
+    """Converts a number, path, array or settings object to a value that JSON can represent."""
     if hasattr(value, "_json"):
         return value._json()
     if isinstance(value, np.generic):
@@ -120,7 +122,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _words(hint: Any) -> str:
-    """Returns the description of a type in an error message."""
+    """Returns the words by which an error message describes a type."""
     words = {
         int: "a whole number",
         float: "a number",
@@ -164,7 +166,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin is tuple:
         return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is not None and issubclass(origin, Sequence):
-        # A text is a sequence of texts for Python, but is never meant as one.
+        # In Python a text is a sequence of texts, but a text is never meant as a list here.
         return (
             isinstance(value, (Sequence, np.ndarray))
             and not isinstance(value, str)
@@ -178,14 +180,14 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _counts(hint: Any) -> bool:
-    """Returns True for a type that contains whole numbers. They all count something, so they are at least
-    0."""
+    """Returns True if a type is or contains `int`. All whole numbers in settings are counts, so they must be
+    at least 0."""
     return hint is int or any(_counts(part) for part in typing.get_args(hint))
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Refuses a number outside of its bounds, also in a list: `whole` for whole numbers, `real` for all
-    numbers."""
+    """Raises an error if a number, or a number in a list, is outside of its bounds. `whole` has the bounds of
+    whole numbers, and `real` the bounds of all numbers."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)
@@ -201,7 +203,7 @@ def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> 
 
 
 def check(value: Any, name: str, hint: Any, limits: Bounds | None = None) -> None:
-    """Refuses a value that isn't of this type, or a number outside of its bounds."""
+    """Raises an error for a value that isn't of the type `hint`, or a number outside of its bounds."""
     if not _fits(value, hint):
         kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
         raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
@@ -221,17 +223,18 @@ def _is_choice(hint: Any) -> bool:
 
 @cache
 def _hints(kind: Any) -> dict[str, Any]:
-    """Returns the types of a class's fields. The result is cached, because it takes a millisecond."""
+    """Returns the types of a class's fields by name. The result is cached, because its computation takes a
+    millisecond."""
     return typing.get_type_hints(kind)
 
 
 def kind_name(value: Any) -> str:
-    """Returns the name of a class, or of the class of an object."""
+    """Returns the name of `value` if it is a class, otherwise the name of its class."""
     return value.__name__ if isinstance(value, type) else type(value).__name__
 
 
 class Settings:
-    """The base class of settings. Names and values are checked when an object is created."""
+    """The base class of settings. The names and values of settings are checked when an object is created."""
 
     __signature__ = ConstructorSignature()
 
@@ -258,12 +261,12 @@ class Settings:
                     raise ValueError(f"{name} is {value!r}, {reason}")
 
     def _values(self) -> dict[str, Any]:
-        """Returns the values of all settings by their names in the extension."""
+        """Returns the values of all settings, under the names that the extension uses."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 
     def _described(self) -> Any:
-        """Returns the description of the settings that checkpoints contain."""
+        """Returns the description of these settings that is stored in checkpoints."""
         return self._values()
 
     def _by_class(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Refusals of misspelt settings, which suggest the intended setting."""
+"""Errors for misspelt settings, which suggest the intended setting."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ R = TypeVar("R")
 
 
 def refuse_unknown(owner: str, parameters: Mapping[str, Parameter], settings: Iterable[str]) -> None:
-    """Refuses settings that a class or function doesn't have.
+    """Raises an error for settings that a class or function doesn't have.
 
-    The error names the setting with the closest spelling, or the object of settings that has a setting of
-    this name.
+    The error names the setting with the closest spelling, or another class that has a setting of this name.
     """
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
@@ -41,7 +40,8 @@ def _suggestion(name: str, parameters: Mapping[str, Parameter]) -> str:
 
 
 def suggests_names(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a function or constructor: settings that it does not have are refused with a suggestion."""
+    """A decorator of a function or constructor. If the function is called with a setting that it doesn't
+    have, the error suggests the intended setting."""
     parameters = signature(function).parameters
     owner = function.__qualname__.removesuffix(".__init__")
 
@@ -54,7 +54,8 @@ def suggests_names(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class ConstructorSignature:
-    """The signature of a class whose `__new__` accepts any arguments: the signature of its `__init__`."""
+    """A descriptor for the signature of a class whose `__new__` accepts any arguments. Its value is the
+    signature of the class's `__init__`."""
 
     def __get__(self, instance: Any, owner: type) -> Signature:
         _, *parameters = signature(owner.__init__).parameters.values()  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Tables of observations, with columns of numbers or columns of levels."""
+"""Tables of observations, whose columns have numbers or levels."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The largest number of distinct values that a column may have for its values to be levels.
+# The largest number of distinct values of a column whose values are used as levels.
 MAX_LEVELS = 20
 
 
 def named_columns(data: Any) -> list[tuple[str, Any]]:
-    """Returns the name and the values of each column of a frame, or of an array `[observations, variables]`.
+    """Returns the name and the values of each column of a pandas data frame, or of an array `[observations,
+    variables]`.
 
-    The values are an array, or the pandas column itself if it has categories.
+    The values are an array, or a pandas column if the column has categories.
     """
     names = getattr(data, "columns", None)
     if names is not None and hasattr(data, "iloc"):
-        # Columns are read one by one, because each has its own type.
+        # Each column is read separately, because columns may have different types.
         columns = [data.iloc[:, k] for k in range(len(names))]
         columns = [column if str(column.dtype) == "category" else np.asarray(column) for column in columns]
     else:
-        # dtype=object keeps numpy from converting numbers to texts in rows that have both.
+        # With dtype=object, numpy doesn't convert numbers to texts in rows that have both.
         array = (
             np.asarray(data)
             if names is not None or hasattr(data, "__array__")
@@ -48,7 +49,8 @@ def named_columns(data: Any) -> list[tuple[str, Any]]:
 
 
 def _convert_numbers(column: Any) -> Any:
-    """Converts a column of Python objects that are all numbers to an array of numbers."""
+    """Converts a column to an array of numbers if it consists of Python objects that are all numbers. Returns
+    any other column unchanged."""
     if column.dtype != object:
         return column
     values = column.tolist()
@@ -68,8 +70,8 @@ def _convert_numbers(column: Any) -> Any:
 
 
 def check_no_categories(data: Any) -> None:
-    """Refuses a frame with a column of pandas categories, which aren't numbers even if they are written as
-    such."""
+    """Raises an error for a data frame with a column of pandas categories, which aren't numbers even if their
+    names are."""
     for name, kind in zip(getattr(data, "columns", ()), getattr(data, "dtypes", ())):
         if str(kind) == "category":
             raise TypeError(
@@ -81,10 +83,10 @@ def check_no_categories(data: Any) -> None:
 def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], npt.NDArray[Any]]:
     """Returns the levels of a column, and the index of each observation's level.
 
-    Texts, booleans and whole numbers are levels as they are, if there are at most `MAX_LEVELS` of them. Other
-    numbers are cut into `bins` intervals of about as many observations each; equal values stay together, and
-    an interval is given by its bounds. Categories of pandas are levels, whatever they are; those that don't
-    occur are left out.
+    If a column has at most `MAX_LEVELS` different texts, bools or whole numbers, these values are its levels.
+    A column of other numbers is cut into `bins` intervals with about equal numbers of observations. Equal
+    values are in the same interval, and a level is the pair of an interval's bounds. For pandas categories,
+    the levels are the categories that occur, of any type.
     """
     has_categories = hasattr(column, "cat")
     found, places = _find_categories(name, column) if has_categories else _distinct(name, column)
@@ -130,8 +132,8 @@ def find_levels(name: str, column: Any, bins: int | None) -> tuple[list[Any], np
 
 
 def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any]]:
-    """Returns the categories that occur in a column of a pandas frame, and the index of each observation's
-    category."""
+    """Returns the categories that occur in a column of a pandas data frame, and the index of each
+    observation's category."""
     codes = np.asarray(column.cat.codes)
     if (codes < 0).any():
         raise ValueError(
@@ -144,7 +146,7 @@ def _find_categories(name: str, column: Any) -> tuple[list[Any], npt.NDArray[Any
 
 
 def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[Any]]:
-    """Returns the distinct values of a column in their order, and the index of each observation's value."""
+    """Returns the sorted distinct values of a column, and the index of each observation's value."""
     if column.dtype.kind in "biufU":
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise ValueError(
@@ -164,7 +166,8 @@ def _distinct(name: str, column: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArr
                 "numbers, without missing values"
             )
     has_booleans = any(isinstance(value, bool) for value in values)
-    # True is equal to 1, so the two would be one level.
+    # A column with both bools and numbers is an error, because True equals 1 and they would be the same
+    # level.
     if has_booleans and any(
         isinstance(value, numbers.Real) and not isinstance(value, bool) for value in values
     ):

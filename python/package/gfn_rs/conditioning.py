@@ -1,9 +1,9 @@
-"""Conditions of a policy that learns a family of rewards: their distributions, their effect on rewards, and
-their encoding for a network.
+"""Conditions of a policy that learns a family of rewards: distributions of conditions, their effect on
+rewards, and their encoding as vectors for a network.
 
 A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several
-rewards, and a direction of focus. log R(x | c) is beta times the log of the weighted sum of the rewards
-times the factor of the focus.
+rewards, and a direction of focus: the direction that an object's vector of rewards should have. log R(x | c)
+is beta times the log of the weighted sum of the rewards times the factor of the focus.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ._settings import LARGEST_SIZE, Settings, bounds, plain
 
 
 class Temperature(Settings):
-    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer with this number
-    of marks, instead of a number."""
+    """The base class of distributions of beta. With `bins`, beta is encoded as a thermometer (a vector of
+    this length, of which a larger beta fills more entries) instead of a number."""
 
     def _json(self) -> Any:
         values = self._values()
@@ -30,7 +30,7 @@ class Temperature(Settings):
 
 @dataclass(frozen=True)
 class UniformTemperature(Temperature):
-    """The uniform distribution between two numbers."""
+    """The uniform distribution of beta between two numbers."""
 
     least: float
     most: float
@@ -39,7 +39,7 @@ class UniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class LogUniformTemperature(Temperature):
-    """The distribution between two numbers above 0 whose logarithm is uniform."""
+    """The distribution of beta between two numbers above 0 in which log beta is uniform."""
 
     least: float
     most: float
@@ -48,7 +48,7 @@ class LogUniformTemperature(Temperature):
 
 @dataclass(frozen=True)
 class GammaTemperature(Temperature):
-    """A Gamma distribution; draws above `most` become `most`."""
+    """A Gamma distribution of beta, in which draws above `most` are replaced by `most`."""
 
     shape: float
     scale: float
@@ -58,7 +58,7 @@ class GammaTemperature(Temperature):
 
 class Directions(Settings):
     """The base class of distributions of preferences and of directions of focus. With `bins`, each number is
-    encoded as a thermometer with this number of marks.
+    encoded as a thermometer, a vector of this length.
     """
 
     def _json(self) -> Any:
@@ -69,7 +69,7 @@ class Directions(Settings):
 
 @dataclass(frozen=True)
 class OneOf(Directions):
-    """The uniform distribution over these vectors, which have a number for each reward."""
+    """The uniform distribution over a list of vectors, each of which has a number for each reward."""
 
     vectors: Sequence[Sequence[float]]
     bins: int | None = None
@@ -77,8 +77,8 @@ class OneOf(Directions):
 
 @dataclass(frozen=True)
 class Dirichlet(Directions):
-    """The symmetric Dirichlet distribution: uniform on the simplex at 1, near its corners below 1, near its
-    centre above 1."""
+    """The symmetric Dirichlet distribution over the simplex. With the parameter 1 it is uniform, below 1 it
+    prefers the corners, and above 1 the centre."""
 
     concentration: float = 1.0
     bins: int | None = None
@@ -94,19 +94,21 @@ def _directions(given: Any) -> Any:
 
 @dataclass(frozen=True)
 class Focus(Settings):
-    """A cone of wanted objectives (Roy et al. 2023). With c the cosine between an object's rewards
-    and the direction of focus, the reward is multiplied by a power of c.
+    """A cone around a direction of focus (Roy et al. 2023). Let c be the cosine of the angle between an
+    object's vector of rewards and the direction. Inside of the cone, the reward is multiplied by a power of
+    c.
 
     directions
-        The direction, or the distribution that it is drawn from.
+        The direction of focus, or the distribution that it is drawn from.
     cosine, limit
-        The cosine at the cone's surface, and the factor there, which determines the power of c.
+        The cosine c at the cone's surface, and the factor on the reward at the surface. Both numbers together
+        determine the power of c.
     outside
-        log R outside of the cone. beta times the log of `limit` and of the rewards must be above it;
-        otherwise objects outside are worth more than objects inside.
+        log R of objects outside of the cone. This log R must be below log R of all objects inside of the
+        cone. Otherwise objects outside of the cone would have larger rewards.
 
-    If hardly any sample is inside, use a wider cone with the same power of c, such as `cosine=0.98**20,
-    limit=0.8**20`.
+    If almost no sample is inside of the cone, use a wider cone with the same power of c, such as
+    `cosine=0.98**20, limit=0.8**20`.
     """
 
     directions: Sequence[float] | Directions
@@ -121,13 +123,14 @@ class Focus(Settings):
 
 @dataclass(frozen=True)
 class Conditions(Settings):
-    """Conditions that a function draws. The reward is then a function of states and of their conditions, a
-    tensor.
+    """Conditions that a function draws. The reward must be a function of states and of a tensor with the
+    condition of each state.
 
     function
-        A function of a number n and a generator of numpy that returns an array `[n, width]`.
+        A function of a number n and a random generator of numpy, which returns n conditions, an array `[n,
+        width]`.
     width
-        The width of a condition, at least 1.
+        The number of entries of a condition, at least 1.
     """
 
     function: Callable[[int, np.random.Generator], Any]
@@ -136,12 +139,12 @@ class Conditions(Settings):
 
 @dataclass(frozen=True)
 class Condition(Settings):
-    """A condition of a trajectory.
+    """The condition of one trajectory.
 
     beta
         The exponent of the reward.
     preferences
-        A weight for each reward; equal ones by default.
+        A weight for each reward. By default the weights are equal.
     focus
         The direction of focus, if there is one.
     """
@@ -152,7 +155,8 @@ class Condition(Settings):
 
 
 class _Encoding(Settings):
-    """The base class of `Conditioning`, which holds the extension's object."""
+    """The base class of `Conditioning`. This class holds the object of the extension that draws and encodes
+    conditions."""
 
     _conditioner: _gfn.Conditioner
 
@@ -163,14 +167,15 @@ class Conditioning(_Encoding):
     `n_rewards` rewards of states.
 
     temperature
-        beta, or the distribution that it is drawn from.
+        The exponent beta, or the distribution that beta is drawn from.
     preferences
-        The weights of the rewards, or the distribution that they are drawn from; equal ones by default.
+        The weights of the rewards, or the distribution that the weights are drawn from. By default the
+        weights are equal.
     focus
-        A cone of wanted objects.
+        A cone around a direction of focus.
 
-    The network reads a condition as a vector of `width` numbers: beta, preferences, direction, without
-    constant parts.
+    A network gets a condition as a vector of `width` numbers: beta, the preferences, and the direction of
+    focus. Parts that are constant are left out.
 
     >>> import gfn_rs as gfn
     >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
@@ -208,13 +213,14 @@ class Conditioning(_Encoding):
         return self._conditioner.width
 
     def draw(self, n: int, seed: int = 0) -> torch.Tensor:
-        """Draws the vectors of `n` conditions, `[n, width]`."""
+        """Draws `n` conditions, and returns their vectors, `[n, width]`."""
         from ._checks import check_seed, count
 
         return self._conditioner.draw(count(n, most=LARGEST_SIZE), check_seed(seed))
 
     def encode(self, conditions: Sequence[Condition]) -> torch.Tensor:
-        """Returns the vectors of conditions, `[n, width]`, for `sample` and `exact`."""
+        """Returns the vectors of these conditions, `[n, width]`, for example as an argument of
+        `Trainer.sample`."""
         wrong = next((each for each in conditions if not isinstance(each, Condition)), None)
         if wrong is not None:
             raise TypeError(f"one of the conditions is {wrong!r:.200}: expected Condition(...)")
@@ -228,8 +234,9 @@ class Conditioning(_Encoding):
         )
 
     def decode(self, vectors: Any) -> list[Condition]:
-        """Returns the conditions of vectors `[n, width]`. Preferences have the sum 1, and directions the
-        length 1. A vector that isn't the vector of a condition is refused.
+        """Returns the conditions whose vectors are the rows of `vectors`, `[n, width]`. The preferences of a
+        condition have the sum 1, and its direction of focus has the length 1. A row that isn't the vector of
+        a condition is an error.
         """
         vectors = torch.as_tensor(np.asarray(vectors, dtype=np.float64))
         return [Condition(*each) for each in self._conditioner.decode(vectors)]

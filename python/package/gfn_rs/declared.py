@@ -1,4 +1,4 @@
-"""Custom environments: moves, and rules that forbid some of them."""
+"""Custom environments, which are defined by their moves and by rules that forbid some of these moves."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _VALUES = bounds(2, 65_536)
 
 
 class ActionType(Settings):
-    """The base class of the types of actions of a `GraphEnv`."""
+    """The base class of the action types of a `GraphEnv`, such as `AddNode`."""
 
     _part: ClassVar[str]
-    """The part of a graph that actions add or set."""
+    """The part of a graph that the actions change, such as a node or an edge."""
     _reversed: ClassVar[bool] = False
-    """True if the actions remove the part, or clear it."""
+    """True if the actions remove or clear this part; False if they add or set it."""
 
     def _json(self) -> Any:
         return {"name": type(self).__name__, "part": self._part, "reversed": self._reversed, **self._values()}
@@ -33,8 +33,8 @@ class ActionType(Settings):
 
 @dataclass(frozen=True)
 class AddNode(ActionType):
-    """Adds a node of any class; if `attached`, with an edge to an existing node (the first node comes
-    alone)."""
+    """Adds a node of any class. If `attached`, the new node has an edge to an existing node; only the first
+    node of a graph has none."""
 
     _part = "node"
 
@@ -43,8 +43,8 @@ class AddNode(ActionType):
 
 @dataclass(frozen=True)
 class AddEdge(ActionType):
-    """Adds an edge of any class between two nodes without one, up to `max_edges` edges. Rules can forbid
-    pairs of nodes."""
+    """Adds an edge of any class between two nodes that share no edge, up to `max_edges` edges in a graph.
+    Rules can forbid pairs of nodes."""
 
     _part = "edge"
 
@@ -67,8 +67,8 @@ class SetEdgeAttribute(ActionType):
 
 @dataclass(frozen=True)
 class RemoveNode(ActionType):
-    """Removes a node without edges; if `attached`, one with a single edge, together with that edge.
-    Attributes of the node must be unset."""
+    """Removes a node without edges. If `attached`, it removes a node with a single edge, together with this
+    edge. The node's attributes must be unset."""
 
     _part = "node"
     _reversed = True
@@ -101,10 +101,10 @@ class ClearEdgeAttribute(ActionType):
 
 
 class GraphRules:
-    """Restrictions of a `GraphEnv`: override the methods that you need. Each is called with a batch, and its
-    answer may depend only on the graphs and moves in the arguments, because a trainer caches answers (64 MiB
-    of them). Backward moves are found by undoing moves, so methods are called with the resulting graphs,
-    too.
+    """Restrictions of a `GraphEnv`: override the methods that you need. Each method is called with a batch.
+    The answer of a method may depend only on the graphs and moves in its arguments, because a trainer caches
+    answers (up to 64 MiB). Backward moves are found by undoing moves, so methods are also called with graphs
+    that an undone move leads to.
     """
 
     def restrict(self, graphs: _gfn.Graphs, moves: Moves) -> Any:
@@ -112,7 +112,7 @@ class GraphRules:
         return np.ones(len(moves), dtype=bool)
 
     def can_exit(self, graphs: _gfn.Graphs) -> Any:
-        """Returns an array of bool, True for each graph that may be a finished object."""
+        """Returns an array of bool, True for each graph in which a trajectory may end."""
         return np.ones(len(graphs), dtype=bool)
 
     def is_reachable(self, graphs: _gfn.Graphs) -> Any:
@@ -122,11 +122,12 @@ class GraphRules:
 
 @dataclass(frozen=True)
 class GraphEnv(Environment):
-    """A custom environment of graphs: types of actions, the kind of graphs, and rules. States are `Graphs`.
+    """A custom environment of graphs, given by its action types, the properties of its graphs, and rules.
+    States are `Graphs`.
 
     actions
-        Types of actions, such as `AddNode()`. An action and its reverse (`AddEdge` and `RemoveEdge`) go
-        together only if rules prevent cycles of states.
+        Action types, such as `AddNode()`. An action type and its reverse (`AddEdge` and `RemoveEdge`) may
+        both be listed only if the rules prevent cycles of states.
     max_nodes
         The largest number of nodes.
     directed
@@ -135,16 +136,19 @@ class GraphEnv(Environment):
         The numbers of classes, and the largest value of each attribute.
     start
         The initial state: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges
-        stay unless an action such as `RemoveEdge` removes them. Several `Graphs` are several instances: each
-        has its own trajectories, log Z and distribution, and no two may lead to the same graph.
+        stay unless an action such as `RemoveEdge` removes them. Each graph of a larger batch is a separate
+        instance, with its own trajectories, log Z and distribution. No graph may be reached from two
+        instances.
     scaffold
-        The identity of the nodes of `start`: each is distinct ("distinct": growth on one atom of a benzene
-        ring differs from growth on another), or nodes are equal if a symmetry of `start` exchanges them
-        ("alike"). By default nodes are alike if they are equal and have no edges.
+        The identity of the nodes of `start`. With "distinct", all nodes are different: growth on one atom of
+        a benzene ring differs from growth on another atom. With "alike", two nodes are the same if a symmetry
+        of `start` exchanges them. The default is "alike" if the nodes of `start` are equal and have no edges,
+        otherwise "distinct".
     labelled
         True if isomorphic graphs are different objects; otherwise rules must not distinguish them.
     corrects_symmetry
-        True if rewards are those of isomorphism classes, for any number of their labelled graphs.
+        True if training corrects the reward for symmetry: an isomorphism class is sampled in proportion to R,
+        regardless of the number of labelled graphs in the class.
     rules
         An object like `GraphRules`.
     """
@@ -186,9 +190,9 @@ class VectorMoves:
 
     def __init__(self, state: npt.NDArray[np.int64], number: npt.NDArray[np.int64]) -> None:
         self.state = state
-        """The index of each move's vector in the batch."""
+        """The index of the vector that each move starts from, in the batch of vectors."""
         self.number = number
-        """The number of each move in the list of the environment's moves."""
+        """The number of each move: its row in the setting `changes` of the environment."""
 
     def __len__(self) -> int:
         return len(self.state)
@@ -198,11 +202,11 @@ class VectorMoves:
 
 
 class VectorRules:
-    """Restrictions of a `VectorEnv`: override the methods that you need. Each is called with a batch, and its
-    answer may depend only on the vectors and moves in the arguments. Backward moves are found by undoing
-    moves, so methods are called with the resulting vectors, too; `is_reachable` must be False for vectors
-    that no sequence of moves builds. A new environment is checked for backward moves that lead to unreachable
-    states.
+    """Restrictions of a `VectorEnv`: override the methods that you need. Each method is called with a batch,
+    and its answer may depend only on the vectors and moves in its arguments. Backward moves are found by
+    undoing moves, so methods are also called with vectors that an undone move leads to; `is_reachable` must
+    be False for vectors that no sequence of moves builds. A new environment is checked for backward moves
+    that lead to unreachable states.
     """
 
     def restrict(self, states: Any, moves: VectorMoves) -> Any:
@@ -221,20 +225,23 @@ class VectorRules:
 
 @dataclass(frozen=True)
 class VectorEnv(Environment):
-    """A custom environment of vectors, which end by an exit. States are int64 arrays `[n, width]`.
+    """A custom environment of vectors, whose trajectories end by an exit. States are int64 arrays `[n,
+    width]`.
 
     width
         The number of entries.
     values
-        A number above all values of entries.
+        The number of values that an entry can have, which are 0 to `values` - 1.
     changes
-        The moves, an array `[M, 3]`: an entry, the value that it must have, and its new value. Cycles of
-        states are refused: random walks are checked when the environment is created.
+        The moves, an array `[M, 3]`. Each row has the index of the entry that the move changes, the entry's
+        value before the move, and its value after the move. Cycles of states are refused: random walks are
+        checked when the environment is created.
     rules
         An object like `VectorRules`.
     start
-        The initial vector, zeros by default. Several vectors, `[K, width]`, are several instances: each has
-        its own trajectories, log Z and distribution. They must differ in an entry that no move changes.
+        The initial vector, zeros by default. Each row of an array `[K, width]` is a separate instance, with
+        its own trajectories, log Z and distribution. Any two rows must differ in an entry that no move
+        changes.
     """
 
     width: int = field(metadata=bounds(1))
@@ -246,8 +253,8 @@ class VectorEnv(Environment):
     def __post_init__(self) -> None:
         for name in ("changes", "start"):
             if isinstance(value := getattr(self, name), np.ndarray):
-                # Arrays become tuples, because environments are compared by `==`, which arrays answer entry
-                # by entry.
+                # Arrays are converted to tuples, because environments are compared by `==`, which compares
+                # arrays entry by entry.
                 object.__setattr__(self, name, tuple(tuple(row) for row in np.atleast_2d(value).tolist()))
         super().__post_init__()
 
@@ -276,7 +283,7 @@ class VectorEnv(Environment):
 
 
 def _array(value: Any, name: str) -> npt.NDArray[Any]:
-    """Converts a setting to an array. Refuses rows of different lengths."""
+    """Converts the value of a setting to an array. Raises an error if rows have different lengths."""
     try:
         return np.asarray(value)
     except ValueError as error:
@@ -286,7 +293,8 @@ def _array(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
-    """Converts a setting to an array of rows of whole numbers. Refuses other arrays."""
+    """Converts the value of a setting to a two-dimensional array of whole numbers. Raises an error for any
+    other array."""
     rows = _array(value, name)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.integer):
         raise ValueError(
@@ -300,56 +308,59 @@ def _table(value: Any, name: str, shape: str) -> npt.NDArray[Any]:
 
 
 class EnvRules:
-    """The rules of an `Env`: override all methods but the last two, which are needed only if a backward move
-    has another number than the move that it undoes. Each method is called with a batch of `n` states, int64
-    arrays `[n, width]`, which it may change; moves are int64 arrays `[n]` of their numbers. Exceptions reach
-    the caller, a trainer or `check`.
+    """The base class of the rules of an `Env`. Override all methods but `reverse` and `backward_reverse`,
+    which are needed only if a backward move has another number than the move that it undoes. Each method is
+    called with a batch of `n` states, an int64 array `[n, width]`, which it may change. Moves are an int64
+    array `[n]` with the number of each move. A trainer and `check` raise the exceptions of these methods.
     """
 
     def initial(self) -> Any:
-        """Returns the initial state: whole numbers `[width]`."""
+        """Returns the initial state, an array of whole numbers `[width]`."""
         raise NotImplementedError
 
     def masks(self, states: Any) -> Any:
-        """Returns legal moves: bool `[n, n_moves]`; with an exit `[n, n_moves + 1]`, whose last column is
-        True if a trajectory may end."""
+        """Returns a bool array `[n, n_moves]`, True for each legal move of each state. If the environment has
+        an exit, a further last column is True for each state in which a trajectory may end."""
         raise NotImplementedError
 
     def step(self, states: Any, moves: Any) -> Any:
-        """Returns the states after legal moves: whole numbers `[n, width]`. The exit isn't among the
-        moves."""
+        """Returns the states after these legal moves, one per state: an array of whole numbers `[n, width]`.
+        None of the moves is an exit."""
         raise NotImplementedError
 
     def backward_masks(self, states: Any) -> Any:
-        """Returns legal backward moves: bool `[n, n_backward_moves]`; none in the initial state. There is one
-        for each pair of a state and a move that lead to a state.
+        """Returns a bool array `[n, n_backward_moves]`, True for each legal backward move of each state. A
+        state has one backward move for each pair of a state and a move that leads to it. The initial state
+        has none.
         """
         raise NotImplementedError
 
     def backward_step(self, states: Any, moves: Any) -> Any:
-        """Returns the states after legal backward moves: whole numbers `[n, width]`."""
+        """Returns the states after these legal backward moves, one per state: an array of whole numbers `[n,
+        width]`."""
         raise NotImplementedError
 
     def reverse(self, states: Any, moves: Any) -> Any:
-        """Returns the number of the backward move that undoes each move: whole numbers `[n]`; the same
-        numbers by default."""
+        """Returns the number of the backward move that undoes each move, an array of whole numbers `[n]`. By
+        default it is the number of the move itself."""
         return moves
 
     def backward_reverse(self, states: Any, moves: Any) -> Any:
-        """Returns the number of the move that undoes each backward move: whole numbers `[n]`; the same
-        numbers by default."""
+        """Returns the number of the move that undoes each backward move, an array of whole numbers `[n]`. By
+        default it is the number of the backward move itself."""
         return moves
 
 
 @dataclass(frozen=True)
 class Env(Environment):
-    """A custom environment of any kind, if no other class fits. States are int64 arrays `[n, width]` of
-    numbers below `values`; different arrays are different states.
+    """A custom environment of vectors whose moves are functions, for environments that no other class can
+    express. States are int64 arrays `[n, width]` of numbers below `values`; different arrays are different
+    states.
 
-    `rules` is an object like `EnvRules`, with `n_moves` numbered moves and `n_backward_moves` backward moves,
-    by default an equal number. Without an exit, a trajectory ends in a state without legal moves. A new
-    environment checks the states of random walks and all backward moves from them (`check`); a trainer checks
-    some of them again.
+    `rules` is an object like `EnvRules`, for `n_moves` moves, numbered from 0, and `n_backward_moves`
+    backward moves, by default also `n_moves`. If the environment has no exit, a trajectory ends in a state
+    without legal moves. When the environment is created, `check` runs on the states of random walks and on
+    all backward moves from these states. A trainer checks some of these states again.
 
     >>> import numpy as np
     >>> class Subsets(EnvRules):
@@ -409,5 +420,5 @@ class Env(Environment):
         }
 
 
-# The methods of `EnvRules`. Rules must define all of them but the last two.
+# The names of the methods of `EnvRules`. Rules must define all methods but the last two.
 _STEPPED = ("initial", "masks", "step", "backward_masks", "backward_step", "reverse", "backward_reverse")

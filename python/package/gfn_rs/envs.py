@@ -17,17 +17,18 @@ from .steps import Walkable
 
 
 class Coverage(NamedTuple):
-    """The states of an environment that a check visited."""
+    """The numbers of states that a check of an environment visited."""
 
     visited: int
     """The number of distinct states that random walks visited."""
     states: int | None
-    """The number of visited states and of all states to which backward moves lead from them. None if there
-    are too many, so that backward walks were sampled."""
+    """The number of visited states and of all states to which backward moves lead from visited states. None
+    if these states are too many to list. In this case only random samples of backward moves were checked."""
 
 
 class Environment(Walkable, Settings):
-    """The base class of environments, which are also settings."""
+    """The base class of environments. An environment is described by its settings, the fields of its
+    class."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,11 +40,13 @@ class Environment(Walkable, Settings):
     _env: _gfn.Env
 
     def check(self, walks: int = 100, seed: int = 0) -> Coverage:
-        """Checks the environment at the states of `walks` random walks, and at all backward moves from them.
+        """Checks the environment at the states of `walks` random walks, and at all backward moves from these
+        states.
 
-        Each move must have a reverse, each backward walk must end in the initial state, and equal states must
-        have equal moves. A violation is a `ValueError` that names the state and the move. Call it for every
-        custom environment before training: a wrong mask trains a wrong distribution without an error.
+        Each move must have a reverse, backward moves must lead to the initial state in the end, and equal
+        states must have equal moves. A violation is a `ValueError` that names the state and the move. Call
+        `check` for every custom environment before training: with a wrong mask, training learns a wrong
+        distribution without an error.
         """
         return Coverage(*self._env.check(count(walks, "walks", 1), check_seed(seed)))
 
@@ -53,14 +56,14 @@ class Environment(Walkable, Settings):
 
 
 def describe_graphs(graphs: _gfn.Graphs) -> Any:
-    """Returns the description that checkpoints contain of the graphs that an environment starts from."""
+    """Returns a description of an environment's initial graphs, which is stored in checkpoints."""
     return [graphs.n_nodes.tolist(), graphs.edges.tolist(), graphs.node_classes.tolist()]
 
 
 @dataclass(frozen=True)
 class Ring(Environment):
-    """All graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`. The library's reward
-    for them is `RingReward`."""
+    """Graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`. The library's reward for
+    this environment is `RingReward`."""
 
     n_nodes: int
     directed: bool = True
@@ -77,8 +80,8 @@ class Triangle(Environment):
 
 @dataclass(frozen=True)
 class ColoredGraphs(Environment):
-    """Connected graphs of at most `max_nodes` nodes of two colours, up to isomorphism; 72,297 states at 7.
-    States are `Graphs`; the library's reward is `ColoredGraphReward`.
+    """Connected graphs of at most `max_nodes` nodes of two colours, up to isomorphism. With `max_nodes=7`
+    there are 72,297 states. States are `Graphs`; the library's reward is `ColoredGraphReward`.
     """
 
     max_nodes: int
@@ -86,7 +89,8 @@ class ColoredGraphs(Environment):
 
 @dataclass(frozen=True)
 class GraphBuilding(Environment):
-    """Graphs within limits, grown node by node and edge by edge, for custom rewards. States are `Graphs`.
+    """Graphs up to a given size, built node by node and edge by edge, for custom rewards. States are
+    `Graphs`.
 
     max_nodes, min_nodes, max_edges
         Limits of the size of a finished graph.
@@ -95,13 +99,14 @@ class GraphBuilding(Environment):
     node_classes, edge_classes
         The number of classes of nodes and of edges.
     node_attributes, edge_attributes
-        The largest value of each attribute; 0 is unset.
+        The largest value of each attribute. The value 0 means that the attribute is unset.
     attached
         True if each new node comes with an edge, so that graphs are connected.
     labelled
         True if isomorphic graphs are different objects.
     corrects_symmetry
-        True if rewards are those of isomorphism classes, for any number of their labelled graphs.
+        True if training corrects the reward for symmetry: an isomorphism class is sampled in proportion to R,
+        regardless of the number of labelled graphs in the class.
     """
 
     max_nodes: int
@@ -118,25 +123,26 @@ class GraphBuilding(Environment):
 
 
 class Encoding(NamedTuple):
-    """The meaning of classes and of values of attributes in an environment's graphs: each number is an index
-    into one of these lists."""
+    """The names of the classes and of the values of attributes in an environment's graphs. Each class or
+    value is an index into one of these lists."""
 
     node_classes: list[str]
     node_attributes: list[list[str]]
-    """The meaning of the values of each node attribute, from 0 on."""
+    """A list for each node attribute: the names of its values, from the value 0 on."""
     edge_classes: list[str]
     edge_attributes: list[list[str]]
 
 
 class _OfMolecules(Environment):
-    """The base class of environments of molecules. They accept custom rules, and name the classes of
-    graphs."""
+    """The base class of environments of molecules. Environments of molecules accept custom rules, and have
+    names for the classes of their graphs."""
 
     rules: Any
 
     @property
     def encoding(self) -> Encoding:
-        """The meaning of classes and attributes in the graphs, for custom rewards and networks.
+        """The names of the classes and attributes of this environment's graphs, for custom rewards and
+        networks.
 
         >>> encoding = Molecules(9, ["C", "N"]).encoding
         >>> encoding.node_classes, encoding.node_attributes, encoding.edge_attributes
@@ -156,7 +162,7 @@ class _OfMolecules(Environment):
 
     def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
         """Returns a mask of the molecules that the environment can build: SMILES (a name after a blank is
-        ignored), or molecules of RDKit. `rules` aren't used.
+        ignored), or molecules of RDKit. The environment's `rules` are ignored.
 
         >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
         >>> Molecules(9).accepts(smiles).tolist()
@@ -165,8 +171,8 @@ class _OfMolecules(Environment):
         return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
 
     def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
-        """Returns the reason for the refusal of each molecule for which `accepts` is False, by the molecule's
-        row."""
+        """Returns the reasons for which `accepts` is False: a text for each refused molecule, by the
+        molecule's index."""
         return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
 
 
@@ -175,43 +181,46 @@ class Molecules(_OfMolecules):
     """Molecules, built atom by atom and bond by bond, up to isomorphism, each with legal valences. States are
     `Graphs` with `smiles`.
 
-    `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
+    `elements` are symbols (C, N, O, F, P, S, Cl and Br by default). With `charges`, atoms may also be N+ and
+    O-.
 
-    A molecule with several Kekule forms (o-xylene has two) is several states. A reward returns R of the
-    molecule for each of its forms; the environment divides R among them, in training and in targets, so that
-    molecules are sampled in proportion to R. `exact().groups` tells which states are one molecule, and
-    `exact().of_objects` has the distances between molecules.
+    A molecule with several Kekule forms (o-xylene has two) has several states, one for each form. A reward
+    returns R of the molecule for each of these states. The environment divides R among the states, in
+    training and in targets, so that molecules are sampled in proportion to R. `exact().groups` shows which
+    states are the same molecule, and `exact().of_objects` has the distances between distributions over
+    molecules.
 
     A node is an atom. Its class is the index of its element in `elements`. Its first attribute is the charge:
-    0 for none, otherwise its index among the possible charges (N+ is 1 and O- is 2, unless one of the
-    elements is left out), counted from 1. If `extra_valences` is above 0, a second attribute is the number of
-    valences above the smallest that the atom is set to. An edge is a bond, always of class 0, and its first
-    attribute is the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens fill the rest of an
-    atom's valence.
+    0 for none, otherwise the index of the charge among the possible charges, counted from 1. With the default
+    elements, N+ is 1 and O- is 2. If `extra_valences` is above 0, a second attribute is the number of steps
+    by which the atom's valence is above its smallest valence, in the list of the element's valences. An edge
+    is a bond, always of class 0, and its first attribute is the bond order less 1: 0 for a single, 1 for a
+    double, 2 for a triple bond. Hydrogens fill the part of an atom's valence that its bonds leave free.
 
-    `scaffold` is a molecule that growth starts from. It is a SMILES with `[*:1]` at each attachment point, or
-    a SMILES without them together with `attachments`, the numbers of its atoms, each repeated for each
-    attachment. `max_atoms` counts the scaffold's atoms. These and their bonds stay, and no ring is closed
-    over them. Atoms that a symmetry of the scaffold exchanges are alike, unless they are `told_apart`. The
-    scaffold's atoms come first, in classes after the elements (`encoding`), and the attribute of its aromatic
-    bonds is 3.
+    `scaffold` is a molecule that growth starts from. The setting is a SMILES with `[*:1]` at each attachment
+    point. If the SMILES has no such marks, `attachments` lists the numbers of the atoms that other atoms may
+    be attached to, and repeats a number for each further attachment. `max_atoms` counts the scaffold's atoms,
+    too. The scaffold's atoms and bonds stay, and no new ring passes through them. Two atoms that a symmetry
+    of the scaffold exchanges count as the same atom, unless `told_apart` is True. The scaffold's atoms come
+    first, in classes after the elements (`encoding`), and the attribute of its aromatic bonds is 3.
 
         >>> env = Molecules(8, ["C", "O"], charges=False, scaffold="c1ccc([*:1])cc1")
         >>> env.encoding.node_classes[2:]
         ['scaffold CH1, aromatic, room for 0', 'scaffold CH1, aromatic, room for 1']
 
-    With `stereo` each object is one stereoisomer: the last moves set the signs of tetrahedral centres and of
-    double bonds, and a molecule is finished only with all signs. `smiles` contain stereo marks, and SMILES
-    that are read keep them; without `stereo`, a molecule stands for all of its stereoisomers. A sign takes a
-    few more nodes, of two classes after the elements, with edges of classes 1 to 4. It excludes a scaffold.
+    With `stereo` each object is one stereoisomer: the last moves set the configurations of tetrahedral
+    centres and of double bonds, and a molecule is finished only if all configurations are set. `smiles`
+    contain stereo marks, and stereo marks of SMILES that are read are kept. Without `stereo`, a molecule
+    represents all of its stereoisomers. Each configuration is stored as a few additional nodes, of two
+    classes after the elements, with edges of classes 1 to 4. `stereo` and `scaffold` exclude each other.
 
         >>> env = Molecules(9, stereo=True)
         >>> env.accepts(["C[C@H](N)O", "C[C@@H](N)O", "CC(N)O", "C/C=C/C"]).tolist()
         [True, True, False, True]
 
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
-    that the environment forbids. Its answers must be equal for all Kekule forms of a molecule, as their
-    SMILES are. Backward moves are then found by undoing each move, which takes longer.
+    that the environment forbids. Its answers must be equal for all Kekule forms of a molecule; their SMILES
+    are equal, too. With `rules`, backward moves are found by undoing each move, which takes longer.
     """
 
     max_atoms: int
@@ -230,7 +239,8 @@ class Molecules(_OfMolecules):
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # Settings for scaffolds or stereochemistry that aren't used are left out of the descriptions of runs.
+        # Settings for scaffolds or stereochemistry that aren't used are left out, so that the description
+        # equals the description in older checkpoints, which lack these settings.
         unknown: tuple[str, ...] = () if self.stereo else ("stereo",)
         if self.scaffold is None and self.attachments is None and not self.told_apart:
             unknown += "scaffold", "attachments", "told_apart"
@@ -238,15 +248,15 @@ class Molecules(_OfMolecules):
 
 
 class Trees(NamedTuple):
-    """The trees of fragments as which molecules can be built."""
+    """The trees of fragments from which molecules can be assembled, and the molecule of each tree."""
 
     graphs: _gfn.Graphs
     molecule: npt.NDArray[np.int64]
-    """The row of each tree's molecule."""
+    """The index of each tree's molecule in the list of molecules."""
 
 
 class _OfFile(_OfMolecules):
-    """The base class of `Fragments`, which stores the text of the library's file."""
+    """The base class of `Fragments`, which stores the text of the file of fragments."""
 
     _fragments: str | None
 
@@ -254,8 +264,8 @@ class _OfFile(_OfMolecules):
 @dataclass(frozen=True, eq=False)
 class Fragments(_OfFile):
     """Molecules made of fragments that are joined at their stems. `library` is a file of fragments that
-    replaces the standard ones, or a list of its lines. States are `Graphs` of fragments, with the `smiles` of
-    the molecules; the reward is `MoleculeReward`.
+    replace the standard fragments, or a list of the lines of such a file. States are `Graphs` of fragments,
+    with the `smiles` of the molecules; the reward is `MoleculeReward`.
 
     Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as
     `c1ccccc1 0,3` or `N 0,0`. Stems are the atoms that other fragments may be attached to, counted from 0 in
@@ -265,15 +275,16 @@ class Fragments(_OfFile):
     with C and CC in the library) is several objects.
 
     A node is a fragment, and its class is the fragment's index in the library. A bond is two opposite edges
-    of class 0. Their first two attributes are stems, counted from 1: that of the fragment at the edge's
-    source, and that of the fragment at its target.
+    of class 0. The first two attributes of an edge are stems, counted from 1: the stem of the fragment at the
+    edge's source, and the stem of the fragment at its target.
 
     `rules` is an object like `GraphRules`, whose graphs have `smiles`: it forbids moves in addition to those
     that the environment forbids.
 
     The file is read once: a pickle of the environment or of its graphs contains its text, and a run resumes
     with the same fragments only. `from_data` takes the fragments of your molecules instead of a file. A
-    molecule is accepted if it is a tree of at most `max_fragments`; `trees` lists all of its trees.
+    molecule is accepted if it can be assembled as a tree of at most `max_fragments` fragments; `trees` lists
+    all trees of a molecule.
     """
 
     max_fragments: int
@@ -284,10 +295,10 @@ class Fragments(_OfFile):
     def from_data(
         cls, molecules: Sequence[Any], max_fragments: int, n: int = 100, rules: Any = None
     ) -> Fragments:
-        """Builds the environment of the `n` most frequent pieces of molecules (SMILES, or of RDKit). The
-        pieces are rings, linkers and side chains: each molecule is cut between its rings and the rest, with a
-        stem at each cut. `read_molecules` reads a file of molecules; molecules without a ring have no such
-        pieces.
+        """Builds an environment whose fragments are the `n` most frequent pieces of these molecules, which
+        are SMILES or molecules of RDKit. The pieces are rings, linkers and side chains: each molecule is cut
+        at the bonds between its rings and its other atoms, with a stem at each cut. A molecule without a ring
+        has no such pieces. `read_molecules` reads a file of molecules.
 
         >>> env = Fragments.from_data(["Cc1ccccc1", "Cc1ccc(CN)cc1", "OC1CC1"], 3, n=3)
         >>> env.library
@@ -298,8 +309,8 @@ class Fragments(_OfFile):
         return cls(max_fragments, tuple(_gfn.fragments_of(molecules, count(n, "n", 1)).splitlines()), rules)
 
     def trees(self, molecules: Sequence[Any], most: int = 10) -> Trees:
-        """Returns all trees of these molecules (SMILES, or of RDKit), at most `most` of each. Each tree is an
-        object.
+        """Returns all trees of fragments of these molecules (SMILES, or molecules of RDKit), at most `most`
+        trees per molecule. Each tree is a separate object.
 
         >>> env = Fragments.from_data(["Cc1ccccc1", "CCc1ccccc1", "CCCC1CC1"], 3)
         >>> env.trees(["CCc1ccccc1", "Cc1ccccc1"]).graphs.smiles
@@ -309,8 +320,8 @@ class Fragments(_OfFile):
         return Trees(graphs, np.asarray(rows, dtype=np.int64))
 
     def _shared(self, molecules: Sequence[Any]) -> Trees:
-        """Returns the same number of trees for each molecule. A molecule's trees are repeated if it has
-        fewer, so that all molecules count equally in a data set."""
+        """Returns an equal number of trees for each molecule, so that all molecules count equally in a data
+        set. The trees of a molecule with fewer trees are repeated."""
         graphs, molecule = self.trees(molecules)
         n = np.bincount(molecule)
         rows = (np.cumsum(n) - n)[:, None] + np.arange(n.max(initial=0)) % n[:, None]
@@ -332,7 +343,7 @@ class Fragments(_OfFile):
     def _restore(
         cls, max_fragments: int, library: Any, fragments: str | None, rules: Any = None
     ) -> Fragments:
-        """Returns the environment that was pickled, built from the text of its file."""
+        """Builds a pickled environment again, from the stored text of its file of fragments."""
         made = object.__new__(cls)
         for name, value in (
             ("_fragments", fragments),
@@ -356,18 +367,17 @@ class Fragments(_OfFile):
 
 class GraphProblem(Environment):
     """The base class of problems on input graphs. Each graph is an instance, with its own trajectories, log Z
-    and distribution; a policy learns all of them. The objective must be one of state flows
-    (`DetailedBalance`, `SubTrajectoryBalance`), and `exact` evaluates one graph only.
-
-    States are `Graphs`: the input graphs. Node attribute 0 is 1 for nodes of the solution, 2 for nodes
-    outside of it, and 0 for nodes that can still be chosen (for `DominatingSet`, all nodes but those with 2
-    are in the solution; for `Cut`, 1 is one side and 0 the other). Give networks no node identity
-    (`identity=False`), so that a policy generalises to other graphs. The reward is `SizeReward`, or a
-    function.
+    and distribution; a policy learns all of them. The objective must be one that learns state flows
+    (`DetailedBalance`, `SubTrajectoryBalance`). `exact` evaluates one input graph only. States are `Graphs`:
+    copies of the input graphs, in which node attribute 0 marks the solution. The attribute is 1 for nodes of
+    the solution, 2 for nodes outside of the solution, and 0 for undecided nodes. For `DominatingSet`, all
+    nodes with 0 or 1 are in the solution. For `Cut`, 1 is one side and 0 the other side. Use networks with
+    `identity=False`, which can't distinguish nodes by their numbers, so that a policy generalises to other
+    graphs. The reward is `SizeReward`, or a function.
 
     With `for_size`, networks see only the part of a state on which the size of the final solution depends
     (the undecided nodes, the edges between them, the number of chosen nodes), which takes less computation.
-    The reward must be `SizeReward` then.
+    With `for_size`, the reward must be `SizeReward`.
     """
 
     graphs: _gfn.Graphs
@@ -388,8 +398,8 @@ class GraphProblem(Environment):
 
 @dataclass(frozen=True)
 class IndependentSet(GraphProblem):
-    """Sets of nodes of which no two share an edge, and that can't grow; built node by node on each of these
-    undirected graphs."""
+    """Maximal independent sets of undirected input graphs, built node by node. No two nodes of such a set
+    share an edge, and no node can be added."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -397,8 +407,8 @@ class IndependentSet(GraphProblem):
 
 @dataclass(frozen=True)
 class Clique(GraphProblem):
-    """Sets of nodes of which any two share an edge, and that can't grow; built node by node on each of these
-    undirected graphs."""
+    """Maximal cliques of undirected input graphs, built node by node. Any two nodes of a clique share an
+    edge, and no node can be added."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -406,8 +416,9 @@ class Clique(GraphProblem):
 
 @dataclass(frozen=True)
 class DominatingSet(GraphProblem):
-    """Sets of nodes such that each other node has an edge to a node of the set, and no node can be removed;
-    nodes are removed one by one, on each of these undirected graphs."""
+    """Minimal dominating sets of undirected input graphs, built by removing nodes one by one from the set of
+    all nodes. Each node outside of the set has an edge to a node of the set, and no further node can be
+    removed."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -415,8 +426,8 @@ class DominatingSet(GraphProblem):
 
 @dataclass(frozen=True)
 class Cut(GraphProblem):
-    """Two sides, between which nodes move one by one, on each of these undirected graphs; edges between the
-    sides are cut."""
+    """Divisions of the nodes of undirected input graphs into two sides. Nodes move from one side to the
+    other, one by one; edges between the sides are cut."""
 
     graphs: _gfn.Graphs
     for_size: bool = False
@@ -433,8 +444,8 @@ class HyperGrid(Environment):
 
 @dataclass(frozen=True)
 class BitSequence(Environment):
-    """Words of bits, appended from left to right. States are int64 arrays with an entry per word, 0 for an
-    empty one; the library's reward is `HammingReward`.
+    """Bit strings, built by appending words of several bits from left to right. States are int64 arrays with
+    an entry per word, 0 for a word that isn't set; the library's reward is `HammingReward`.
     """
 
     word_size: int
@@ -443,7 +454,7 @@ class BitSequence(Environment):
 
 @dataclass(frozen=True)
 class PrependAppendBitSequence(Environment):
-    """Words of bits, as in `BitSequence`, added at either end."""
+    """Bit strings, as in `BitSequence`, whose words are added at either end."""
 
     word_size: int
     seq_size: int
@@ -451,7 +462,7 @@ class PrependAppendBitSequence(Environment):
 
 @dataclass(frozen=True)
 class NonAutoregressiveBitSequence(Environment):
-    """Words of bits, as in `BitSequence`, set in any order."""
+    """Bit strings, as in `BitSequence`, whose words are set in any order."""
 
     word_size: int
     seq_size: int
@@ -459,8 +470,9 @@ class NonAutoregressiveBitSequence(Environment):
 
 @dataclass(frozen=True)
 class TokenSequence(Environment):
-    """Tokens appended from left to right: exactly `length` of them, or from `min_length` to `length`. States
-    are int64 arrays `[n, length]`, 0 if empty, otherwise the token plus 1; the reward is `TableReward`.
+    """Sequences of tokens, appended from left to right: exactly `length` tokens, or from `min_length` to
+    `length`. States are int64 arrays `[n, length]`: 0 for an empty position, otherwise the token plus 1. The
+    library's reward is `TableReward`.
     """
 
     n_tokens: int
@@ -470,16 +482,16 @@ class TokenSequence(Environment):
 
 @dataclass(frozen=True)
 class DiscreteEbm(Environment):
-    """Spins that are set in any order. States are int64 arrays `[n, spins]`: 0 for unset, 1 and 2; the reward
-    is `IsingReward`."""
+    """Configurations of spins, which are set in any order. States are int64 arrays `[n, spins]`: 0 for an
+    unset spin, 1 and 2 for its two values. The library's reward is `IsingReward`."""
 
     n: int
 
 
 @dataclass(frozen=True)
 class SetAddition(Environment):
-    """Sets that grow item by item. States are int64 arrays `[n, n_items]` of 0 and 1; the library's reward
-    is `WeightReward`."""
+    """Sets that grow item by item. States are int64 arrays `[n, n_items]`: 1 for each item in the set,
+    otherwise 0. The library's reward is `WeightReward`."""
 
     n_items: int
     max_items: int
@@ -488,8 +500,8 @@ class SetAddition(Environment):
 
 @dataclass(frozen=True)
 class PerfectBinaryTree(Environment):
-    """A path from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]` with an entry per
-    level: 0 if the path hasn't got there yet, 1 for left, 2 for right."""
+    """Paths from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]` with an entry per
+    level: 0 if the path hasn't reached the level yet, 1 for left, 2 for right."""
 
     depth: int
 
@@ -503,14 +515,14 @@ class PhyloTree(Environment):
 
 @dataclass(frozen=True)
 class ToyDag(Environment):
-    """The 11 states of the paper *GFlowNet Foundations*. States are int64 arrays `[n, 1]`; the reward is
-    `ToyReward`."""
+    """The 11 states of the paper *GFlowNet Foundations*. States are int64 arrays `[n, 1]`; the library's
+    reward is `ToyReward`."""
 
 
 @dataclass(frozen=True)
 class BayesianStructure(Environment):
-    """Acyclic graphs over `nodes` variables, edge by edge. States are bool arrays `[n, from, to]`; the reward
-    is `StructureReward`."""
+    """Directed acyclic graphs over `nodes` variables, built edge by edge. States are bool arrays `[n, from,
+    to]`, the adjacency matrices; the library's reward is `StructureReward`."""
 
     nodes: int
     max_parents: int | None = None
@@ -520,8 +532,8 @@ class BayesianStructure(Environment):
 
 @dataclass(frozen=True)
 class Box(Environment):
-    """Points of the unit box, in steps of at least `delta`. States are float64 arrays `[n, ndim]`; the reward
-    is `BoxReward`."""
+    """Points of the unit box, reached in steps of at least `delta`. States are float64 arrays `[n, ndim]`;
+    the library's reward is `BoxReward`."""
 
     ndim: int = 2
     delta: float = 0.25
@@ -530,21 +542,22 @@ class Box(Environment):
 
 @dataclass(frozen=True)
 class Line(Environment):
-    """A position on the line after `n_steps` steps. States are float64 arrays; the reward is `LineReward`."""
+    """Positions on the real line after `n_steps` steps. States are float64 arrays; the library's reward is
+    `LineReward`."""
 
     n_steps: int = 5
 
 
 @dataclass(frozen=True)
 class Diffusion(Environment):
-    """Points of `dim` dimensions that take `steps` Gaussian steps from the origin. States are float64 arrays
-    `[n, dim]`; targets are `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`,
-    `PosteriorTarget`, `CoxTarget`.
+    """Points of `dim` dimensions, reached in `steps` Gaussian steps from the origin. States are float64
+    arrays `[n, dim]`; the library's rewards are `GaussianTarget`, `MixtureTarget`, `FunnelTarget`,
+    `ManyWellTarget`, `PosteriorTarget`, `CoxTarget`.
 
-    The process is one of three: a Brownian motion, whose variance at the end is `sigma**2`; a process that
-    forgets its position at `rate` per unit of time (Ornstein-Uhlenbeck); or a process of constant variance
-    after the first step, of which each step replaces a share, from `beta_max` at first to `beta_min` at the
-    end.
+    The setting `process` is one of three. `pinned_brownian` is a Brownian motion, whose variance at the end
+    is `sigma**2`. `ornstein_uhlenbeck` forgets its position at `rate` per unit of time. `variance_preserving`
+    has the variance `sigma**2` after each step. Each of its steps after the first replaces a share beta of
+    the variance, which decreases from `beta_max` at the second step to `beta_min` at the last.
     """
 
     dim: int

@@ -1,5 +1,5 @@
-"""Rewards and samplers on an executor: a pool of processes, Dask, MPI, Ray, or anything else with
-`submit`."""
+"""Rewards and samplers whose computations run on an executor: a pool of processes, Dask, MPI, Ray, or any
+other object with a method `submit`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from .trajectories import Sampler, Trajectories
 if TYPE_CHECKING:
     from .training import Trainer
 
-# The number of seconds between two checks for Ctrl-C, for progress and for missing results.
+# The number of seconds between two checks while waiting for results. Each check is for Ctrl-C, for results
+# that are overdue, and for the display of progress.
 _LOOK = 0.2
 # The number of seconds after which a batch shows its progress on a terminal.
 _SLOW = 2.0
 # The number of seconds that workers may take to start and to return results, in addition to the time limits
-# of the objects.
+# of all objects of a chunk.
 _GRACE = 60.0
 
 # The bounds of a time limit in seconds.
@@ -50,26 +51,29 @@ class ParallelReward:
 
     function
         A reward: a function of states, and of their conditions in a trainer with conditions, that returns log
-        R of each. A method `partial_log_reward` of it is used in the same way.
+        R of each. A method `partial_log_reward` of the function is computed by the workers in the same way.
     executor
         Any `concurrent.futures.Executor`, such as `ProcessPoolExecutor(8,
         mp_context=multiprocessing.get_context("spawn"))`, Dask's `client.get_executor()` or mpi4py's
         `MPIPoolExecutor`. The caller shuts it down.
     chunk
-        The number of states per call of a worker: more than one if an object takes less than a millisecond.
+        The number of states per call of a worker. Use more than one if an object takes less than a
+        millisecond.
     retries
-        The number of further attempts for an object that failed.
+        The number of further attempts for an object whose computation failed.
     timeout
-        Seconds per object. A function that runs longer in a worker's main thread is interrupted. If it can't
-        be interrupted (in a thread, or in C), it is an error if no answer arrives within the time of a chunk
-        plus a minute.
+        The largest number of seconds per object. The time allowed for a call is this number times the number
+        of states of the call. In a worker's main thread, a call that takes longer is interrupted. A call in
+        another thread or in C can't be interrupted. In this case an error is raised if no answer arrives
+        within the time allowed for a chunk plus a minute.
     on_failure
-        log R of failed objects, which `failed` counts; None raises an error that names one. If all of several
-        objects fail, it is an error in any case: the function can't run in the workers.
+        log R of objects whose computation failed; `failed` counts these objects. With None, a failed object
+        is an error, whose message names the object. If all of several objects fail, an error is raised in any
+        case, because then the function can't run in the workers.
 
     If a chunk fails, its objects are computed one by one, so that one failure affects no other object. The
-    result depends neither on the number of workers nor on the order of their answers: a run is equal to a run
-    with `function` itself.
+    result depends neither on the number of workers nor on the order of their answers: a training run is equal
+    to a run with `function` itself as the reward.
 
     >>> import gfn_rs as gfn
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -105,7 +109,7 @@ class ParallelReward:
         check(on_failure, "on_failure", float | None)
         self.timeout, self.on_failure = timeout, on_failure
         self.failed = 0
-        """The number of objects that got `on_failure` as log R so far."""
+        """The number of objects so far whose computation failed and whose log R is therefore `on_failure`."""
         self._calls = itertools.count()
 
     @property
@@ -121,7 +125,7 @@ class ParallelReward:
 
     @property
     def executor(self) -> Executor:
-        """The executor that computes the function. Assign another executor if it broke, and continue
+        """The executor whose workers compute the function. If it broke, assign another executor and continue
         training."""
         return self._executor
 
@@ -133,7 +137,7 @@ class ParallelReward:
         return self._compute("__call__", states, conditions)
 
     def _compute(self, method: str, states: Any, conditions: Any = None) -> Numbers:
-        """Computes log R of all states by a method of the function, in the workers."""
+        """Computes log R of all states in the workers, by the method `method` of the function."""
         n = len(states)
         given = None if conditions is None else torch.as_tensor(conditions).detach().cpu().numpy()
         out = np.empty(n)
@@ -182,7 +186,7 @@ class ParallelReward:
                     sys.stderr.write(f"\rreward: {n - left} of {n} objects".ljust(40))
                     sys.stderr.flush()
         finally:
-            # Calls that haven't begun are cancelled after an error or after Ctrl-C.
+            # After an error or Ctrl-C, the calls that haven't begun are cancelled.
             for future in asked:
                 future.cancel()
             if shown:
@@ -192,8 +196,8 @@ class ParallelReward:
 
     def _submit(self, method: str, states: Any, conditions: Any) -> Future[Numbers]:
         try:
-            # Each call has a number of its own: otherwise Dask would answer a repeated call with the failure
-            # of the earlier call.
+            # Each call has a different number, because Dask would answer a repeated call with equal arguments
+            # by the failure of the earlier call.
             return self._executor.submit(
                 _compute_chunk, self.function, method, states, conditions, self.timeout, next(self._calls)
             )
@@ -203,7 +207,8 @@ class ParallelReward:
 
 @dataclass(frozen=True)
 class _Walks:
-    """Trajectories on their way between processes. Only moves are sent, which the receiver replays."""
+    """Trajectories that a worker sends to the trainer's process. Only the moves are sent, without states,
+    because the trainer's process replays the moves."""
 
     moves: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
@@ -214,38 +219,36 @@ class _Walks:
 
 class Actors:
     """Workers that sample objects and compute their reward while the trainer trains, for rewards that are
-    slow or take uneven times.
-
-    Pass them to the trainer as its fresh source, with a replay buffer that fills its batches meanwhile:
+    slow or take uneven times. Pass an `Actors` to the trainer as its fresh source, with a replay buffer that
+    fills batches while no new objects arrive:
 
         actors = gfn.Actors(make, executor, tasks=8)
         trainer = gfn.Trainer(env, reward, policy, sources=[gfn.FreshSource(actors), gfn.Replay(10_000)])
 
     make
         `make(seed)` returns a trainer with the environment, reward and policy of the main trainer. Each
-        worker makes one, and loads the parameters that come with each call.
+        worker makes one trainer, and loads the parameters that come with each call.
     executor
         Any `concurrent.futures.Executor`.
     tasks, batch
-        The number of open calls, and of objects per call.
+        The number of calls that run or wait in the executor at a time, and the number of objects per call.
     epsilon
-        The share of uniform actions in the workers' samples. Several numbers are used by the calls in turn,
-        so that some explore more.
+        The share of uniform actions in the workers' samples. A list of numbers is used by the calls in turn,
+        so that some calls explore more than others.
     max_staleness
-        The largest age in steps of the parameters that an object was sampled with; older objects are dropped
-        and counted in `stale`.
+        The largest number of steps since the parameters that an object was sampled with. Objects from older
+        parameters are dropped and counted in `stale`.
     max_reuse
-        The number of times that an object is trained on, on average, at least 1: if fewer objects come, the
-        trainer waits.
+        The largest average number of times that the trainer learns from an object, at least 1. The trainer
+        waits for new objects if this number would be exceeded.
     timeout
-        Seconds without an answer after which a waiting trainer raises an error.
+        The number of seconds that the trainer waits without an answer before it raises an error.
 
-    Whole trajectories arrive: each move is checked, and the trainer learns from the actions that were taken.
-    Conditions are drawn in this process, from the trainer's own source, and sent with each call. Such a run
-    isn't reproducible: the time of arrival depends on the workers.
-
-    An error of `make` or of the reward is an error of the step; a reward that may fail has to retry by
-    itself. A call that the executor loses with its worker is counted in `lost`. `close` drops calls that
+    Workers send whole trajectories. The trainer checks each move, and learns from the actions that the worker
+    took. Conditions are drawn in the trainer's process, from the trainer's `conditions`, and sent with each
+    call. A run with `Actors` isn't reproducible, because the time at which objects arrive depends on the
+    workers. A step raises the errors of `make` and of the reward; a reward that may fail has to retry by
+    itself. A call that is lost because its worker ended is counted in `lost`. `close` cancels calls that
     haven't begun.
     """
 
@@ -288,7 +291,7 @@ class Actors:
 
     @property
     def make(self) -> Callable[[int], "Trainer"]:
-        """The function that makes a worker's trainer. Assign another function if it failed, and continue
+        """The function that makes a worker's trainer. If it failed, assign another function and continue
         training."""
         return self._make
 
@@ -299,12 +302,12 @@ class Actors:
                 f"make is {make!r:.200}: expected a function that takes a seed and returns a trainer"
             )
         self.close()
-        # Workers make a new trainer whenever the value of `_run` changes.
+        # A worker makes a new trainer if `_run` differs from the value in the worker's last call.
         self._make, self._run = make, uuid.uuid4().hex
 
     @property
     def executor(self) -> Executor:
-        """The executor of the workers. Assign another executor if it broke, and continue training."""
+        """The executor of the workers. If it broke, assign another executor and continue training."""
         return self._executor
 
     @executor.setter
@@ -314,7 +317,7 @@ class Actors:
         self._executor = executor
 
     def close(self) -> None:
-        """Cancels the calls that haven't begun. A trainer that continues makes new calls."""
+        """Cancels the calls that haven't begun. If the trainer continues, it makes new calls."""
         for future in self._open_calls:
             future.cancel()
         self._open_calls, self._in_a_row = set(), 0
@@ -347,7 +350,7 @@ class Actors:
         try:
             taken = self._wait_for_objects(request)
         except BaseException:
-            # The step failed, so it isn't counted.
+            # The training step failed, so `_step` doesn't count it.
             self._step -= 1
             raise
         if not taken:
@@ -359,10 +362,10 @@ class Actors:
         return FreshObjects(drawn)
 
     def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
-        """Waits until there are enough trajectories for a batch, and returns them. If a buffer accepts more
-        objects than a batch has, it returns all trajectories."""
-        # The number of objects that must arrive so that objects aren't trained on more often than `max_reuse`
-        # times on average.
+        """Waits until there are enough trajectories for a batch, and returns trajectories for the batch. If
+        the request allows more trajectories than a batch has, all trajectories that arrived are returned."""
+        # The number of objects that must arrive before the trainer can continue without using objects more
+        # than `max_reuse` times on average.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
         enough = max(request.min, owed) if request.allow_more else request.min
         heard = time.monotonic()
@@ -383,7 +386,8 @@ class Actors:
             wait(self._open_calls, timeout=_LOOK, return_when=FIRST_COMPLETED)
 
     def _collect(self) -> None:
-        """Receives the results of finished calls."""
+        """Collects the trajectories of the calls that have finished, and counts lost calls. Drops
+        trajectories whose parameters are older than `max_staleness` steps."""
         for future in [future for future in self._open_calls if future.done()]:
             self._open_calls.discard(future)
             error = _error_of(future)
@@ -432,7 +436,8 @@ class Actors:
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
-        """Makes new calls so that `tasks` calls are open, unless a full batch is already waiting."""
+        """Makes new calls until `tasks` calls are open. No call is made if the trajectories that have arrived
+        are enough for a full batch and for the results of `tasks` further calls."""
         if self._parameters is None:
             raise RuntimeError(
                 "the actors have no trainer: pass them to a trainer by `sources=[gfn.FreshSource(actors)]`"
@@ -459,7 +464,8 @@ class Actors:
                 raise _broken_executor("actors", self._executor, error) from error
 
     def _take(self, most: int) -> list[Trajectories]:
-        """Removes and returns at most `most` of the trajectories that arrived, oldest first."""
+        """Removes at most `most` trajectories from those that have arrived, oldest first, and returns
+        them."""
         taken: list[Trajectories] = []
         while most > 0 and self._ready:
             step, some = self._ready.pop(0)
@@ -483,8 +489,8 @@ def _draw_in_worker(
     epsilon: float,
     number: int,
 ) -> tuple[int, _Walks | str]:
-    """Samples trajectories with these parameters; runs in a worker. Returns the step of the parameters, and
-    the trajectories with log R, or the text of an error."""
+    """Samples trajectories in a worker, with these parameters. Returns the training step that the parameters
+    are from, and the trajectories with log R, or the text of an error."""
     try:
         if getattr(_WORKER, "run", None) != run:
             _WORKER.trainer, _WORKER.run = make(number), run
@@ -501,7 +507,7 @@ def _draw_in_worker(
             for name, value in values:
                 parameters[name].copy_(torch.tensor(value))
         trainer = _WORKER.trainer
-        # Each call has its own random stream, so that no two workers draw the same trajectories.
+        # Each call has a different seed, so that no two calls draw the same trajectories.
         drawn = trainer.rewarded(
             Sampler(trainer.env, trainer, epsilon=epsilon).sample(n, conditions=conditions, seed=number)
         )
@@ -558,7 +564,7 @@ def _failure_message(states: Any, at: int, tries: int, error: BaseException) -> 
 def _compute_chunk(
     function: Any, method: str, states: Any, conditions: Any, timeout: float | None, _number: int
 ) -> Numbers:
-    """Computes log R of a chunk of states; runs in a worker."""
+    """Computes log R of a chunk of states, in a worker."""
     called = function if method == "__call__" else getattr(function, method)
     more = () if conditions is None else (torch.tensor(conditions),)
     with _time_limit(None if timeout is None else timeout * len(states)):
@@ -567,8 +573,8 @@ def _compute_chunk(
         given = given.detach().cpu()
         given = (given.double() if given.is_floating_point() else given).numpy()
     array = np.asarray(given)
-    # Elements of other types are refused, because numpy would take the real part of a complex number, and
-    # parse a text.
+    # Only numbers and bools are accepted. numpy would convert a complex number to its real part, and a text
+    # to the number that it spells.
     if isinstance(given, np.ma.MaskedArray) or array.dtype.kind not in "biuf":
         what = f"a {type(given).__name__} with elements of type {array.dtype}"
         raise TypeError(
@@ -584,14 +590,14 @@ def _compute_chunk(
 
 
 class _TooLong(BaseException):
-    """An interruption by the alarm. It isn't an `Exception`, so that a function that catches exceptions
-    doesn't catch it."""
+    """The exception that interrupts a function after its time limit. This class isn't a subclass of
+    `Exception`, so that `except Exception` in the function doesn't catch the interruption."""
 
 
 @contextmanager
 def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Interrupts the enclosed code after `seconds`, if it runs in the main thread of a process that has
-    alarms."""
+    """Interrupts the code of the `with` block after `seconds`, if the code runs in the main thread and the
+    system has alarm signals."""
     if (
         seconds is None
         or not hasattr(signal, "setitimer")
@@ -613,5 +619,6 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         ) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        # The previous handler is None if it wasn't set in Python; the default handler replaces it then.
+        # The previous handler is None if it was set outside of Python. In this case the default handler
+        # replaces it.
         signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

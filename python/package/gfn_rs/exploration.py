@@ -1,4 +1,4 @@
-"""Settings of the sampling of trajectories."""
+"""Settings of exploration in the sampling of training trajectories."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from ._settings import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Settings, plain
 from .schedules import Linear, Number, schedule_json
 
 EPSILON = Linear(0.1, 0.01, 2_000)
-"""The default of `Exploration.epsilon`, the share of uniform actions."""
+"""The default of `Exploration.epsilon`, which is the probability of a uniform action."""
 
 
 @dataclass(frozen=True)
 class Exploration(Settings):
-    """The sampling of trajectories. Each setting but `max_steps` is a number, or a schedule of one.
+    """The settings of exploration. Each setting but `max_steps` is a number, or a schedule of a number.
 
     epsilon
-        The share of uniform actions, from 0 to 1. The default, `EPSILON`, is 0 if the objective learns from
-        on-policy trajectories only, or if actions can't be mixed with uniform ones; any other share is
-        refused then. `None` is 0: no exploration.
+        The probability that an action is drawn uniformly from all legal actions, from 0 to 1. If the
+        objective is on-policy, or if the environment has no uniform actions, the default `EPSILON` is
+        replaced by 0, and any other value above 0 is an error. `None` is equal to 0.
     temperature
-        A divisor of logits, above 0.
+        The number that logits are divided by, above 0.
     exit_bias
         A number added to the exit's logit.
     noise
-        A standard deviation added to Gaussian steps, at least 0; discrete environments refuse it.
+        The standard deviation of noise that is added to Gaussian steps, at least 0. Environments without
+        Gaussian steps accept 0 only.
     reward_exponent
-        The exponent of R in training, a schedule that ends at 1: `Linear(0.1, 1, steps)` begins with a flat
-        reward. Buffers and exact distances use R itself; loss and log Z of a step use its own target.
+        The exponent of R in training, a schedule that ends at 1. For example, `Linear(0.1, 1, steps)` begins
+        with an almost flat reward. The loss and log Z of a step are for R to the power of the step's
+        exponent. Replay buffers and exact evaluations use R itself.
     max_steps
         The largest number of steps of a trajectory.
     """
@@ -41,17 +43,19 @@ class Exploration(Settings):
     max_steps: int = field(default=100_000, metadata=COUNT)
 
     def __reduce__(self) -> Any:
-        # The default object itself must be kept by a copy, because it is recognised by identity.
+        # A copy of these settings must have the same object `EPSILON`, because the default is recognised by
+        # identity.
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         if self.epsilon is EPSILON:
             del values["epsilon"]
         return _restore, (values,)
 
     def _training(self) -> dict[str, Any]:
-        """Returns the settings that the trainer's configuration in the extension has."""
+        """Returns the settings that the extension reads as part of the trainer's configuration."""
         schedules = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "max_steps"}
         if self.epsilon is EPSILON:
-            # The library then chooses the default, which is 0 if exploration isn't possible.
+            # Without this setting, the library uses its own default, which is 0 if exploration isn't
+            # possible.
             del schedules["epsilon"]
         values = {name: schedule_json(0.0 if value is None else value) for name, value in schedules.items()}
         return {**values, "max_steps": plain(self.max_steps, "max_steps")}

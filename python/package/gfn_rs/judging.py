@@ -1,4 +1,4 @@
-"""A judgement of the samples of any sampler."""
+"""The comparison of samples of any sampler with an exact target."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from .training import Trainer
 def judge(env: Any, reward: Any, objects: Any, limit: int = 1_000_000, seed: int = 0) -> results.Judgement:
     """Compares samples of any sampler with the exact target of a reward.
 
-    The result has the total variation and the Jensen-Shannon divergence with intervals, compared with those
-    of an equal number of perfect samples, flow consistency, modes, and the heaviest objects that weren't
-    sampled.
+    The result has the total variation and the Jensen-Shannon divergence with intervals, and the same
+    distances for an equal number of perfect samples. The result also has flow consistency, modes, and the
+    most probable objects that weren't sampled.
 
     objects
-        Objects in the form that `Trainer.sample` returns: points `[n, width]`, `Graphs`, SMILES.
+        Objects, as a batch of states like the one that `Trainer.sample` returns (an array `[n, width]` or
+        `Graphs`), or SMILES of molecules.
     limit
-        The largest number of states; a larger environment is refused.
+        The largest number of states. An environment with more states is an error.
 
     >>> import gfn_rs as gfn
     >>> judged = gfn.judge(gfn.HyperGrid(2, 8), gfn.HyperGridReward(), [[0, 0]] * 100)

@@ -1,4 +1,4 @@
-"""Policies from files, for sampling without the program that trained them."""
+"""Loading policies from files, for sampling without the program that trained them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def note_settings(value: Any) -> Any:
-    """Returns JSON from which settings can be restored. Rules, modules and functions are stored as the name
-    of their class only."""
+    """Converts settings to JSON, from which the settings can be restored. Rules, modules and functions can't
+    be restored: only the name of their class is stored."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
@@ -52,7 +52,7 @@ def note_settings(value: Any) -> Any:
 
 
 class _CustomPart(Exception):
-    """Raised for a rule, module or function, which can't be restored from a file."""
+    """An exception for custom rules, modules or functions, which can't be restored from a file."""
 
 
 def _restore_settings(note: Any) -> Any:
@@ -64,7 +64,8 @@ def _restore_settings(note: Any) -> Any:
         raise _CustomPart(note["own"])
     if "class" in note:
         kind = vars(gfn_rs).get(note["class"])
-        # The class is checked so that a malicious file can't make Python call anything else.
+        # The class is checked, so that a malicious file can't make Python call anything but a class of
+        # settings.
         if not (isinstance(kind, type) and issubclass(kind, Settings) and is_dataclass(kind)):
             raise ValueError(
                 f"the checkpoint has settings of the class {note['class']!r:.100}: expected a class of this "
@@ -98,11 +99,11 @@ def load(
     without a trainer.
 
     path
-        The checkpoint; or a file that `torch.save(network.state_dict(), path)` wrote, which needs `env`,
-        `policy`, and the `flow` and `n_conditions` that the network was built with.
+        The checkpoint, or a file that `torch.save(network.state_dict(), path)` wrote. Such a file needs the
+        arguments `env` and `policy`, and the same `flow` and `n_conditions` as in `Policy.build`.
     env, policy
-        The parts that a checkpoint can't store: an environment with custom rules, a policy around a custom
-        module.
+        The environment and the policy's settings. `env` is needed if the environment has custom rules, and
+        `policy` if the policy is around a custom module, because a checkpoint can't store these parts.
     device
         The device of the network.
     """

@@ -14,7 +14,7 @@ from ._checks import check_seed, count
 from ._settings import AT_ONCE
 from .results import NoiseFloor
 
-# The largest number of points per set: the table of their pairs takes 3 GB.
+# The largest number of points per set. The table of distances between all pairs takes 3 GB at this number.
 _MOST_PAIRED = 20_000
 
 
@@ -34,9 +34,9 @@ def _numbers(values: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
 
 
 def wasserstein2(a: Any, b: Any) -> float:
-    """Returns the 2-Wasserstein distance between two sets of an equal number of points, `[n, width]`: exact,
-    by the best pairing, in about n^3 steps; a thousand points take about a second. The distance between two
-    perfect samples of one distribution isn't 0."""
+    """Returns the 2-Wasserstein distance between two sets of n points each, `[n, width]`. The distance is
+    exact: it is computed from the best pairing of points, in about n^3 operations (a second for a thousand
+    points). Two sets of samples from the same distribution have a distance above 0."""
     a, b = _numbers(a, "a", 2), _numbers(b, "b", 2)
     if len(a) > _MOST_PAIRED:
         raise ValueError(
@@ -48,14 +48,15 @@ def wasserstein2(a: Any, b: Any) -> float:
 
 def maximum_mean_discrepancy(a: Any, b: Any) -> float:
     """Returns the squared maximum mean discrepancy between two sets of points, `[n, width]` and `[m, width]`,
-    under a Gaussian kernel as wide as the median distance within `b` (Gretton et al. 2012): 0 on average for
-    samples of one distribution, so sometimes negative."""
+    under a Gaussian kernel whose width is the median distance between points of `b` (Gretton et al. 2012).
+    The estimate is unbiased: if both sets are from the same distribution, it is 0 on average, and can be
+    negative."""
     return _gfn.maximum_mean_discrepancy(_numbers(a, "a", 2), _numbers(b, "b", 2))
 
 
 def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFloor:
-    """Returns the distances between `n` samples of a perfect sampler and a distribution, such as
-    `exact().target`: means of `rounds` simulations."""
+    """Returns the mean distances between `n` perfect samples of a distribution, such as `exact().target`, and
+    the distribution itself. The means are over `rounds` simulations."""
     target = _numbers(target, "target", 1)
     floor = _gfn.noise_floor(
         target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), check_seed(seed)
@@ -64,13 +65,13 @@ def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> NoiseFl
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:
-    """Returns the indices of the rows of `objectives`, `[n, objectives]`, that no other row dominates: a row
-    dominates if it is better in one objective and at least as good in all. The first of equal rows is
-    returned."""
+    """Returns the indices of the rows of `objectives`, `[n, objectives]`, that no other row dominates. A row
+    dominates another row if it is better in at least one objective and at least as good in all objectives. Of
+    several equal rows, only the first index is returned."""
     return np.asarray(_gfn.pareto_front(_numbers(objectives, "objectives", 2)), dtype=np.int64)
 
 
 def hypervolume(objectives: Any, reference: Any) -> float:
-    """Returns the volume of points that `objectives`, `[n, objectives]`, dominate and that dominate
-    `reference`."""
+    """Returns the hypervolume: the volume of all points that are dominated by a row of `objectives`, `[n,
+    objectives]`, and that dominate the point `reference`."""
     return _gfn.hypervolume(_numbers(objectives, "objectives", 2), _numbers(reference, "reference", 1))

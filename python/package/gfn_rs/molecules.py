@@ -1,4 +1,4 @@
-"""Molecules: scores by their properties, and the best of them as tables, files and pictures."""
+"""Molecules: reading them, scores from their properties, and rankings as tables, files and pictures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ._settings import Settings, check
 
 
 class MoleculesRead(NamedTuple):
-    """The molecules that were read from a file or list."""
+    """The result of `read_molecules`: the molecules that were read from a file or list, and a report."""
 
     smiles: list[str]
-    """The canonical SMILES of the molecules that could be read, in order."""
+    """The canonical SMILES of the molecules that could be read, in the order of the input."""
     report: str
-    """A text about the changed and skipped lines: the number of lines for each reason, and the first of
-    them."""
+    """A text about the lines that were changed or skipped: the number of lines for each reason, and the first
+    of these lines."""
 
 
 def read_molecules(
@@ -32,22 +32,23 @@ def read_molecules(
     """Reads the molecules of a file, or of a list of SMILES or of molecules of RDKit.
 
     A file whose first line names a column is a table. The SMILES are in the column called `column` or, by
-    default, in the column `smiles`, or else in the first column whose name ends in it (`canonical_smiles`),
-    in upper or lower case. Fields are separated by tabs, `;`, `,`, `|` or blanks and may be quoted. Any other
-    file has a SMILES at the start of each line, up to a separator. `.sdf`, `.sd` and `.mol` are SD files
-    (V2000), whose stereochemistry isn't read. Gzipped files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
+    default, in the column `smiles`. If there is no such column, the first column is used whose name ends in
+    `smiles` (`canonical_smiles`). Upper and lower case are equal. Fields are separated by tabs, `;`, `,`, `|`
+    or blanks and may be quoted. Any other file has a SMILES at the start of each line, up to a separator.
+    Files that end in `.sdf`, `.sd` or `.mol` are SD files (V2000), whose stereochemistry isn't read. Gzipped
+    files (`.smi.gz`, `.csv.gz`, `.sdf.gz`) are unpacked.
 
-    Hydrogens that are written as atoms are added to the counts of their neighbours, and neutral nitrogen with
-    five bonds (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup` the largest of several parts is kept,
-    isotopes are read as elements (deuterium as hydrogen), and charges that come from protonation are removed;
-    without it, molecules with several parts or isotopes are skipped.
+    Hydrogens that are written as atoms become implicit hydrogens of their neighbours. A neutral nitrogen with
+    five bonds (`CN(=O)=O`) gets charges, as in RDKit. With `cleanup`, only the largest part of a molecule
+    with several parts is kept, isotopes are read as elements (deuterium as hydrogen), and charges from
+    protonation are removed. Without `cleanup`, molecules with several parts or isotopes are skipped.
 
-    The SMILES are canonical: one text for each molecule. They aren't RDKit's canonical SMILES, and may differ
-    in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with those of
-    another program, read both with `read_molecules`.
+    The SMILES are canonical: one text for each molecule. These SMILES aren't RDKit's canonical SMILES, and
+    may differ in aromaticity (a ring with a triple bond is never aromatic here). To compare molecules with
+    those of another program, read both with `read_molecules`.
 
-    Raises `ValueError` if no molecule is read, if a file has no such column, and if it isn't text (a zip
-    archive, for example).
+    Raises a `ValueError` if no molecule could be read, if the file has no column `column`, or if the file
+    isn't text (for example a zip archive).
 
     >>> smiles, report = read_molecules(["CCO ethanol", "[Na+].CC(=O)[O-]", "[Pt]"])
     >>> smiles
@@ -62,25 +63,27 @@ def read_molecules(
 
 @dataclass(frozen=True)
 class Factor(Settings):
-    """A factor of a `MoleculeScore`: a property, a shape that maps it to a number of at least 0, and a power.
+    """A factor of a `MoleculeScore`: a property of molecules, a shape that maps the property to a number of
+    at least 0, and a power of this number.
 
     `property` is `"weight"`, `"heavy_atoms"`, `"heteroatom_share"`, `"aromatic_atoms"`, `"rings"`,
     `"polar_surface"`, `"donors"`, `"acceptors"`, `"qed"`, `"log_p"`, `"molar_refractivity"`,
-    `"rotatable_bonds"`, `"lipinski_violations"`, `{"similarity": {"to": SMILES}}`,
-    `{"synthetic_accessibility": {"table": FILE}}` (1 is easy, 10 is hard; the file is
-    `Contrib/SA_Score/fpscores.pkl.gz` of RDKit) or `{"substructures": {"smarts": [...], "file": FILE}}`, the
-    number of these substructures in the molecule (either list may be left out); or `{"seh": {"weights":
-    FILE}}`, the output of the published proxy of binding to sEH, whose weights are
-    `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
+    `"rotatable_bonds"`, `"lipinski_violations"`, or one of these dictionaries. `{"similarity": {"to":
+    SMILES}}` is the similarity to another molecule. `{"synthetic_accessibility": {"table": FILE}}` is a
+    number from 1 (easy) to 10 (hard); the file is `Contrib/SA_Score/fpscores.pkl.gz` of RDKit.
+    `{"substructures": {"smarts": [...], "file": FILE}}` is the number of these substructures in the molecule;
+    `smarts` or `file` may be left out. `{"seh": {"weights": FILE}}` is the output of the published proxy of
+    binding to sEH; the file is `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet.
 
     The numbers equal RDKit's, with two exceptions: similarities use the library's own fingerprints, and
     `"rings"` is the number of independent rings (bonds less atoms, plus 1), which RDKit's `CalcNumRings`
     exceeds for cages: adamantane has 3, and 4 by RDKit.
 
-    `shape` is `"value"`, the property itself; `"exponential"`; `{"window": {"least", "most", "width"}}`, 1
-    inside and falling by `exp(-distance / width)` outside; `{"linear": {"zero", "one"}}`, 0 and 1 at these
-    values and never below 0; or `{"limit": {"least", "most", "otherwise"}}`, 1 inside and `otherwise`, 0 by
-    default, outside: a filter.
+    `shape` maps the property x to a number. `"value"` is x itself, and `"exponential"` is exp(x). `{"window":
+    {"least", "most", "width"}}` is 1 from `least` to `most`, and `exp(-distance / width)` outside.
+    `{"linear": {"zero", "one"}}` is linear in x: 0 at `zero`, 1 at `one`, and never below 0. `{"limit":
+    {"least", "most", "otherwise"}}` is a filter: 1 from `least` to `most`, and `otherwise` (0 by default)
+    outside.
     """
 
     property: str | dict[str, Any]
@@ -110,7 +113,8 @@ class MoleculeScore(Settings):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> MoleculeScore:
-        """Reads the score of a TOML file, with a table `[[factors]]` for each factor. Needs Python 3.11."""
+        """Reads a score from a TOML file, which has a table `[[factors]]` for each factor. Python 3.11 or
+        later is needed."""
         import tomllib
 
         with open(path, "rb") as file:
@@ -125,8 +129,9 @@ class MoleculeScore(Settings):
         return self._values()
 
     def properties(self, molecules: Any) -> dict[str, npt.NDArray[np.float64]]:
-        """Returns the properties of molecules by name, `[n]` each: `Graphs`, SMILES, or molecules of RDKit. A
-        property of several factors is numbered: `substructures`, `substructures_2`."""
+        """Returns the properties of molecules (`Graphs`, SMILES, or molecules of RDKit): an array `[n]` for
+        each property's name. If several factors have the same property, its names are numbered:
+        `substructures`, `substructures_2`."""
         columns = self._score.properties(_rows(molecules))  # type: ignore[attr-defined]
         return dict(zip(self._score.names(), columns))  # type: ignore[attr-defined]
 
@@ -142,13 +147,13 @@ def _rows(molecules: Any) -> Any:
 
 
 class Ranking:
-    """Distinct molecules, best first, which can be filtered by score, diversity and scaffold, and written as
-    a table, an SD file and pictures. A notebook shows it as a table.
+    """A list of distinct molecules, best first. A ranking can be filtered by score, diversity and scaffold,
+    and written as a table, an SD file and pictures. A notebook shows a ranking as a table.
 
     molecules
         `Graphs`, SMILES or molecules of RDKit.
     log_scores
-        A number for each molecule, by which they are ordered.
+        A number for each molecule, by which the molecules are ordered.
     columns
         Further numbers by name, or a `MoleculeScore` for its properties.
 
@@ -182,13 +187,13 @@ class Ranking:
         return self._of(self._ranking.best(k))
 
     def diverse(self, k: int, similarity: float = 0.7) -> Ranking:
-        """Returns the best `k` molecules whose similarity to each better one (Tanimoto similarity of circular
-        fingerprints) is below `similarity`."""
+        """Returns the best `k` molecules that differ from each other: the Tanimoto similarity of circular
+        fingerprints between any two of them is below `similarity`."""
         return self._of(self._ranking.diverse(k, similarity))
 
     def of_scaffolds(self, per_scaffold: int = 1) -> Ranking:
-        """Returns the best molecules of each Bemis-Murcko scaffold; molecules without rings count as one
-        scaffold."""
+        """Returns the best `per_scaffold` molecules of each Bemis-Murcko scaffold. All molecules without
+        rings count as one scaffold."""
         return self._of(self._ranking.of_scaffolds(per_scaffold))
 
     def __len__(self) -> int:
@@ -206,16 +211,17 @@ class Ranking:
 
     @property
     def columns(self) -> dict[str, npt.NDArray[np.float64]]:
-        """The further numbers of the molecules by name, `[n]` each."""
+        """The further numbers of the molecules: an array `[n]` for each column's name."""
         return dict(self._ranking.columns())
 
     def csv(self) -> str:
-        """Returns the table as CSV: SMILES, log-scores and further numbers of each molecule."""
+        """Returns the ranking as a table in CSV: the SMILES, log-score and further numbers of each
+        molecule."""
         return self._ranking.csv()
 
     def sdf(self) -> str:
-        """Returns the text of an SD file (V2000) with the same data as the table. A molecule that doesn't fit
-        the format is an error; `write` leaves it out."""
+        """Returns the text of an SD file (V2000) with the same data as the table. A molecule that the format
+        can't represent is an error; `write` leaves such molecules out of the file."""
         return self._ranking.sdf()
 
     def svg(self, title: str = "", shown: int = 24) -> str:
@@ -223,8 +229,8 @@ class Ranking:
         return self._ranking.svg(title, shown)
 
     def write(self, folder: str | PathLike[str], title: str = "", shown: int = 24) -> None:
-        """Writes `molecules.csv`, `molecules.sdf` and `molecules.svg` to a folder; a warning names molecules
-        that don't fit the SD file."""
+        """Writes `molecules.csv`, `molecules.sdf` and `molecules.svg` to a folder; a warning names the
+        molecules that the SD file can't represent."""
         self._ranking.write(folder, title, shown)
 
     def _repr_html_(self) -> str:

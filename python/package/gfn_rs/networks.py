@@ -1,4 +1,4 @@
-"""Networks built from the settings of a policy. They are torch modules."""
+"""Networks that are built from the settings of a policy. A network is a torch module."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ if TYPE_CHECKING:
 
 
 class Evaluation:
-    """A policy's log-probabilities and flows for a batch of states: tensors with gradients, one number per
-    legal move or per state."""
+    """A policy's log-probabilities and flows for a batch of states, as tensors with gradients.
+    Log-probabilities have one number per legal move, and flows one number per state."""
 
     def __init__(self, env: Environment, states: Any, said: Any) -> None:
         self._env, self._states = env, states
         self._forward, self._backward, log_flow, log_z = said
         self.log_flow: torch.Tensor | None = log_flow
-        """log F of each state, `[n]`; None if the network was built without `flow`."""
+        """log F of each state, `[n]`. None if the network was built without `flow`."""
         self.log_z: torch.Tensor | None = log_z
-        """log Z, `[1]`; with conditions one per state, `[n]`. None if the policy estimates none."""
+        """log Z, `[1]`; with conditions, log Z under the condition of each state, `[n]`. None if the policy
+        doesn't estimate log Z."""
 
     @property
     def log_pf(self) -> torch.Tensor:
@@ -70,19 +71,20 @@ class Evaluation:
 
 
 class _Scope(torch.nn.Module):
-    """A module that groups parameters whose names begin alike."""
+    """A module that holds the parameters whose names have the same prefix."""
 
 
 class Network(torch.nn.Module):
     """A policy for one environment, as a torch module: `GraphNet(embedding=64).build(env, seed=0)`.
 
-    Its parameters are the library's own tensors, so any optimizer trains them. A call with states returns an
-    `Evaluation`, with gradients unless torch's are off. A `Sampler` draws trajectories from it, and `score`
-    computes their log-probabilities. A `Trainer` accepts it instead of settings, and trains the same tensors.
-    A policy around a custom module has that module as `module`.
+    The parameters of a network are the library's own tensors, so any optimizer can train them. A call with
+    states returns an `Evaluation`, with gradients unless torch's gradients are off. A `Sampler` draws
+    trajectories from the network, and `score` computes their log-probabilities. A `Trainer` accepts the
+    network instead of a policy's settings, and trains the network's own parameters. If the policy is around a
+    custom module, the attribute `module` is this module.
 
-    `to` another device or dtype rebuilds the network there: create optimizers afterwards, as for any module.
-    Noise on weights (`weight_noise`) is redrawn by a trainer's step only; a `Sampler` draws without it.
+    `to` with another device or dtype replaces the parameters, so create optimizers after this call, as for
+    any module. Only a trainer's steps use noise on weights (`weight_noise`); a `Sampler` draws without noise.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Network(torch.nn.Module):
         super().__init__()
         self.env, self.settings = env, settings
         self._build_settings = build_settings
-        # The flag is True once a trainer uses the network.
+        # True once a trainer has trained this network.
         self._trained = False
         self._fixed_names: set[str] = set()
         self._show_parameters(session)
@@ -134,7 +136,7 @@ class Network(torch.nn.Module):
         return Network(env, settings, _new_session(env, settings, build_settings), build_settings)
 
     def _show_parameters(self, session: _gfn.Session) -> None:
-        """Registers the parameters of a session as parameters of this module."""
+        """Registers the parameters of a session's policy as parameters of this torch module."""
         self._session = session
         for name in list(self._modules):
             delattr(self, name)
@@ -148,8 +150,9 @@ class Network(torch.nn.Module):
         self._registered: list[tuple[dict[str, Any], str, torch.Tensor]] = []
         tensors = session.parameters()
         if not self._fixed_names:
-            # Tensors without gradient are noise, as long as the user has frozen nothing. The name "" belongs
-            # to no tensor.
+            # At this time the user has frozen no parameter, so the tensors without gradient are the noise of
+            # noisy layers. The name "" belongs to no tensor. This name is added, because an empty set means
+            # that the names aren't known yet.
             self._fixed_names = {path for path, tensor in tensors if not tensor.requires_grad} | {""}
         for path, tensor in tensors:
             if id(tensor) in known:
@@ -164,16 +167,16 @@ class Network(torch.nn.Module):
                 (holder._buffers if path in self._fixed_names else holder._parameters, name, tensor)
             )
             if path not in self._fixed_names:
-                # The mark `_is_param` makes torch treat the library's own tensor as a parameter, without a
-                # copy.
+                # The attribute `_is_param` makes torch accept the library's own tensor as a parameter,
+                # without a copy.
                 tensor._is_param = True
                 holder.register_parameter(name, tensor)  # type: ignore[arg-type]
             else:
                 holder.register_buffer(name, tensor)
 
     def _check_own(self) -> None:
-        """Refuses to continue if tensors replaced the library's own parameters, because the library wouldn't
-        compute with them."""
+        """Raises an error if other tensors have replaced the library's own parameters, because the library
+        wouldn't compute with these tensors."""
         for held, name, tensor in self._registered:
             if held.get(name) is not tensor:
                 raise ValueError(
@@ -184,8 +187,8 @@ class Network(torch.nn.Module):
                 )
 
     def _lend_policy(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
-        """Passes the policy to `take`, and returns the session that `take` makes of it. If `take` fails, the
-        policy is restored."""
+        """Passes the session that holds the policy to `take`, which moves the policy to another session, and
+        returns this other session. If `take` fails, a new session with the same policy is built."""
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         try:
             return take(self._session)
@@ -198,9 +201,10 @@ class Network(torch.nn.Module):
             raise
 
     def forward(self, states: Any, conditions: Any = None) -> Evaluation:
-        """Computes the log-probabilities of moves of states, as `env.initial` or a `Sampler` returns states.
+        """Computes the log-probabilities of the moves of a batch of states, such as `env.initial` or a
+        `Sampler` returns.
 
-        A policy with conditions takes one for each state, `[n, width]`.
+        If the policy has conditions, `conditions` has a row for each state, `[n, width]`.
         """
         under = self._conditions(conditions, len(states))
         self._check_own()
@@ -209,10 +213,10 @@ class Network(torch.nn.Module):
         )
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """Computes log P_F and log P_B of the transitions of trajectories, log Z and log F, with gradients.
+        """Computes log P_F and log P_B of each transition of trajectories, log Z and log F, with gradients.
 
-        The trajectories must have log R (`with_log_rewards`); the scores contain it with the environment's
-        correction for symmetry.
+        The trajectories must have log R (`with_log_rewards`). The scores contain log R including the
+        environment's correction for symmetry.
         """
         paths = paths_of(trajectories, self.env)
         if trajectories.log_rewards is None:
@@ -230,7 +234,7 @@ class Network(torch.nn.Module):
 
     @property
     def n_conditions(self) -> int:
-        """The number of numbers in a condition; 0 without conditions."""
+        """The width of a condition's vector; 0 without conditions."""
         return int(self._build_settings["n_conditions"])
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
@@ -311,7 +315,7 @@ def _restore_network(
     frozen: list[str],
     training: bool,
 ) -> Network:
-    """Restores a network that was pickled or copied."""
+    """Builds a pickled or copied network again, from its settings and the values of its parameters."""
     network = Network(env, settings, _new_session(env, settings, build_settings), build_settings)
     network.load_state_dict(values)
     _freeze(network, frozen)
@@ -325,19 +329,18 @@ def _freeze(network: Network, names: list[str]) -> None:
 
 
 def _no_reward(states: Any, conditions: Any = None) -> Any:
-    """Returns log R = 0 for each state."""
+    """Returns 0 as log R of each state."""
     return np.zeros(len(states))
 
 
 def _new_session(env: Environment, settings: Policy, build_settings: dict[str, Any]) -> _gfn.Session:
-    """Returns a session that only holds a policy. Nothing trains the policy, and the session's reward isn't
-    used."""
+    """Returns a session that only holds a policy. The session's trainer and reward aren't used."""
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
     objective: Objective = (
         DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)
     )
     if isinstance(settings, Uniform):
-        # The objective needs no log Z, for policies that don't estimate it.
+        # This objective needs no log Z, which the uniform policy doesn't estimate.
         objective = LogPartitionVariance()
     session: dict[str, Any] = {
         "rewards": [(None, _no_reward, None)],

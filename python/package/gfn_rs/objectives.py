@@ -1,4 +1,4 @@
-"""Objectives: losses that are smallest if the policy samples in proportion to the reward."""
+"""Objectives, whose losses are smallest if the policy samples in proportion to the reward."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Objective(Settings):
     regression: Regression = "squared"
 
     def _loss(self) -> Any:
-        """Returns the Python function of a custom objective; None for any other objective."""
+        """Returns the Python function that computes the loss of a custom objective; None for any other
+        objective."""
         return None
 
     def _prior(self) -> Any:
@@ -35,12 +36,13 @@ class Objective(Settings):
         return None
 
     def _parts(self) -> dict[str, Any]:
-        """Returns the settings of the trainer's parts that the objective needs."""
+        """Returns the settings of the parts that this objective adds to a trainer, such as an objective of
+        P_B or a target network."""
         return {}
 
     def _intrinsic(self) -> tuple[dict[str, Any], Any] | None:
-        """Returns the coefficients of intrinsic rewards, and the settings or the function of their novelty;
-        None without intrinsic rewards."""
+        """Returns the factors on intrinsic rewards, and the settings or the function that compute the
+        novelty; None without intrinsic rewards."""
         return None
 
 
@@ -49,14 +51,15 @@ class _Regression(Objective):
     """The base class of objectives with residuals.
 
     regression
-        The loss of a residual. For policy gradients, it is the loss between log F and the returns.
+        The function that maps a residual to its loss. For policy gradients, it maps the difference between
+        log F and a return.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # The trainer reads this setting itself, so the objective's values don't contain it.
+        # The trainer reads `regression` from the attribute, so the values of the objective don't contain it.
         del values["regression"]
         return values
 
@@ -66,9 +69,10 @@ class TrajectoryBalance(_Regression):
     """Trajectory balance (Malkin et al. 2022).
 
     backward
-        The objective by which P_B is trained: `trajectory_likelihood`, the likelihood of the paths that P_F
-        takes (Gritsaev et al. 2025), or `maximum_entropy`, under which all paths to an object are equally
-        likely (Mohammadpour et al. 2024). None trains P_B by trajectory balance, too.
+        The objective by which P_B is trained. `trajectory_likelihood` maximises the likelihood under P_B of
+        the trajectories that P_F samples (Gritsaev et al. 2025). `maximum_entropy` trains P_B towards equal
+        probabilities of all trajectories to an object (Mohammadpour et al. 2024). None trains P_B by
+        trajectory balance, too.
     regression
         The loss of a residual.
     """
@@ -78,8 +82,8 @@ class TrajectoryBalance(_Regression):
 
 @dataclass(frozen=True)
 class LogPartitionVariance(_Regression):
-    """The variance of the quantity that trajectory balance makes constant (VarGrad; Zhang et al. 2023). No
-    log Z is learned."""
+    """The log-partition variance (VarGrad; Zhang et al. 2023). The loss is the variance over a batch of the
+    estimates of log Z, with one estimate from each trajectory. No log Z is learned."""
 
     backward: Backward | None = None
 
@@ -107,11 +111,12 @@ class _Relative(_Regression):
 
 @dataclass(frozen=True)
 class RelativeTrajectoryBalance(_Relative):
-    """Relative trajectory balance (Venkatraman et al. 2024): the posterior of a prior, x in proportion to
-    prior(x) R(x)^`beta`.
+    """Relative trajectory balance (Venkatraman et al. 2024). The policy learns the posterior of a prior: its
+    target is in proportion to prior(x) R(x)^`beta`.
 
-    `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is
-    built, and the copy never changes. The new policy has random parameters; to start at the prior, copy them:
+    `prior` is a trainer of the same environment, or `Uniform()`. The prior's policy is copied when the new
+    trainer is built, and the copy never changes. The new policy has random parameters. To start training at
+    the prior, copy the prior's network:
 
     >>> import copy
     >>> import gfn_rs as gfn
@@ -128,7 +133,8 @@ class RelativeTrajectoryBalance(_Relative):
 
 @dataclass(frozen=True)
 class RelativeLogPartitionVariance(_Relative):
-    """The variance form of `RelativeTrajectoryBalance`: a mean over the batch replaces the learned log Z."""
+    """The variance form of `RelativeTrajectoryBalance`, in which a mean over the batch replaces the learned
+    log Z."""
 
     prior: Any
     beta: float = 1.0
@@ -136,9 +142,9 @@ class RelativeLogPartitionVariance(_Relative):
 
 @dataclass(frozen=True)
 class TrustPcl(_Relative):
-    """Path consistency of reinforcement learning within a trust region (Nachum et al. 2018), of temperature
-    `alpha`, around the policy of `prior`: the target is that of `RelativeTrajectoryBalance` with beta = 1 /
-    alpha.
+    """Trust-PCL, a path consistency objective of reinforcement learning (Nachum et al. 2018). The trust
+    region, with temperature `alpha`, is around the policy of `prior`. The target is the target of
+    `RelativeTrajectoryBalance` with beta = 1 / `alpha`.
     """
 
     prior: Any
@@ -150,7 +156,8 @@ class DetailedBalance(_Regression):
     """Detailed balance (Bengio et al. 2023).
 
     forward_looking
-        True if flows learn the rest of the reward after a state's partial reward (Pan et al. 2023).
+        True for forward-looking flows (Pan et al. 2023): log F of a state is learned relative to the partial
+        log R of the state.
     backward
         The objective of P_B, as in `TrajectoryBalance`.
     regression
@@ -163,12 +170,13 @@ class DetailedBalance(_Regression):
 
 @dataclass(frozen=True)
 class ModifiedDetailedBalance(_Regression):
-    """Detailed balance without state flows, for environments whose states can all be finished (Deleu et al.
-    2022).
+    """Detailed balance without state flows, for environments in which a trajectory may end in any state
+    (Deleu et al. 2022).
 
     target_network
-        The number of steps after which a copy of the network gets its current parameters; the loss reads the
-        exit's probability after a step from the copy. None uses the network itself.
+        The number of training steps between two updates of the target network, a copy of the network with
+        older parameters. The loss takes the exit's probability in the next state from the target network.
+        None uses the network itself.
     regression
         The loss of a residual.
     """
@@ -184,7 +192,8 @@ class SubTrajectoryBalance(_Regression):
     """Sub-trajectory balance (Madan et al. 2023).
 
     weighting
-        The weights of sub-trajectories; by default geometric ones of `lambda_` within each trajectory.
+        The weights of sub-trajectories. By default they are geometric within each trajectory, with the base
+        `lambda_`.
     lambda_
         The base of geometric weights, above 0 and at most 1.
     forward_looking, backward, regression
@@ -210,11 +219,11 @@ class SubTrajectoryBalance(_Regression):
 
 @dataclass(frozen=True)
 class RandomDistillation(Settings):
-    """The novelty of a state: the error of a network that learns the output of a random network (Burda et al.
-    2019). For vectors, acyclic graphs and points.
+    """The novelty of a state by random network distillation: the error of a network that learns the output of
+    a fixed random network (Burda et al. 2019). For environments of vectors, acyclic graphs and points.
 
     hidden, outputs
-        The hidden layers and the number of outputs of both networks.
+        The widths of the hidden layers of both networks, and the number of their outputs.
     lr
         The learning rate.
     """
@@ -225,7 +234,7 @@ class RandomDistillation(Settings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """Returns the settings of the networks by their names in the extension."""
+        """Returns the settings of the two networks, under the names that the extension uses."""
         values = self._values()
         return {
             "mlp": {"hidden": values["hidden"]},
@@ -264,11 +273,11 @@ class AugmentedTrajectoryBalance(_Augmented):
     """Trajectory balance with intrinsic rewards (Pan et al. 2023).
 
     edges, terminal
-        Factors on the novelty of the state that a transition leads to, and of the finished object. They
-        change the target unless they are 0, so decrease them: `Linear(0.1, 0, 500)`. `exact` compares with
-        the reward alone.
+        A factor on the novelty of the state after each transition, and a factor on the novelty of the
+        finished object. Factors above 0 change the target, so decrease them during training, for example by
+        `Linear(0.1, 0, 500)`. `exact` always compares the policy with the reward alone.
     novelty
-        `RandomDistillation()`, or a function of states that returns a number of at least 0 for each.
+        `RandomDistillation()`, or a function of states that returns a number of at least 0 for each state.
     regression
         The loss of a residual.
     """
@@ -289,23 +298,27 @@ class AugmentedDetailedBalance(_Augmented):
 
 @dataclass(frozen=True)
 class MaximumLikelihood(Objective):
-    """The likelihood of given trajectories: the policy learns the distribution of the objects of
-    `Data(objects, share=1.0)`, and nothing about the reward.
+    """Maximum likelihood of given trajectories. The policy learns the distribution of the objects of
+    `Data(objects, share=1.0)`, and the reward isn't used.
     """
 
 
 @dataclass(frozen=True)
 class FlowMatching(_Regression):
-    """Flow matching (Bengio et al. 2021): the flow into a state equals the flow out of it."""
+    """Flow matching (Bengio et al. 2021). The residual is 0 if the flow into a state equals the flow out of
+    the state."""
 
 
 @dataclass(frozen=True)
 class PolicyGradient(_Regression):
-    """The policy gradient of the soft return.
+    """A policy gradient, whose return is the sum of log R and of the entropy terms log P_B - log P_F of the
+    transitions.
 
     advantage
-        The advantage of an action: the `total` return, the `reward_to_go`, the reward to go less a
-        `baseline`, or generalised advantage estimation, `gae`, with its parameter `gae_lambda` from 0 to 1.
+        The advantage of an action. `total` is the return of the whole trajectory minus the mean of these
+        returns over the batch. `reward_to_go` is the return from the action on minus the same mean.
+        `baseline` is the return from the action on minus log F of the state. `gae` is generalised advantage
+        estimation with the parameter `gae_lambda` from 0 to 1.
     regression
         The loss between log F and the returns.
     """
@@ -319,14 +332,15 @@ class PolicyGradient(_Regression):
 
 @dataclass(frozen=True)
 class ProximalPolicy(_Regression):
-    """Proximal policy optimisation of the soft return.
+    """Proximal policy optimisation, with the return of `PolicyGradient`.
 
     advantage, gae_lambda, regression
         The settings of `PolicyGradient`.
     clip, kl
-        The range of probability ratios, above 0; the weight of the divergence from the policy that sampled.
+        The largest deviation of a probability ratio from 1, above 0, and the weight of the divergence from
+        the policy that sampled the batch.
     value_weight
-        The weight of the loss of log F.
+        The weight of the loss between log F and the returns.
     epochs
         The number of passes over each batch, at least 1.
     """
@@ -350,13 +364,13 @@ class OwnObjective(Objective):
     """A custom objective.
 
     function
-        A function of `Scores`, the log-probabilities of a batch, that returns the loss, a scalar tensor. The
-        objective learns from any trajectory, including explored and replayed ones: its loss must be smallest
-        on each of them if the policy is right.
+        A function of the `Scores` of a batch (log-probabilities and rewards), which returns the loss, a
+        scalar tensor. The objective must be off-policy: on any trajectory, also a random or replayed one, the
+        loss must be smallest if the policy samples in proportion to the reward.
     log_z, flow
-        True if the function reads log Z or log F, besides log P_F, log P_B and log R.
+        True if the function reads log Z (`log_z`) or log F (`flow`), besides log P_F, log P_B and log R.
     name
-        The name in checkpoints.
+        The name of the objective in checkpoints.
     """
 
     function: Callable[[_gfn.Scores], torch.Tensor]

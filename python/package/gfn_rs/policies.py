@@ -1,11 +1,11 @@
-"""Policies: the settings of networks, and of their estimators. An objective that needs a state flow adds it
-automatically.
+"""Policies: the settings of networks, and of their estimates of log Z and of state flows. If the objective
+needs state flows, the head for them is added automatically.
 
-All networks read the condition's vector in a trainer with conditions. With `logit_scale`, the layers of a
-perceptron, P_F's logits are also multiplied by a function of the condition, so that one network is sharp at
-one temperature and flat at another (Kim et al. 2024).
+In a trainer with conditions, all networks read the vector of the condition. `logit_scale` gives the layers of
+a perceptron whose output, a function of the condition, multiplies the logits of P_F. So the same network can
+be sharp at one temperature and flat at another (Kim et al. 2024).
 
-`initial_log_z` is the first estimate of log Z; without a number it is estimated from the first batch.
+`initial_log_z` is the initial value of log Z. With None, the initial value is estimated from the first batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Policy(Settings):
     """The base class of policies, which are the settings of networks."""
 
     def _module(self) -> Any:
-        """Returns the custom torch module in this policy; None if it has none."""
+        """Returns the custom torch module of this policy; None if the policy has no such module."""
         return None
 
     @suggests_names
@@ -45,14 +45,14 @@ class Policy(Settings):
         device: str | torch.device = "cpu",
         double: bool = False,
     ) -> Network:
-        """Builds the network for an environment, a `torch.nn.Module`.
+        """Builds the network of this policy for an environment, as a `torch.nn.Module`.
 
         seed
-            The seed of the first parameters.
+            The seed of the initial parameters.
         flow
             True if the network is to estimate log F of states.
         n_conditions
-            The number of numbers in a condition; 0 without conditions.
+            The width of a condition's vector; 0 without conditions.
         device, double
             The device, and True for double precision.
         """
@@ -86,11 +86,11 @@ def _perceptron(policy: Any) -> dict[str, Any]:
 
 
 class _Graphs(Policy):
-    """The base class of the settings of networks of graphs."""
+    """The base class of the settings of networks whose inputs are graphs."""
 
     def _described(self) -> Any:
-        # The settings in this list are left out of a description if they have these values, so that
-        # checkpoints from before the settings fit.
+        # Older checkpoints lack the settings in this list. A setting with the value given here is left out of
+        # the description, so that it equals the description in an older checkpoint.
         before = [
             ("symmetry", variant("unseen")),
             ("degrees", False),
@@ -104,43 +104,48 @@ class _Graphs(Policy):
 
 @dataclass(frozen=True)
 class GraphNet(_Graphs):
-    """A network of graphs: messages along edges, then a head for each type of action.
+    """A graph neural network: rounds of messages along edges, then a head for each type of action.
 
     layers, embedding
         The number of rounds of messages, and the width of embeddings.
     conv
-        The layer; by default it is chosen by the classes and attributes of the environment's graphs.
-        `transformer`, `gat` (GATv2) and `gps` have `heads` heads of attention: along edges, or for `gps` over
-        the whole graph, in addition to messages along edges.
+        The type of the layers. With `auto` it depends on the classes and attributes of the environment's
+        graphs. `transformer` and `gat` (GATv2) have attention along edges. `gps` has attention over the whole
+        graph, in addition to messages along edges.
     heads
-        The number of heads of attention.
+        The number of attention heads of `transformer`, `gat` and `gps`.
     identity
-        True if nodes know their label, in environments of labelled graphs.
+        True if the label of a node is a feature of the node, in environments of labelled graphs.
     pair_walks
-        The number of walk lengths for which the heads of pairs get the number of walks between two nodes.
+        The heads of actions on two nodes get the number of walks between these nodes, for each of
+        `pair_walks` lengths of walks: 2, 3, and so on. None for no such features.
     global_
-        True if each node gets a summary of the graph after the last round.
+        True if each node's embedding gets a summary of the graph after the last round.
     backward
         P_B: `uniform`, or learned with the torso of P_F (`shared_torso`) or a separate torso (`separate`).
     symmetry
-        The number of automorphisms of a graph, and its change by each move, as an input: counted (`seen`),
-        as an upper bound by colour refinement in polynomial time (`refined`), or left out (`unseen`).
-        `auto`: up to isomorphism, with at most 256 slots of moves, `seen` up to 8 nodes and `refined` beyond.
-        Policies of graphs up to isomorphism are much more accurate with this input.
+        A further input of the network: the number of automorphisms of a graph, and the change of this number
+        by each move. The number is counted (`seen`), replaced by an upper bound that colour refinement finds
+        in polynomial time (`refined`), or left out (`unseen`). In environments of graphs up to isomorphism
+        with at most 256 slots, `auto` is `seen` for up to 8 nodes and `refined` for more nodes. In all other
+        environments `auto` is `unseen`. Policies of graphs up to isomorphism are much more accurate with this
+        input.
     degrees
-        True if nodes get their degree and the size of their graph.
+        True if the features of a node include its degree and the number of nodes of its graph.
     norm
-        The normalisation after each round; `graph` is GraphNorm, over the nodes of a graph. Not for
-        `transformer`.
+        The normalisation after each round of messages. `graph` is GraphNorm, which normalises over the nodes
+        of a graph. `transformer` has no such setting.
     jumping
-        The rounds that nodes and pooled graphs read, as in PyTorch Geometric's `JumpingKnowledge` (`concat`
-        followed by a linear map). Not for `transformer`.
+        The rounds of messages from which the embeddings of nodes and graphs are computed, as in PyTorch
+        Geometric's `JumpingKnowledge`. `concat` is followed by a linear map. `transformer` has no such
+        setting.
     unit
-        A factor on all logits and on log F, for rewards whose logarithms are in the hundreds.
+        A factor on all logits and on log F, for rewards with log R in the hundreds.
     closed_walks
-        The number of lengths, from 2 on, for which nodes get the number of closed walks.
+        The features of a node include the number of closed walks through the node, for each of `closed_walks`
+        lengths of walks: 2, 3, and so on. None for no such features.
     initial_exit_bias
-        A number added to the exit's logit at first.
+        The initial bias of the exit's logit. A larger bias makes the first trajectories shorter.
     """
 
     layers: int = 2
@@ -188,7 +193,7 @@ class GraphNet(_Graphs):
 
 @dataclass(frozen=True)
 class EdgeMlp(Policy):
-    """A perceptron on the adjacency matrix: the baseline for labelled graphs."""
+    """A perceptron on the adjacency matrix, as a baseline for labelled graphs."""
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
@@ -219,17 +224,18 @@ class _OwnNetwork(Policy):
 
 @dataclass(frozen=True)
 class GraphModule(_OwnNetwork, _Graphs):
-    """A network around a `torch.nn.Module` (or any callable with `named_parameters`) from a `GraphBatch` to
-    embeddings of nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains
-    the module's parameters and saves them.
+    """A network around a custom `torch.nn.Module` (or any callable with `named_parameters`). The module maps
+    a `GraphBatch` to embeddings of nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds
+    the heads, and trains and saves the module's parameters.
 
-    The output for a state must depend neither on the rest of the batch nor on chance: no batch normalisation
-    in training mode, no dropout. Up to isomorphism the module must not read `node_labels`. A trainer refuses
-    such modules. Buffers of whole numbers aren't saved. `symmetry` is an input of the library's heads, as in
-    `GraphNet`.
+    The output for a state must depend neither on the other states of the batch nor on chance, so the module
+    can't have batch normalisation in training mode or dropout. If states are graphs up to isomorphism, the
+    module must not read `node_labels`. A trainer raises an error for modules that break these rules. Buffers
+    of whole numbers aren't saved. `symmetry` is an input of the library's heads, as in `GraphNet`.
 
-    `env.encoding` names the classes and attributes of molecules and fragments. A batch always has a node: if
-    all its graphs are empty, a graph with one node is added, and the output for it is dropped.
+    `env.encoding` has the names of the classes and attributes of molecules and fragments. The module's input
+    always has at least one node: if all graphs of a batch are empty, a graph with one node is added, and the
+    output for this graph is dropped.
     """
 
     _takes = "a GraphBatch"
@@ -258,14 +264,15 @@ class GraphModule(_OwnNetwork, _Graphs):
 
 @dataclass(frozen=True)
 class DagModule(_OwnNetwork):
-    """A network for `BayesianStructure` of `v` variables around a `torch.nn.Module` from adjacency matrices
-    `[n, v, v]`, 1 at `[k, i, j]` if graph `k` has the edge from `i` to `j` and else 0, to embeddings of nodes
-    `[n, v, node_width]` and of graphs `[n, graph_width]`. In a trainer with conditions, the condition of each
-    graph, `[n, width]`, is a second argument.
+    """A network for `BayesianStructure` of `v` variables, around a custom `torch.nn.Module`. The module maps
+    adjacency matrices `[n, v, v]` to embeddings of nodes `[n, v, node_width]` and of graphs `[n,
+    graph_width]`. The entry `[k, i, j]` is 1 if graph `k` has the edge from `i` to `j`, and 0 otherwise. In a
+    trainer with conditions, the condition of each graph, `[n, width]`, is a second argument.
 
     Matrices have the trainer's dtype and device, and so must the embeddings. The library adds the heads: the
-    logit of an edge depends on the embeddings of both nodes and of the graph. Otherwise it is like
-    `GraphModule`; variables are different, so the module may distinguish them.
+    logit of an edge depends on the embeddings of both nodes and of the graph. In all other respects a
+    `DagModule` is like a `GraphModule`, except that the module may distinguish nodes, because variables are
+    different from each other.
     """
 
     _takes = "adjacency matrices"
@@ -290,18 +297,20 @@ class DagModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class VectorModule(_OwnNetwork):
-    """A network for environments of vectors around a `torch.nn.Module` from `n` states to their embeddings
-    `[n, width]`. The library adds the heads, a linear layer like the last layer of `Mlp`, trains the module's
-    parameters and saves them.
+    """A network for environments of vectors, around a custom `torch.nn.Module`. The module maps `n` states to
+    embeddings `[n, width]`. The library adds the heads, a linear layer like the last layer of `Mlp`, and
+    trains and saves the module's parameters.
 
     inputs
-        The form of states: `one_hot`, `[n, entries * values]`, a block for each entry with a 1 at its value,
-        in the trainer's dtype; `entries`, `[n, entries]`, the entries themselves as int64, for embeddings.
+        The input of the module. `one_hot` is a tensor `[n, entries * values]` in the trainer's dtype, with a
+        block for each entry of a state and a 1 at the entry's value. `entries` is an int64 tensor `[n,
+        entries]` of the entries themselves, for modules with embedding tables.
     heads
         The number of heads of P_F, as in `Mlp`.
 
-    The conditions of the states, `[n, width]`, are a second argument in a trainer with conditions. The output
-    for a state must depend neither on the rest of the batch nor on chance, as in `GraphModule`.
+    In a trainer with conditions, the conditions of the states, `[n, width]`, are a second argument. The
+    output for a state must depend neither on the other states of the batch nor on chance, as in
+    `GraphModule`.
     """
 
     _takes = "states"
@@ -326,13 +335,14 @@ class VectorModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class Mlp(Policy):
-    """A perceptron on the entries of a vector, one-hot; for acyclic graphs, on the adjacency matrix.
+    """A perceptron, whose input is the one-hot encoding of a vector's entries, or the adjacency matrix of an
+    acyclic graph.
 
     heads
         The number of heads of P_F, from which `Thompson` samples.
     weight_noise
-        The initial amplitude of noise on all weights, for exploration; the useful amplitude is learned
-        (Fortunato et al. 2018). Samples and evaluations have no noise.
+        The initial amplitude of random noise on all weights, for exploration (Fortunato et al. 2018).
+        Training adapts the amplitude. `sample` and evaluations have no noise.
     """
 
     hidden: Sequence[int] = (256, 256)
@@ -350,7 +360,8 @@ class Mlp(Policy):
 
 @dataclass(frozen=True)
 class SequenceNet(Policy):
-    """A network that reads the tokens written so far, for sequences that are written from left to right."""
+    """A network whose input is the tokens written so far, for sequences that are written from left to
+    right."""
 
     kind: Literal["lstm", "gru", "transformer"] = "transformer"
     width: int = 64
@@ -366,14 +377,14 @@ class SequenceNet(Policy):
 
 @dataclass(frozen=True)
 class SequenceModule(_OwnNetwork):
-    """A network for sequences that are written from left to right, around a `torch.nn.Module`. The module
-    maps tokens `[n, length]`, 0 if unwritten, and the numbers of written tokens `[n]`, both int64, to
-    embeddings `[n, width]`. The conditions of the sequences, `[n, C]`, are a third argument in a trainer with
-    conditions.
+    """A network for sequences that are written from left to right, around a `torch.nn.Module`. The module's
+    arguments are two int64 tensors: the tokens `[n, length]`, which are 0 at unwritten positions, and the
+    number of written tokens `[n]`. In a trainer with conditions, the conditions of the sequences, `[n, C]`,
+    are a third argument. The result is the embedding of each sequence, `[n, width]`.
 
-    Each state is read from its start, as by `VectorModule` with `inputs="entries"`; `SequenceNet`, which
-    keeps its state between tokens, is faster for long sequences. There is one backward move from each state,
-    so P_B has nothing to learn.
+    The module gets all tokens of a sequence in each call, like the module of a `VectorModule` with
+    `inputs="entries"`. `SequenceNet` is faster for long sequences, because it keeps its hidden state between
+    tokens. Each state has only one backward move, so P_B isn't learned.
     """
 
     _takes = "tokens and lengths"
@@ -396,7 +407,8 @@ class SequenceModule(_OwnNetwork):
 
 @dataclass(frozen=True)
 class EdgeTransformer(Policy):
-    """Linear attention between the pairs of nodes of an acyclic graph, as in DAG-GFlowNet."""
+    """A transformer with linear attention between all pairs of nodes of an acyclic graph, as in
+    DAG-GFlowNet."""
 
     embedding: int = 64
     heads: int = 4
@@ -441,19 +453,20 @@ class LineNet(Policy):
 
 @dataclass(frozen=True)
 class DiffusionNet(Policy):
-    """A network of the drift of a diffusion.
+    """A network that computes the drift of a diffusion.
 
     langevin_clip
-        The value at which the gradient of the target is clamped; the gradient, times a learned factor of the
-        time, is added to the drift. None doesn't use it.
+        The value at which the gradient of the target's log-density is clamped. The gradient times a learned
+        function of time is added to the drift. With None, the gradient isn't used.
     network
-        Sizes of the network by name.
+        The sizes of the network's layers, by name.
     log_variance_range
-        The range of the log-variance of steps, which is learned then: the standard deviation changes by a
-        factor of at most e to half of it.
+        The largest change of the log-variance of a step, if this variance is to be learned. The standard
+        deviation changes by a factor of at most exp(`log_variance_range` / 2). With None, the variance isn't
+        learned.
     backward_range
-        The range of P_B, which is learned then: it shifts and scales the process's own P_B by at most this
-        number of deviations.
+        The largest change of P_B, if P_B is to be learned. The learned P_B shifts and scales the P_B of the
+        diffusion process by at most this number of standard deviations. With None, P_B isn't learned.
     """
 
     langevin_clip: float | None = None

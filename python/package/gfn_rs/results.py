@@ -20,7 +20,8 @@ def _same(one: Any, other: Any) -> bool:
 
 
 class _Result:
-    """The base class of results. Two results are equal if they have the same class and equal values."""
+    """The base class of the results of evaluations. Two results are equal if they have the same class and
+    equal values."""
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -31,18 +32,19 @@ class _Result:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Distances(_Result):
-    """Distances between the policy's distribution and the target."""
+    """Distances between the distribution of objects that the policy samples and the target distribution."""
 
     l1: float
-    """The sum over objects of the absolute difference of the two probabilities."""
+    """The sum over objects of the absolute difference between the policy's and the target's probability."""
     tv: float
-    """The total variation, which is half of `l1`."""
+    """The total variation between the two distributions, which is half of `l1`."""
     jsd: float
-    """The Jensen-Shannon divergence (natural logarithm)."""
+    """The Jensen-Shannon divergence between the two distributions, with the natural logarithm."""
     kl_target_policy: float
-    """KL(target || policy), the Kullback-Leibler divergence; infinite if the policy misses an object."""
+    """KL(target || policy), the Kullback-Leibler divergence. The divergence is infinite if the policy has
+    probability 0 for an object."""
     kl_policy_target: float
-    """KL(policy || target), the divergence in the other direction."""
+    """KL(policy || target), the Kullback-Leibler divergence in the other direction."""
 
     def __repr__(self) -> str:
         return f"Distances(tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f})"
@@ -50,33 +52,34 @@ class Distances(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Exact(Distances):
-    """The exact distribution of a policy, and the target, not an estimate: every state is evaluated. Its own
-    distances are those between distributions over states.
+    """The exact distribution of a policy, and the target distribution. The policy is evaluated in every
+    state, so nothing is estimated. The inherited distances are between distributions over states.
     """
 
     states: Any
-    """All states of the environment."""
+    """The states of the environment, all in one batch."""
     n_states: int
     """The number of states of the environment."""
     probs: _Numbers
     """The probability that the policy ends in each state, `[states]`."""
     target: _Numbers
-    """The target probability of each state, R(x) / Z; states of one object have equal shares of it. For an
-    objective relative to a prior, it is in proportion to prior(x) R(x)^beta."""
+    """The target probability of each state, R(x) / Z; all states of the same object have equal shares of
+    R(x). For an objective relative to a prior, the target is in proportion to prior(x) R(x)^beta."""
     log_rewards: _Numbers
-    """log R of each state, as the reward returns it for the object; minus infinity if no trajectory can end
-    there."""
+    """log R of each state, as the reward returns it for the state's object; minus infinity if no trajectory
+    can end in the state."""
     log_z: float
     """The true log Z of the target."""
     mean_len: float
     """The mean number of actions of a trajectory."""
     n_objects: int
-    """The number of objects: fewer than states if several states are one object, such as the Kekule forms of
-    a molecule."""
+    """The number of objects. This number is smaller than `n_states` if several states are the same object,
+    such as the Kekule forms of a molecule."""
     groups: _Integers
-    """The groups of states that are one object: for each state the index of the first state of its group."""
+    """The object of each state, given as the index of the first state that is the same object, `[states]`."""
     of_objects: Distances
-    """The distances between the distributions over objects, with the states of each summed."""
+    """The distances between distributions over objects: the probabilities of all states of an object are
+    summed."""
 
     def __repr__(self) -> str:
         return (f"Exact({self.n_states} states, tv={self.tv:.6f}, jsd={self.jsd:.6f}, l1={self.l1:.6f}, "
@@ -85,43 +88,47 @@ class Exact(Distances):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(_Result):
-    """Findings about a policy from samples. Values named `at_least` and `at_most` are bounds, with a known
-    risk of being false. All others are estimates, whose intervals hold for 95 % of policies whose samples
-    miss no part of the target. Printed, it is a table.
+    """Findings about a policy, from its samples. Values named `at_least` and `at_most` are bounds, each with
+    a known risk of being false. All other values are estimates. Their 95 % intervals are valid only if the
+    policy's samples miss no part of the target. `print` shows a certificate as a table.
     """
 
     text: str
-    """The table that is printed."""
+    """The table that `print` shows."""
     findings: list[str]
     """Reasons not to trust the policy, in words. An empty list means that no reason was found, not that the
     policy is right."""
     limits: list[str]
-    """Reasons why some numbers of the certificate are missing, in words. They aren't findings against the
-    policy."""
+    """Reasons why some numbers of the certificate are missing, in words. These reasons aren't findings
+    against the policy."""
     log_z: dict[str, Any]
-    """Bounds on log Z, each false with a probability of at most 1 %: `at_least`, and `at_most`, which is
-    None, because it needs objects drawn from the target. `from_found_objects`, the log of the sum of the
-    rewards of all objects found, is a bound without a risk. `elbo` and `estimate` (by importance sampling,
-    None if it is listed among the limits) are estimates with `low` and `high`."""
+    """Bounds on log Z, and estimates of it. `at_least` is a lower bound, false with a probability of at most
+    1 %. `at_most` is None, because an upper bound needs objects drawn from the target. `from_found_objects`,
+    the log of the sum of the rewards of all objects found, is a lower bound that is always true. `elbo` and
+    `estimate` are estimates, with the ends `low` and `high` of their intervals. `estimate` is computed by
+    importance sampling. If this isn't possible, `estimate` is None, and `limits` contains the reason."""
     tv: dict[str, Any]
-    """Bounds on the total variation to the target, each false with a probability of at most 5 %: `at_least`
-    and `at_most`, which is 1 without objects drawn from the target. `at_most_by_importance` is an upper bound
-    only if log Z is at most `if_log_z_at_most`, the upper end of its estimate; both are None without one."""
+    """Bounds on the total variation between the policy and the target. `at_least` is a lower bound, false
+    with a probability of at most 5 %. `at_most` is 1, because an upper bound needs objects drawn from the
+    target. `at_most_by_importance` is an upper bound only if log Z is at most `if_log_z_at_most`, the upper
+    end of the interval of log Z's estimate. `at_most_by_importance` and `if_log_z_at_most` are None if log Z
+    has no estimate."""
     consistency: dict[str, Any] | None
-    """An estimate of flow consistency on subsets (`fcs`, with `low` and `high`), and the `floor`, its value
-    from noise alone. None if P_F builds objects in other orders than P_B takes them apart, or if most
-    probabilities are uncertain."""
+    """An estimate of flow consistency on subsets of objects (`fcs`, with the ends `low` and `high` of its
+    interval), and the value that noise alone causes (`floor`). None if P_F builds objects along other paths
+    than P_B draws, or if most estimated probabilities are uncertain."""
     samples: int
-    """The number of the policy's trajectories."""
+    """The number of trajectories that were drawn from the policy."""
     effective_samples: float
-    """The number of equally weighted trajectories with the same amount of information, an estimate."""
+    """The effective sample size of the trajectories with their importance weights: an estimate of the number
+    of equally weighted trajectories with the same amount of information."""
     probes: list[dict[str, Any]]
-    """The objects whose probability was estimated: log-probability with its interval (no bound), log-reward,
-    source."""
+    """A dictionary for each object whose probability was estimated: its log-probability with an interval, its
+    log-reward, and the source that the object comes from."""
 
     @property
     def is_clean(self) -> bool:
-        """True if there is no finding against the policy."""
+        """True if the certificate has no finding against the policy."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -134,42 +141,43 @@ class Certificate(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judgement(_Result):
-    """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and the floors have an
-    `estimate`, `low` and `high`. For the samples' own distance the interval is that of the sampler; for a
-    floor it is the range of 95 % of perfect samples.
-    """
+    """Findings about a sampler from its samples and the exact target. `tv`, `jsd` and their floors have an
+    `estimate` and an interval from `low` to `high`. The intervals of `tv` and `jsd` are confidence intervals
+    of the sampler's distance from the target. The interval of a floor contains the distances of 95 % of
+    perfect sets of samples. """
 
     samples: int
     """The number of samples that were judged."""
     distinct: int
     """The number of distinct objects among the samples."""
     objects: int
-    """The number of objects of the environment."""
+    """The number of objects with a target probability above 0."""
     tv: dict[str, float]
     """The total variation between the samples and the target."""
     tv_floor: dict[str, float]
-    """The total variation of an equal number of perfect samples."""
+    """The total variation between an equal number of perfect samples and the target."""
     jsd: dict[str, float]
     """The Jensen-Shannon divergence between the samples and the target."""
     jsd_floor: dict[str, float]
-    """The Jensen-Shannon divergence of an equal number of perfect samples."""
+    """The Jensen-Shannon divergence between an equal number of perfect samples and the target."""
     consistency: dict[str, Any]
-    """Flow consistency of the samples on subsets of objects (`fcs`), and the `floor` that perfect samples
-    reach."""
+    """Flow consistency of the samples on subsets of objects (`fcs`), and its value for perfect samples
+    (`floor`)."""
     modes_found: int
-    """The number of modes, objects of the largest probability, that are sampled with at least a tenth of
-    their target probability."""
+    """The number of modes (the objects of the largest target probability) that are sampled with at least a
+    tenth of their target probability."""
     modes: int
     """The number of modes of the target."""
     missing_mass: float
     """The target probability of all objects that were never sampled."""
     missing: list[dict[str, float]]
-    """The heaviest missing objects: `probability`, and the probability that a perfect sampler misses the
-    object, too (`by_chance`)."""
+    """A dictionary for each of the most probable objects that were never sampled, at most 20 objects: its
+    target probability (`probability`), and the probability that a perfect sampler misses this object, too
+    (`by_chance`)."""
     missing_states: Any
     """The states of the objects in `missing`, in the same order."""
     like_perfect: bool
-    """True if nothing distinguishes the samples from those of a perfect sampler."""
+    """True if no test distinguishes these samples from the samples of a perfect sampler."""
     log_z: float
     """The true log Z of the target."""
 
@@ -180,7 +188,7 @@ class Judgement(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimate(_Result):
-    """A mean and its standard error."""
+    """A mean of several values, and its standard error."""
 
     mean: float
     """The mean of the values."""
@@ -193,18 +201,18 @@ class Estimate(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopK(_Result):
-    """The objects of the largest rewards among samples."""
+    """The samples with the largest rewards."""
 
     rows: _Integers
-    """Indices of the objects among the samples, best first."""
+    """The indices of the best objects among the samples, best first."""
     states: Any
-    """The objects themselves, best first."""
+    """The best objects, in the order of `rows`."""
     mean_reward: float
-    """The mean reward of the objects; infinite if it exceeds 1e308."""
+    """The mean reward R of the best objects; infinite if this mean exceeds 1e308."""
     mean_log_reward: float
-    """The mean log R of the objects."""
+    """The mean log R of the best objects."""
     diversity: float | None
-    """The mean distance between two of the objects; None without a distance."""
+    """The mean distance between two of the best objects. None if `top_k` was called without `distance`."""
 
     def __repr__(self) -> str:
         diversity = "" if self.diversity is None else f", diversity={self.diversity:.4f}"
@@ -216,9 +224,10 @@ class SampleEvaluation(_Result):
     """Objects that a policy samples, and estimates of log Z from them. `exact` evaluates all states, if they
     can be listed.
 
-    With w the reward of a trajectory's object times P_B over P_F, the mean of log w is a lower bound on log Z
-    (`elbo`), and the log of the mean of w estimates it (`log_z`). Relative to a prior, w is R to the power
-    beta times the prior over P_F, and Z is its mean under the prior.
+    Let w = R(x) P_B / P_F for a trajectory to the object x. The mean of log w estimates a lower bound on log
+    Z (`elbo`), and the log of the mean of w estimates log Z (`log_z`). For an objective relative to a prior,
+    w = R(x)^beta prior / P_F, where `prior` is the trajectory's probability under the prior, and Z is the
+    mean of R(x)^beta under the prior.
     """
 
     states: Any
@@ -226,21 +235,24 @@ class SampleEvaluation(_Result):
     log_rewards: _Numbers
     """log R of each object."""
     log_weights: _Numbers
-    """log w of each trajectory, as defined above."""
+    """log w of each trajectory; the description of this class defines w."""
     lengths: _Integers
     """The number of actions of each trajectory, including its exit."""
     groups: _Integers
-    """The groups of equal objects: for each object the index of the first object that is equal to it, up to
-    isomorphism if the environment is; Kekule forms of a molecule are equal."""
+    """An entry for each object: the index of the first sampled object that is equal to this object.
+    Isomorphic graphs are equal if the environment's states are graphs up to isomorphism. Kekule forms of a
+    molecule are equal, too."""
     elbo: Estimate
-    """The mean of log w: an estimate of a lower bound on log Z, which an exact policy reaches if P_B fits its
-    P_F."""
+    """The mean of log w, an estimate of a lower bound on log Z. The bound equals log Z if P_F and P_B balance
+    on every trajectory."""
     log_z: float
-    """The log of the mean of w: an estimate of log Z."""
+    """The log of the mean of w, which is an estimate of log Z."""
     interval: tuple[float, float]
-    """The 95 % confidence interval of `log_z`; it is reliable only if `effective_samples` is large."""
+    """The 95 % confidence interval of `log_z`. The interval is reliable only if `effective_samples` is
+    large."""
     effective_samples: float
-    """(sum w)^2 / sum w^2: the number of equally weighted samples with the same information."""
+    """The number of equally weighted samples that have the same amount of information, (sum w)^2 / sum
+    w^2."""
 
     def __post_init__(self) -> None:
         n = len(self)
@@ -272,14 +284,14 @@ class SampleEvaluation(_Result):
         return float(np.mean(self.lengths))
 
     def _first(self) -> _Integers:
-        """Returns the index of the first object in each group of equal objects."""
+        """Returns the index of each object to which no earlier object is equal."""
         return np.flatnonzero(self.groups == np.arange(len(self)))
 
     def top_k(self, k: int, distance: Callable[[Any], Any] | None = None) -> TopK:
         """Returns the `k` objects of the largest reward; an object that was sampled twice counts twice.
 
-        `distance` is a function of k objects that returns the distances between them, `[k, k]`, for their
-        diversity.
+        `distance` is a function of k objects that returns the distances between them, `[k, k]`; the result's
+        `diversity` is computed from these distances.
         """
         if not 1 <= (k := count(k, "k")) <= len(self):
             raise ValueError(
@@ -299,8 +311,8 @@ class SampleEvaluation(_Result):
         )
 
     def modes(self, is_mode: Callable[[Any], Any]) -> int:
-        """Returns the number of different objects that are modes: `is_mode` is a function of objects that
-        returns an array of bool."""
+        """Returns the number of different objects that are modes. `is_mode` is a function of objects that
+        returns an array of bool, True for each mode."""
         first = self._first()
         answers = np.asarray(is_mode(self.states[first]))
         if answers.dtype != bool or answers.ndim != 1:
@@ -314,8 +326,8 @@ class SampleEvaluation(_Result):
 
 
 def _mean_distance(answer: Any, k: int) -> float:
-    """Returns the mean distance between two of k objects; 0 for a single object. Refuses anything but a table
-    of distances."""
+    """Returns the mean distance between two of k objects, 0 for a single object. `answer` must be a table
+    `[k, k]` of distances; otherwise an error is raised."""
     try:
         table = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -333,13 +345,13 @@ def _mean_distance(answer: Any, k: int) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Correlation(_Result):
-    """The correlation over objects between two numbers of each object. It is 1 if log p(x) is log R(x) minus
-    a constant."""
+    """The correlation over objects between log p(x) and log R(x). The correlation is 1 if log p(x) is log
+    R(x) minus a constant."""
 
     pearson: float | None
-    """Pearson's r; None if one of the numbers is equal for all objects."""
+    """Pearson's r. None if log p(x) or log R(x) is the same number for all objects."""
     spearman: float | None
-    """Spearman's rho, the correlation of ranks."""
+    """Spearman's rho, the correlation of ranks. None under the same condition as `pearson`."""
 
     def __repr__(self) -> str:
         pearson, spearman = (
@@ -353,16 +365,18 @@ class ObjectEvaluation(_Result):
     """The log-probabilities of given objects, such as a test set."""
 
     log_probs: _Numbers
-    """log p(x), the log-probability that the policy ends in each object (in any of its states, such as the
-    Kekule forms of a molecule), estimated from backward paths to the start: never too large on average, and
-    exact if P_F and P_B balance."""
+    """An estimate of log p(x), the log-probability that a trajectory of the policy ends in the object (in any
+    of its states, such as the Kekule forms of a molecule). The estimate is computed from backward
+    trajectories. The estimate isn't too large on average, and is exact if P_F and P_B balance."""
     log_rewards: _Numbers
     """log R of each object."""
     correlation: Correlation | None
-    """The correlation of `log_probs` and `log_rewards`; None for a single object, and relative to a prior."""
+    """The correlation of `log_probs` and `log_rewards`. None for a single object, or if the objective is
+    relative to a prior."""
     upper_bound: Estimate | None
-    """The mean of log w over the paths (EUBO): an estimate of an upper bound on log Z, if the objects are
-    many and drawn in proportion to their rewards. None relative to a prior."""
+    """The mean of log w over the backward trajectories (EUBO). This mean estimates an upper bound on log Z if
+    there are many objects, drawn in proportion to their rewards. None if the objective is relative to a
+    prior."""
 
     def __len__(self) -> int:
         return len(self.log_probs)
@@ -374,8 +388,8 @@ class ObjectEvaluation(_Result):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NoiseFloor(_Result):
-    """Distances between samples of a perfect sampler and the target, to compare with distances that are
-    estimated from samples."""
+    """Distances between samples of a perfect sampler and the target. A distance that is estimated from a
+    policy's samples can't be expected to be smaller."""
 
     tv: float
     """The mean total variation between the samples and the target."""
@@ -390,8 +404,8 @@ class NoiseFloor(_Result):
         return f"NoiseFloor(tv={self.tv:.6f} +- {self.tv_sd:.6f}, jsd={self.jsd:.6f} +- {self.jsd_sd:.6f})"
 
 
-# The classes of results inside other results, by the name of the value. The extension returns their values by
-# name.
+# The classes of values that are results themselves, by the value's name. The extension returns such a value
+# as a dictionary.
 _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
     "of_objects": Distances,
     "elbo": Estimate,
@@ -401,7 +415,7 @@ _NESTED: dict[str, type[Distances] | type[Estimate] | type[Correlation]] = {
 
 
 def from_values(values: dict[str, Any]) -> dict[str, Any]:
-    """Converts the values that the extension returns to the values of a result, by name."""
+    """Converts a dictionary that the extension returns to the values of a result, by name."""
     return {
         name: _NESTED[name](**value) if isinstance(value, dict) else value for name, value in values.items()
     }

@@ -1,4 +1,5 @@
-"""Rewards of the library. A custom reward is any function of a batch of states that returns log R of each.
+"""Rewards of the library. A custom reward is any function of a batch of states that returns log R of each
+state.
 
 A custom reward may have a method `partial_log_reward`, which returns log R of unfinished states;
 forward-looking objectives need it.
@@ -25,7 +26,7 @@ class Reward(Settings):
 
 
 def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
-    """Converts a setting to an array of finite numbers. Refuses other values."""
+    """Converts the value of a setting to an array of finite numbers. Raises an error for any other value."""
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -58,16 +59,16 @@ class TriangleReward(Reward):
 
 @dataclass(frozen=True)
 class ColoredGraphReward(Reward):
-    """A reward, by its name among the three rewards of the basic graph task of recursionpharma/gflownet, by
-    its name."""
+    """A reward of the basic graph task of recursionpharma/gflownet: one of three rewards, chosen by name."""
 
     kind: Literal["count", "even", "clique"] = "count"
 
 
 @dataclass(frozen=True)
 class SizeReward(Reward):
-    """log R is `beta` times the size of a solution of `IndependentSet`, `Clique` or `Cut` (the number of cut
-    edges), and -`beta` times the size of a `DominatingSet`, because small ones are sought.
+    """log R is `beta` times the number of nodes of an `IndependentSet` or `Clique`, or `beta` times the
+    number of cut edges of a `Cut`. For a `DominatingSet` it is -`beta` times the number of nodes, because
+    small dominating sets are sought.
     """
 
     beta: float = 1.0
@@ -75,7 +76,7 @@ class SizeReward(Reward):
 
 @dataclass(frozen=True)
 class MoleculeReward(Reward):
-    """A score of molecules to the power `beta`. Rust computes it: training calls no Python.
+    """A score of molecules to the power `beta`. The library computes it in Rust, without calls of Python.
 
     score
         The name of a score, or a `MoleculeScore`.
@@ -100,12 +101,12 @@ class ExternalReward(Reward):
     """A score of molecules by a program, to the power `beta`.
 
     command
-        The program and its arguments. It reads one SMILES per line, and writes and flushes one number of at
-        least 0 per line, in the same order. It is started at the first call, and keeps running; each molecule
-        is passed once.
+        The program and its arguments. The program reads one SMILES per line, and writes and flushes one
+        number of at least 0 per line, in the same order. The program is started at the first call of the
+        reward, and keeps running. Each molecule is passed to the program only once.
     timeout
-        The number of seconds without a line after which an error is raised. Other output than one number per
-        molecule is an error, too, and so is the end of the program.
+        The number of seconds without a line of output after which an error is raised. An error is also raised
+        if the program ends, or if its output isn't one number per molecule.
     beta
         The exponent.
     floor
@@ -124,15 +125,16 @@ class ExternalReward(Reward):
 
 @dataclass(frozen=True)
 class CachedReward(Reward):
-    """A reward that is computed once per object, for a slow reward that is always equal for equal
-    objects.
+    """A cache around a reward, which is computed only once per object. A cache is for slow rewards that
+    always return the same log R for equal objects.
 
     reward
-        A function of a batch of states, or one of the library's rewards. It is called with new objects only,
-        each once, and not at all if there are none. 16 values are computed again, and a different value is an
-        error.
+        A function of a batch of states, or one of the library's rewards. The reward is called only with
+        objects that aren't in the cache. For 16 objects the reward is called again, and an error is raised if
+        log R differs.
     capacity
-        The number of values that are stored, at least 2; at least the newest half of them remains.
+        The largest number of stored values, at least 2. If the cache is full, old values are dropped, but at
+        least the newest half of the values stays.
     """
 
     reward: Reward | Callable[..., Any]
@@ -160,7 +162,7 @@ class CachedReward(Reward):
 
 @dataclass(frozen=True)
 class HyperGridReward(Reward):
-    """A reward of points of a grid, chosen by name, with the settings of a preset."""
+    """A reward of the states of `HyperGrid`, chosen by name and by a preset of its parameters."""
 
     kind: Literal[
         "original",
@@ -193,26 +195,27 @@ class HyperGridReward(Reward):
 
 @dataclass(frozen=True)
 class ConditionalGridReward(Reward):
-    """A family of rewards of points of a grid by a condition c from 0 to 1: R(x | c) is linear in c, from a
-    flat reward at 0, as large as that of a mode, to the original one at 1. Conditions are drawn uniformly
-    unless the trainer has `conditions`.
+    """A family of rewards of the states of `HyperGrid`, with a condition c from 0 to 1. R(x | c) is linear in
+    c: at c = 0 it is constant and as large as the original reward of a mode, and at c = 1 it is the original
+    reward. Conditions are drawn uniformly unless the trainer has `conditions`.
     """
 
 
 @dataclass(frozen=True)
 class HammingReward(Reward):
-    """log R falls with the Hamming distance from the nearest mode, divided by `temperature`; modes are texts
-    of 0 and 1."""
+    """log R decreases with the Hamming distance from the nearest mode, divided by `temperature`. Modes are
+    texts of the characters 0 and 1."""
 
     modes: Sequence[str]
     temperature: float = 1.0
 
 
-# Equality isn't defined by `==` of the fields in classes that hold an array, because arrays have no single
-# answer to it.
+# `eq=False`, because the equality that a dataclass generates compares fields by `==`, which returns an array
+# for arrays.
 @dataclass(frozen=True, eq=False)
 class IsingReward(Reward):
-    """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
+    """log R is -`alpha` times the energy of spins. `couplings` is the array `[n, n]` of the couplings between
+    spins."""
 
     couplings: ArrayLike = field(repr=False)
     alpha: float = 1.0
@@ -240,7 +243,8 @@ class WeightReward(Reward):
 
 @dataclass(frozen=True)
 class ParsimonyReward(Reward):
-    """log R = (`offset` - parsimony of the tree) / `temperature`, for a sequence of each species."""
+    """log R = (`offset` - parsimony score of the tree) / `temperature`. The setting `sequences` has a
+    sequence for each species."""
 
     sequences: Sequence[str]
     offset: float
@@ -249,7 +253,8 @@ class ParsimonyReward(Reward):
 
 @dataclass(frozen=True)
 class TableReward(Reward):
-    """R of a sequence from a file with a sequence and a number in each line, to the power `exponent`."""
+    """A reward from a table: R of a sequence is its number in a file, to the power `exponent`. Each line of
+    the file has a sequence and a number."""
 
     alphabet: str
     path: str | PathLike[str]
@@ -259,7 +264,7 @@ class TableReward(Reward):
 
 @dataclass(frozen=True)
 class ToyReward(Reward):
-    """R of each of the six states in which trajectories can end."""
+    """A reward that is a table: R of each of the six states of `ToyDag` in which trajectories can end."""
 
     rewards: Sequence[float]
 
@@ -274,31 +279,32 @@ class ToyReward(Reward):
 
 @dataclass(frozen=True, eq=False)
 class StructureReward(Reward):
-    """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a
-    pandas frame, under a uniform prior.
+    """The posterior of a Bayesian network's structure under a uniform prior, up to a constant factor. `data`
+    is an array `[observations, variables]` or a pandas data frame.
 
     `score` is "bge" (linear Gaussian, parameters integrated out), "bic" (linear Gaussian, by the Bayesian
-    information criterion), or "bde" (discrete, parameters integrated out). A column with one value in every
-    row is refused: for "bde" at once, for "bge" and "bic" when a trainer is made. Columns with the same name
-    are refused at once.
+    information criterion), or "bde" (discrete, parameters integrated out). A column with the same value in
+    every row is an error: for "bde" when the reward is created, for "bge" and "bic" when a trainer is
+    created. Two columns with the same name are an error when the reward is created.
 
-    Numbers, for "bge" and "bic", are standardised first: each column to mean 0 and variance 1. The prior of
-    BGe has the same mean and scale for all variables, so without it, by `standardise=False`, its scores
-    depend on the data's units and origin.
+    For "bge" and "bic", each column is standardised to mean 0 and variance 1. BGe's prior has the same mean
+    and scale for all variables. Therefore the scores depend on the units and the origin of the data if
+    `standardise=False`.
 
-    Discrete data, for "bde", have a level per value: booleans, whole numbers, texts and pandas categories, at
-    most 20 different ones in a column; only values that occur count. Categories are never cut into intervals.
-    Columns of other numbers are refused, unless `bins` is given (from 2 to 1,000): each of them is cut into
-    that number of intervals with about equal numbers of observations. `levels` shows the levels of each
-    column.
+    For "bde", data are discrete: each different value in a column is a level. Values are booleans, whole
+    numbers, texts or pandas categories, at most 20 different values in a column. Categories that don't occur
+    are not counted. Columns of other numbers are an error unless `bins` is given, from 2 to 1,000. Then each
+    of these columns is cut into `bins` intervals with about equal numbers of observations. Categories are
+    never cut into intervals. `levels` shows the levels of each column.
 
     bins
-        The number of intervals, for "bde".
+        The number of intervals that a column of numbers is cut into, for "bde".
     standardise
-        True if numbers are standardised, for "bge" and "bic".
+        True to standardise each column, for "bge" and "bic".
     alpha_mu, alpha_w
-        The prior of "bge": the number of observations that its mean counts for, above 0; and its degrees of
-        freedom, above the number of variables plus 1. `None` is the number of variables plus 2.
+        The parameters of the prior of "bge". `alpha_mu`, above 0, is the number of observations that the
+        prior mean is worth. `alpha_w` is the number of degrees of freedom, above the number of variables plus
+        1; `None` is the number of variables plus 2.
     nu
         The prior mean of each variable, for "bge" with `standardise=False`, in the units of the data. `None`
         is 0.
@@ -334,12 +340,13 @@ class StructureReward(Reward):
 
     @property
     def levels(self) -> dict[str, list[Any]] | None:
-        """The levels of each column for "bde": its values, or the bounds of the intervals that it was cut
-        into; each includes its lower bound. `None` for the other scores."""
+        """The levels of each column for "bde": the column's values, or the intervals that the column was cut
+        into, as pairs of bounds. An interval includes its lower bound. `None` for the other scores."""
         return None if self.score != "bde" else {name: found for name, found, _ in self._encode_columns()}
 
     def _encode_columns(self) -> list[tuple[str, list[Any], npt.NDArray[Any]]]:
-        """Returns, for each column, its name, its levels and the index of each observation's level."""
+        """Returns the name of each column, the column's levels, and the index of the level of each
+        observation."""
         return [(name, *find_levels(name, column, self.bins)) for name, column in named_columns(self.data)]
 
     def _values(self) -> dict[str, Any]:
@@ -362,7 +369,7 @@ class StructureReward(Reward):
 
 @dataclass(frozen=True)
 class BoxReward(Reward):
-    """The original reward of the grid, on the points of the unit box."""
+    """The original reward of `HyperGrid`, on the points of the unit box."""
 
     r0: float = 0.1
     r1: float = 0.5
@@ -371,14 +378,14 @@ class BoxReward(Reward):
 
 @dataclass(frozen=True)
 class LineReward(Reward):
-    """A sum of Gaussians on the line, each given by a mean and a standard deviation."""
+    """A sum of Gaussian densities on the line, each given by a mean and a standard deviation."""
 
     modes: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class GaussianTarget(Reward):
-    """A Gaussian whose coordinates are independent."""
+    """A Gaussian density with independent coordinates."""
 
     mean: Sequence[float]
     sd: float = 1.0
@@ -386,7 +393,8 @@ class GaussianTarget(Reward):
 
 @dataclass(frozen=True)
 class MixtureTarget(Reward):
-    """A mixture of Gaussians in the plane; `seed` draws the means of `forty_modes`."""
+    """A mixture of Gaussians in the plane, chosen by name. The means of `forty_modes` are random numbers from
+    `seed`."""
 
     name: Literal["two_modes", "nine_modes", "twenty_five_modes", "forty_modes"] = "nine_modes"
     seed: int = field(default=0, metadata=bounds(0, LARGEST_SEED) | needs("name", "forty_modes"))
@@ -402,16 +410,17 @@ class FunnelTarget(Reward):
 
 @dataclass(frozen=True)
 class PosteriorTarget(Reward):
-    """The density of nine weighted modes divided by that of all 25 (`MixtureTarget("nine_modes")`,
-    `"twenty_five_modes"`): the reward by which relative trajectory balance fine-tunes a prior of the 25 to
-    the nine. Its integral doesn't exist, so it has a log Z only relative to a prior.
+    """The density of `MixtureTarget("nine_modes")` divided by the density of
+    `MixtureTarget("twenty_five_modes")`. With this reward, relative trajectory balance fine-tunes a prior
+    with 25 modes to nine weighted modes. The reward has no finite integral, so log Z exists only relative to
+    a prior.
     """
 
 
 @dataclass(frozen=True)
 class CoxTarget(Reward):
-    """A log-Gaussian Cox process (Moller et al. 1998): the posterior of log-intensities on a grid of `side`
-    times `side` cells, given points that `seed` draws. It has `side**2` dimensions.
+    """A log-Gaussian Cox process (Moller et al. 1998): the posterior of the log-intensities in `side` times
+    `side` cells of the unit square, given random points from `seed`. The density has `side**2` dimensions.
     """
 
     side: int = 8
@@ -420,6 +429,6 @@ class CoxTarget(Reward):
 
 @dataclass(frozen=True)
 class ManyWellTarget(Reward):
-    """Double wells in every second coordinate; the others are Gaussian."""
+    """A density with a double well in every second coordinate. The other coordinates are Gaussian."""
 
     dim: int = 32

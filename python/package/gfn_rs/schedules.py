@@ -1,4 +1,4 @@
-"""Numbers that change with the step."""
+"""Schedules: numbers that change with the training step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._settings import COUNT, Settings, plain
 
 
 class Schedule(Settings):
-    """A number that changes with the step."""
+    """The base class of schedules, which are numbers that change with the training step."""
 
     def _json(self) -> Any:
         values = {name.rstrip("_"): value for name, value in self._values().items()}
@@ -18,7 +18,8 @@ class Schedule(Settings):
 
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """A number that is the same at every step. A plain number has the same meaning."""
+    """A schedule with the same number at every step. A setting that accepts a schedule also accepts a plain
+    number with this meaning."""
 
     value: float
 
@@ -37,22 +38,26 @@ class _Between(Schedule):
 
 @dataclass(frozen=True)
 class Linear(_Between):
-    """A straight line over `steps` steps, constant afterwards."""
+    """A schedule that changes linearly from `from_` to `to` over `steps` steps, and is constant
+    afterwards."""
 
 
 @dataclass(frozen=True)
 class Cosine(_Between):
-    """Half a wave of the cosine over `steps` steps, constant afterwards."""
+    """A schedule that changes from `from_` to `to` along half a period of a cosine over `steps` steps, and is
+    constant afterwards."""
 
 
 @dataclass(frozen=True)
 class Exponential(_Between):
-    """The same factor at each of `steps` steps, constant afterwards."""
+    """A schedule that changes from `from_` to `to` by the same factor at each of `steps` steps, and is
+    constant afterwards."""
 
 
 @dataclass(frozen=True)
 class InverseRoot(Schedule):
-    """A number that is `from_` until step `steps`, and then falls with the square root of the step."""
+    """A schedule that is `from_` until step `steps`, and then decreases in proportion to 1 over the square
+    root of the step."""
 
     from_: float
     steps: int = field(metadata=COUNT)
@@ -62,5 +67,6 @@ Number = Union[float, Schedule]
 
 
 def schedule_json(value: Number) -> Any:
-    """Returns a schedule in the form that the extension reads; a number becomes a constant schedule."""
+    """Returns a schedule in the form that the extension reads. A number is converted to a constant
+    schedule."""
     return value._json() if isinstance(value, Schedule) else Constant(value)._json()

@@ -1,4 +1,4 @@
-"""The best solution of a problem on one graph, by a policy and local search."""
+"""Solving a problem on one input graph: finding the best solution by a policy and local search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .trajectories import Sampler
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A solution that was better than all solutions before it."""
+    """A solution that was better than all earlier solutions of the search."""
 
     seconds: float
     """The seconds since the start of the search."""
@@ -32,14 +32,16 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Solution(_Result):
-    """The best solution that was found for a graph."""
+    """The best solution of a graph that the search found."""
 
     nodes: list[Any]
-    """The nodes of the solution: nodes of the networkx graph, or indices for other graphs."""
+    """The nodes of the solution: nodes of the networkx graph, or indices of nodes if the graph is an
+    `edge_index`."""
     size: int
     """The number of nodes of the solution; for a cut, the number of cut edges."""
     history: list[Progress]
-    """Each solution that was better than all solutions before it; the last one is the best."""
+    """The solutions that were better than all earlier solutions, in order of time. The last solution is the
+    best."""
     samples: int
     """The number of samples that were drawn from the policy."""
 
@@ -49,7 +51,8 @@ class Solution(_Result):
 
 
 def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
-    """Returns the nodes of a graph, and its edges `[E, 2]` between their indices, each once."""
+    """Returns the list of a graph's nodes, and the graph's edges `[E, 2]` as pairs of indices into this list.
+    Each edge is listed once."""
     if hasattr(graph, "is_directed") and hasattr(graph, "nodes"):
         if graph.is_directed():
             raise ValueError(
@@ -89,7 +92,7 @@ def _edges(graph: Any, n_nodes: int | None) -> tuple[list[Any], Any]:
 
 
 def _refuse_weights(graph: Any, n_edges: int) -> None:
-    """Refuses a graph of networkx with an edge whose weight isn't 1."""
+    """Raises an error for a graph of networkx with an edge whose weight isn't 1, or with parallel edges."""
     remedy = (
         "expected single edges of weight 1, because a cut here counts edges; remove the weights by "
         "nx.Graph(graph.edges()), or use another solver"
@@ -146,21 +149,23 @@ def solve(
     """Finds the best solution of a problem on one graph within `seconds`.
 
     policy
-        A policy for that problem that was trained on any graphs with `identity=False`: a `Trainer`, or the
-        result of `gfn.load`. Each of its samples is improved by local search. None uses local search alone,
-        the baseline for a policy.
+        A policy for this problem: a `Trainer`, or the result of `gfn.load`. The policy may be trained on any
+        graphs, with `identity=False`. Local search improves each sample of the policy. None uses local search
+        alone, as a baseline for a policy.
     problem
-        `gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`. A cut counts edges: a graph of networkx with
-        a `weight` other than 1 or with parallel edges is a `ValueError`; a `weight` of None counts as 1.
+        `gfn.IndependentSet`, `Clique`, `DominatingSet` or `Cut`. The size of a cut is its number of edges.
+        Therefore, with `gfn.Cut`, a graph of networkx with parallel edges or a `weight` other than 1 is a
+        `ValueError`; a `weight` of None counts as 1.
     graph
         A graph of networkx, or an `edge_index` `[2, E]` of numpy or torch, in which an edge may occur in both
         directions.
     n_nodes
-        The number of nodes of an `edge_index`, if the last nodes have no edges.
+        The number of nodes of an `edge_index`. This number is needed only if the last nodes have no edges.
     rounds
-        The rounds of local search per sample, at least 1.
+        The number of rounds of local search per sample, at least 1.
 
-    Ctrl-C ends it between batches of samples; local search alone continues until its time is over.
+    Ctrl-C ends the search between two batches of samples. Local search without a policy can't be interrupted,
+    and continues for `seconds`.
     """
     if not (isinstance(problem, type) and issubclass(problem, GraphProblem) and problem is not GraphProblem):
         raise TypeError(

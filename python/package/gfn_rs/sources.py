@@ -1,5 +1,5 @@
-"""Sources of a trainer's batches besides the policy's own trajectories: a buffer, data, searches, a
-teacher."""
+"""The sources of a trainer's batches besides the policy's own trajectories: a replay buffer, data, searches,
+a teacher."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class SourceSettings(Settings):
     """The base class of the entries of a trainer's `sources`."""
 
     _role: ClassVar[str]
-    """A noun for the source's role in a trainer, which has at most one source of each role."""
+    """The role of this source in a trainer, such as "teacher". A trainer has at most one source of each
+    role."""
 
     def _described(self) -> dict[str, Any]:
-        """Returns the settings as checkpoints contain them, without functions and objects."""
+        """Returns the settings without functions and objects, in the form that is stored in checkpoints."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         return {
             name: plain(value, name)
@@ -37,9 +38,8 @@ class SourceSettings(Settings):
 
 
 def sort_sources(sources: Any) -> dict[str, Any]:
-    """Returns the sources of a trainer by their roles.
-
-    Raises a `TypeError` for anything that isn't a source, and a `ValueError` for two sources of one role.
+    """Returns the sources of a trainer by their roles. Raises a `TypeError` for an entry that isn't a source,
+    and a `ValueError` for two sources with the same role.
     """
     examples = "expected a list of objects like Replay(), Data(objects) or LocalSearch(3)"
     if not isinstance(sources, Sequence) or isinstance(sources, str):
@@ -58,37 +58,41 @@ def sort_sources(sources: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Replay(SourceSettings):
-    """A buffer of objects that were sampled.
+    """A replay buffer of sampled objects.
 
     capacity
         The largest number of objects, at least 1.
     share
         The share of each batch that is drawn from the buffer.
     after
-        The number of steps before the first draw.
+        The number of training steps before the first draw from the buffer.
     distinct
         True if an object is in the buffer at most once.
     eviction
-        The object that a full buffer drops: the oldest (`fifo`), or that of the lowest reward
-        (`best_reward`).
+        The object that a full buffer drops for a new one: the oldest object (`fifo`), or the object of the
+        lowest reward (`best_reward`).
     draw
-        The rule by which objects are drawn: `uniform`; by reward or loss to the power `exponent`; by rank in
-        the order of `rank_by`, in proportion to 1 / rank^exponent (`rank_prioritised`) or to 1 / (`k` n +
-        rank) of n objects (`weighted_ranks`), which favours about a share k of them. Or a function of an
-        object's log R and of its loss when it was last drawn (None before it was drawn) that returns the log
-        of its weight. It is called often and must depend on nothing else; a resumed run uses the function of
-        its own settings.
+        The probabilities with which objects are drawn. With `uniform`, they are equal. With
+        `reward_prioritised` or `loss_prioritised`, they are in proportion to the reward or the loss to the
+        power `exponent`. With `rank_prioritised`, they are in proportion to 1 / rank^`exponent`, where the
+        rank is an object's position in the order of `rank_by`. With `weighted_ranks`, they are in proportion
+        to 1 / (`k` n + rank) for n objects, which favours about a share `k` of the objects. Or `draw` is a
+        function that returns the log of an object's weight. Its arguments are the object's log R and the loss
+        when the object was last drawn (None before the first draw). The function is called often, and its
+        result must depend on these two arguments only. A resumed run uses the function in the settings of the
+        new trainer.
     path
-        The path to an object: drawn anew by uniform backward steps or by P_B, or the path by which it was
-        found (`stored`).
+        The trajectory to a drawn object: sampled again by uniform backward steps or by P_B, or the trajectory
+        by which the object was found (`stored`).
     diverse, norm
-        The smallest distance between objects: a full buffer accepts only objects that are further from all
-        others, by the `norm` of the difference of vectors. For environments whose states are vectors, acyclic
-        graphs or points.
+        The smallest distance between objects. A full buffer accepts an object only if its distance from every
+        other object in the buffer is larger. The distance is the `norm` of the difference of two states. Only
+        for environments whose states are vectors, acyclic graphs or points.
     objects_alone
-        True if no paths are stored, which saves memory; `path` can't be `stored` then.
+        True if the buffer stores objects without trajectories, which saves memory. In this case `path` can't
+        be `stored`.
 
-    Objects keep the log R that they were stored with. After step 10 and after every 100 steps the reward is
+    Each object keeps the log R that it was stored with. After step 10 and after every 100 steps the reward is
     computed again for up to 8 replayed objects, and a `TrainingWarning` reports a change.
     """
 
@@ -158,15 +162,16 @@ class Replay(SourceSettings):
 
 @dataclass(frozen=True, eq=False)
 class Data(SourceSettings):
-    """Your own objects, in the form that `sample` returns (for molecules also SMILES).
+    """User-defined objects, as a batch of states like the one that `Trainer.sample` returns (for molecules
+    also SMILES).
 
     objects
         Finished objects of the environment. The reward is computed for them. If a molecule is several trees
         of `Fragments`, all of them are used, ten at most, and the molecule counts as often as any other.
     share
-        The share of each batch that is drawn from them.
+        The share of each batch that is drawn from these objects.
     path
-        The path to an object: drawn by uniform backward steps, or by P_B.
+        The trajectory to an object: sampled by uniform backward steps, or by P_B.
     conditions
         The condition of each object, `[n, width]`, in a trainer with conditions.
     """
@@ -181,11 +186,11 @@ class Data(SourceSettings):
 
 @dataclass(frozen=True)
 class Source(SourceSettings):
-    """Objects that a function returns for each batch. Paths to them are drawn by P_B, their reward is
-    computed, and a replay buffer takes them.
+    """Objects that a function returns for each batch. Trajectories to these objects are sampled by P_B, their
+    reward is computed, and they enter the replay buffer if there is one.
 
     function
-        A function of a number and a generator of numpy that returns that number of finished objects.
+        A function of a number n and a random generator of numpy, which returns n finished objects.
     share
         The share of each batch that the function supplies.
     """
@@ -202,14 +207,15 @@ class Source(SourceSettings):
 
 @dataclass(frozen=True)
 class BatchRequest:
-    """The request of a trainer to a `FreshSource` for a number of objects."""
+    """The request that a trainer passes to the function of a `FreshSource`, for a number of objects."""
 
     min: int
-    """The smallest number of objects; 0 if the replay buffer can fill the batch instead."""
+    """The smallest number of objects that may be returned; 0 if the replay buffer can fill the batch."""
     max: int
-    """The number of objects that enter the batch."""
+    """The largest number of objects that enter the batch."""
     allow_more: bool
-    """True if there may be more than `max` objects: the first ones enter the replay buffer only."""
+    """True if more than `max` objects may be returned. In this case the last `max` objects enter the batch,
+    and the objects before them enter the replay buffer only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,12 +223,12 @@ class FreshObjects:
     """The answer of a `FreshSource`.
 
     objects
-        Finished objects, or `Trajectories`, which contain log R and conditions; the trainer then
-        learns from their actions, and no path is drawn.
+        Finished objects, or `Trajectories` with log R and conditions. With `Trajectories`, the trainer learns
+        from their actions, and no trajectories to the objects are sampled.
     log_rewards
         log R of each object; None if the reward has to be computed.
     conditions
-        The condition that each object was found under, `[n, width]`, in a trainer with conditions.
+        The condition under which each object was found, `[n, width]`, in a trainer with conditions.
     """
 
     objects: Any
@@ -232,16 +238,16 @@ class FreshObjects:
 
 @dataclass(frozen=True)
 class FreshSource(SourceSettings):
-    """Objects from other sources that replace the policy's own trajectories: from other processes that sample
-    with a copy of the policy, or from an experiment. They count as new objects and enter the replay buffer.
-    Paths to them are drawn by P_B, so the objective must learn from any trajectory.
+    """Objects that replace the policy's own trajectories. Such objects come, for example, from other
+    processes that sample with a copy of the policy, or from an experiment. The objects count as new and enter
+    the replay buffer. Trajectories to them are sampled by P_B, so the objective must be off-policy.
 
     function
-        A function of a `BatchRequest` and a generator of numpy that returns finished objects; or
-        `FreshObjects(objects, log_rewards)`; or None if there are none yet.
+        A function of a `BatchRequest` and a random generator of numpy. The function returns finished objects,
+        or `FreshObjects(objects, log_rewards)`, or None if there are no objects yet.
 
-    The trainer can't be used while the function runs. Tensors that `trainer.named_parameters()` returned
-    before have their current values.
+    The function can't use the trainer while it runs. But the function can read the policy's parameters from
+    tensors that `trainer.named_parameters()` returned before; these tensors have the current values.
     """
 
     _role = "source of fresh trajectories"
@@ -255,16 +261,16 @@ class FreshSource(SourceSettings):
 
 @dataclass(frozen=True)
 class LocalSearch(SourceSettings):
-    """Local search from each new object: backward steps by P_B, then forward steps by P_F (Kim et al. 2024).
-    The objects that it finds join the batch.
+    """A local search from each new object: backward steps by P_B, then forward steps by P_F (Kim et al.
+    2024). The objects that the search finds are added to the batch.
 
     max_back
         The largest number of backward steps, at least 1.
     rounds
         The number of successive searches from the same object, at least 1.
     acceptance
-        The rule by which a proposal replaces the object: that of Metropolis and Hastings, or `greedy`, only
-        if it is better.
+        The rule by which a new object replaces the current one: the rule of Metropolis and Hastings, or
+        `greedy`, by which only an object of a higher reward does.
     """
 
     _role = "local search"
@@ -280,18 +286,20 @@ class LocalSearch(SourceSettings):
 @dataclass(frozen=True)
 class Teacher(SourceSettings):
     """An adaptive teacher: a second policy that learns to sample where the trainer's own policy is wrong (Kim
-    et al. 2025). Its target is the squared imbalance, `1 + under_sampled` times as large if the trainer's
-    policy samples too rarely, times R^`alpha`.
+    et al. 2025). The teacher's reward of an object is the squared imbalance of the trainer's policy on a
+    trajectory to this object, times R^`alpha`. The square is multiplied by `1 + under_sampled` if the
+    trainer's policy samples the object too rarely.
 
     policy
         The settings of the teacher's network.
-    The share of each batch that the teacher supplies, above 0.
-        The share of each batch that it supplies, above 0.
+    share
+        The share of each batch that the teacher supplies, above 0.
     under_sampled, alpha, epsilon
-        The weight of objects that are sampled too rarely; the exponent of R; a number added to the square,
-        above 0.
+        The additional weight of objects that are sampled too rarely; the exponent of R; and a number above 0
+        that is added to the squared imbalance.
     lr, log_z_lr, max_norm
-        The teacher's learning rates, and the norm that its gradients are clipped to.
+        The learning rate of the teacher's network, the learning rate of its log Z, and the norm that the
+        teacher's gradients are clipped to.
     """
 
     _role = "teacher"
@@ -315,7 +323,7 @@ class Teacher(SourceSettings):
 
     @property
     def _config(self) -> dict[str, Any]:
-        """Returns the teacher's settings by their names in the extension."""
+        """Returns the teacher's settings, under the names that the extension uses."""
         values = self._described()
         rates = {name: values[name] for name in ("lr", "log_z_lr", "max_norm")}
         return {**{name: values[name] for name in ("under_sampled", "alpha", "epsilon")}, "adam": rates}
@@ -323,7 +331,8 @@ class Teacher(SourceSettings):
 
 @dataclass(frozen=True)
 class Thompson(SourceSettings):
-    """Thompson sampling by the heads of one policy, `Mlp(heads=8)` (Rector-Brooks et al. 2023).
+    """Thompson sampling: a random head of the policy draws each trajectory (Rector-Brooks et al. 2023). The
+    policy must have several heads, for example `Mlp(heads=8)`.
 
     share
         The share of a batch that each head learns from, above 0 and at most 1.
@@ -336,11 +345,11 @@ class Thompson(SourceSettings):
 
 @dataclass(frozen=True)
 class Search(SourceSettings):
-    """A search by a function from objects of the replay buffer. The reward of the results is computed,
-    and the buffer takes them.
+    """A search from objects of the replay buffer, by a function. The reward of the objects that it returns is
+    computed, and these objects enter the buffer.
 
     function
-        A function of objects and a generator of numpy that returns other objects, any number of them.
+        A function of objects and a random generator of numpy, which returns any number of other objects.
     every
         The number of steps between searches, at least 1.
     objects
@@ -360,17 +369,18 @@ class Search(SourceSettings):
 
 @dataclass(frozen=True)
 class Mala(SourceSettings):
-    """A search by the Metropolis-adjusted Langevin algorithm, for diffusions with a target of the library
+    """A search by the Metropolis-adjusted Langevin algorithm, for `Diffusion` with a reward of the library
     (Sendera et al. 2024).
 
     every
         The number of steps between searches.
     objects
-        The number of objects of the replay buffer that chains start from.
+        The number of Markov chains, each of which starts from an object of the replay buffer.
     steps, burn_in, thin
-        The steps of a chain; every `thin`-th point after the first `burn_in` steps is kept.
+        The number of steps of a chain. Every `thin`-th point after the first `burn_in` steps is kept.
     step_size, acceptance
-        The first step size, and the share of accepted steps that it is adapted to.
+        The initial step size, and the share of accepted steps. The step size is adapted so that this share of
+        steps is accepted.
     """
 
     _role = "search"
@@ -385,17 +395,17 @@ class Mala(SourceSettings):
 
     @property
     def _chains(self) -> dict[str, Any]:
-        """Returns the settings of Markov chains by their names in the extension."""
+        """Returns the settings of the Markov chains, under the names that the extension uses."""
         return {name: value for name, value in self._values().items() if name not in ("every", "objects")}
 
 
 @dataclass(frozen=True)
 class Hindsight(SourceSettings):
-    """New conditions for replayed objects, by a function. Their reward is computed again.
+    """New conditions for replayed objects, from a function. The reward of these objects is computed again.
 
     function
-        A function of objects, their conditions, a tensor `[n, width]`, and a generator of numpy, that returns
-        new conditions.
+        A function of objects, of their conditions (a tensor `[n, width]`) and of a random generator of numpy,
+        which returns new conditions.
     share
         The probability that an object gets a new condition.
     """
@@ -413,8 +423,8 @@ class Hindsight(SourceSettings):
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
     """New conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus becomes
-    that of the object's own rewards, so that the object lies in the requested cone of directions (Roy et al.
-    2023).
+    the direction of the object's own rewards, so that the object is inside of the cone around the direction
+    of focus (Roy et al. 2023).
 
     share
         The probability that an object gets a new condition.

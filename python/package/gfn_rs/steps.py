@@ -1,4 +1,4 @@
-"""Environments by hand: states, moves and steps, without a policy or a trainer."""
+"""Environments that are used step by step, with their states and moves, without a policy or a trainer."""
 
 from __future__ import annotations
 
@@ -20,32 +20,34 @@ Flags = npt.NDArray[np.bool_]
 @dataclass(frozen=True, eq=False, repr=False)
 class Moves:
     """The moves of a batch of states, as arrays of equal length with an entry per move. `moves[3]`,
-    `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are moves, too."""
+    `moves[2:5]`, `moves[[0, 4]]` and `moves[mask]` are batches of moves, too."""
 
     state: Whole
-    """The index of each move's state in the batch."""
+    """The index in the batch of the state that each move starts from."""
     slot: Whole | None
-    """The number of each move among all moves of its state, legal or not: a network gives a logit for each.
-    None in the moves that rules get, which need only the names."""
+    """The slot of each move: its number among all moves of its state, legal or not. A network has a logit for
+    each slot. None in the moves that are passed to custom rules, which don't need slots."""
     kind: Whole
-    """The index of the type in `types`; `AddNode(attached=True)` is two types, one for the first node and one
-    for the others."""
+    """The type of each move, an index into `types`. `AddNode(attached=True)` has two types, one for the first
+    node of a graph and one for all later nodes."""
     a: Whole
-    """The node, or the first node of an edge, in environments of graphs."""
+    """The node that each move changes, or the first node of the edge that it changes, in environments of
+    graphs."""
     b: Whole
-    """The second node of an edge; 0 for moves without one."""
+    """The second node of the edge that each move changes; 0 for moves that don't change an edge."""
     column: Whole
-    """The number of each move among the type's moves there. It is the class of an added node or edge; for an
-    attached node, its class times the number of edge classes, plus the class of its edge; for an attribute,
-    the value minus 1, plus the numbers of values of all attributes before it; for vectors, the slot."""
+    """The number of each move among the moves of its type at the same nodes. For an added node or edge, it is
+    the class. For an attached node, it is the node's class times the number of edge classes, plus the class
+    of the edge. For an attribute, it is the value minus 1, plus the number of values of all attributes before
+    this attribute. In environments of vectors, it is the slot."""
     types: tuple[str, ...]
-    """The names of the types of moves; `kind` is an index into them."""
+    """The names of the types of moves."""
     backward: bool = False
-    """True for backward moves."""
+    """True if these moves are backward moves."""
 
     @property
     def graph(self) -> Whole:
-        """The index of each move's graph in the batch: the array `state` by another name."""
+        """The index in the batch of the graph that each move starts from, which is equal to `state`."""
         return self.state
 
     @property
@@ -55,17 +57,17 @@ class Moves:
         return np.isin(self.kind, exits)
 
     def of(self, state: int) -> Moves:
-        """Returns the moves of one state of the batch."""
+        """Returns the moves of the state with the index `state` in the batch."""
         return self[self.state == count(state, "state")]
 
     def draw(self, rng: np.random.Generator) -> Moves:
-        """Draws one move per state uniformly. States without moves get none."""
+        """Draws one move per state uniformly. A state without moves is left out."""
         order = np.lexsort((rng.random(len(self)), self.state))
         return self[order[np.unique(self.state[order], return_index=True)[1]]]
 
     def describe(self) -> list[str]:
-        """Returns each move as text: its type, its nodes, and its number among the moves of the type
-        there."""
+        """Returns a text for each move, with its type, its nodes, and its number among the moves of this type
+        at these nodes."""
         rows = zip(self.kind.tolist(), self.a.tolist(), self.b.tolist(), self.column.tolist())
         return [f"{self.types[kind]}({a}, {b}, {column})" for kind, a, b, column in rows]
 
@@ -95,13 +97,13 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Masks:
-    """The legal moves of a batch of states: `legal[ptr[k]:ptr[k + 1]]` are the flags of state k, indexed by
-    slot."""
+    """The legal moves of a batch of states. `legal[ptr[k]:ptr[k + 1]]` has a flag for each slot of state
+    k."""
 
     ptr: Whole
-    """The first slot of each state, `[n + 1]`."""
+    """The offset of each state's flags in `legal`, and at the end the number of all flags, `[n + 1]`."""
     legal: Flags
-    """True for each slot that is legal, state by state."""
+    """A flag for each slot of each state, state by state: True if the slot's move is legal."""
     has_exit: bool
     """True if the last slot of every state is the exit."""
 
@@ -109,28 +111,28 @@ class Masks:
         return len(self.ptr) - 1
 
     def of(self, state: int) -> Flags:
-        """Returns the flags of the slots of one state."""
+        """Returns a flag for each slot of one state of the batch: True if the slot's move is legal."""
         row = int(chosen(count(state, "state"), len(self), "states")[0])
         return self.legal[self.ptr[row] : self.ptr[row + 1]]
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """The result of a step, a row per state."""
+    """The result of one step from each state of a batch, with an entry per state."""
 
     states: Any
-    """The states after the step; an exit doesn't change a state."""
+    """The states after the step. An exit doesn't change the state."""
     reverse: Whole
-    """The slot of the move that undoes each move, among the moves of the other direction of the state after
-    it; -1 for exits, which no move undoes."""
+    """The slot of the move that undoes each move, among the moves in the other direction from the state after
+    the step; -1 for exits, which can't be undone."""
     exit: Flags
-    """True for each state in which the exit was taken."""
+    """True for each state whose move was the exit."""
     done: Flags
     """True for each state from which no further step is possible in this direction."""
 
 
 class Walkable:
-    """The base class of environments whose moves can be listed, with their steps."""
+    """The base class of environments, with the methods that list moves and take steps."""
 
     _env: _gfn.Env
 
@@ -145,8 +147,8 @@ class Walkable:
         return self._env.n_instances()
 
     def initial(self, n: int = 1, instance: int | npt.ArrayLike = 0) -> Any:
-        """Returns `n` initial states; `instance` is the instance of all, or one per state, if there are
-        several."""
+        """Returns `n` initial states. If the environment has several initial states, `instance` is the index
+        of one of them for all `n` states, or an array with an index per state."""
         n = count(n)
         instances = np.asarray(instance)
         if instances.dtype.kind not in "iu" or instances.shape not in ((), (n,)):
@@ -158,35 +160,35 @@ class Walkable:
         return self._env.initial(np.ascontiguousarray(np.broadcast_to(instances, n), dtype=np.int64))
 
     def moves(self, states: Any, backward: bool = False) -> Moves:
-        """Returns all legal moves of states, or all backward moves from them, state by state in the order of
-        slots."""
+        """Returns all legal moves of these states, state by state in the order of slots. With `backward`,
+        returns their legal backward moves."""
         return self._moves(self._env.moves(states, _flag(backward), None), backward)
 
     def masks(self, states: Any, backward: bool = False) -> Masks:
-        """Returns, for each slot of each state, a flag that is True if its move is legal."""
+        """Returns a flag for each slot of each state: True if the slot's move is legal."""
         return Masks(*self._env.masks(states, _flag(backward)))
 
     def step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one move per state. `moves` has a move per state, in order, or its slot. An illegal move is a
-        `ValueError`."""
+        """Takes one move per state. `moves` has a move per state, in the order of states, or is an array of
+        the moves' slots. An illegal move is a `ValueError`."""
         return self._step(states, moves, False)
 
     def backward_step(self, states: Any, moves: Moves | npt.ArrayLike) -> Step:
-        """Takes one backward move per state, as `step` does."""
+        """Takes one backward move per state. The arguments are as in `step`."""
         return self._step(states, moves, True)
 
     def is_initial(self, states: Any) -> Flags:
-        """Returns True for each initial state."""
+        """Returns an array of bool, True for each state that is an initial state."""
         return self._env.is_initial(states)
 
     def keys(self, states: Any) -> list[bytes]:
-        """Returns a key per state: keys are equal for equal states, up to isomorphism if labels have no
-        meaning."""
+        """Returns a key per state. Equal states have equal keys. If states are graphs up to isomorphism,
+        isomorphic graphs have equal keys, too."""
         return [bytes(key) for key in self._env.keys(states)]
 
     def log_automorphisms(self, states: Any) -> npt.NDArray[np.float64]:
-        """Returns log |Aut| of each state, up to isomorphism: the log of the number of relabellings of the
-        nodes after the start that change nothing. It is 0 if labels have a meaning.
+        """Returns log |Aut| of each state: the log of the number of automorphisms of the graph that keep the
+        nodes of the initial state. The result is 0 unless states are graphs up to isomorphism.
         """
         return self._env.log_automorphisms(states)
 
@@ -208,8 +210,8 @@ def _flag(backward: Any) -> bool:
 
 
 def _slots(moves: Any, n: int, backward: bool) -> Whole:
-    """Returns the slot of each of `n` moves, one per state. Refuses moves of other states or of the other
-    direction."""
+    """Returns the slot of each of `n` moves, one per state. Raises an error for moves of other states or in
+    the other direction."""
     if isinstance(moves, Moves):
         if moves.backward != backward:
             way, other = ("backward", "forward") if backward else ("forward", "backward")

@@ -50,15 +50,15 @@ RewardFunction = Callable[[States], Any]
 
 
 class TrainingWarning(UserWarning):
-    """A sign of trouble in training that isn't an error."""
+    """A warning about training that goes wrong without an error."""
 
 
 Columns = dict[str, npt.NDArray[Any]]
 
-# The names of the numbers in a step's record, in the order in which the extension returns them.
+# The names of the numbers in a step's record, in the order in which the extension returns these numbers.
 FIGURES = ("step", "loss", "log_z", "mean_len", "grad_norm", "seconds", "reward_calls")
 
-# The modules for which a warning about missing gradients of embeddings was given.
+# The modules for which a warning was issued because their embeddings have no gradients.
 _DETACHED: list[weakref.ref[Any]] = []
 _DETACHED_WORDS = (
     "the module's embeddings have no gradients, so only the heads are trained: don't detach the embeddings, "
@@ -67,15 +67,16 @@ _DETACHED_WORDS = (
 
 
 def _warn_of_detached(module: Any) -> None:
-    """Warns of a module whose embeddings have no gradients, so that training doesn't change it. The extension
-    calls this function."""
+    """Warns that a module's embeddings have no gradients, so that training doesn't change the module. The
+    extension calls this function."""
     _DETACHED[:] = [one for one in _DETACHED if one() is not None]
     with contextlib.suppress(TypeError):
         _DETACHED.append(weakref.ref(module))
     _warnings.warn(_DETACHED_WORDS, TrainingWarning, stacklevel=2)
 
 
-# The number of batches drawn from a trainer in succession without a step, after which it warns.
+# The number of batches that may be drawn from a trainer without a step in between. After this number, the
+# trainer warns.
 _NEVER_ADVANCED = 3
 
 
@@ -83,7 +84,7 @@ class BufferContents(NamedTuple):
     """The contents of a replay buffer."""
 
     objects: States
-    """The objects in the buffer, in the form that `Trainer.sample` returns."""
+    """The objects in the buffer, as a batch of states like the one that `Trainer.sample` returns."""
     log_rewards: npt.NDArray[np.float64]
     """log R of each object."""
     conditions: torch.Tensor | None
@@ -91,7 +92,7 @@ class BufferContents(NamedTuple):
 
 
 def _numbered_device(device: str) -> torch.device:
-    """Returns a device with its index, 0 by default for "cuda"."""
+    """Returns the torch device of this name, with an index: "cuda" becomes "cuda:0"."""
     placed = torch.device(device)
     return torch.device(placed.type, 0) if placed.type == "cuda" and placed.index is None else placed
 
@@ -99,8 +100,8 @@ def _numbered_device(device: str) -> torch.device:
 def _check_built(
     network: Network, env: Environment, n_conditions: int, device: str, double: bool, heads: dict[str, bool]
 ) -> None:
-    """Refuses a network that was built for other settings than this trainer's, or that another trainer
-    already trains."""
+    """Raises an error if another trainer already trains the network, or if the network was built for other
+    settings than the settings of this trainer."""
     if network._trained:
         raise ValueError(
             "policy is another trainer's network: expected a network that no other trainer uses, such as "
@@ -132,25 +133,27 @@ def _check_built(
 
 
 class Trainer:
-    """Trains a policy: samples, replays, scores, differentiates, updates.
+    """Trains a policy. Each step draws a batch of trajectories, computes the loss and its gradient, and
+    updates the parameters.
 
     env
-        The environment, `Ring(4)`.
+        The environment, for example `Ring(4)`.
     reward
-        A reward of the library's, `RingReward()`, or a function of a batch of states that returns log R of
-        each. With a `Conditioning` it may be a list of them.
+        A reward of the library, for example `RingReward()`, or a function of a batch of states that returns
+        log R of each state. With a `Conditioning` it may be a list of rewards.
     policy
-        The settings of a network, `GraphNet()`, or a network that was built from them.
+        The settings of a network, for example `GraphNet()`, or a network that was built from such settings.
     objective
-        The loss, `TrajectoryBalance()` by default.
+        The objective, whose loss is minimised; `TrajectoryBalance()` by default.
     batch
         The number of trajectories per step, at least 1.
     adam
-        The updates of parameters, `Adam(lr=1e-3)`.
+        The settings of the optimizer, for example `Adam(lr=1e-3)`.
     exploration
-        The sampling of trajectories, `Exploration(epsilon=0.1)`.
+        The exploration in sampling, for example `Exploration(epsilon=0.1)`.
     sources
-        The sources of a batch besides the policy's own trajectories, a list with at most one of each kind:
+        The sources of a batch besides the policy's own trajectories, a list with at most one entry from each
+        of these lines:
 
         * `Replay()`, a buffer of objects;
         * `Data(objects)`, your own objects, or `Source(function)`, objects that a function returns for
@@ -161,9 +164,9 @@ class Trainer:
         * `Search(function)` or `Mala()`, a search from objects of the buffer;
         * `Hindsight(function)` or `FocusInHindsight()`, new conditions for replayed objects.
     conditions
-        The conditions of a family of rewards that one policy learns: `Conditions(function, width)`, with a
-        reward that is a function of states and conditions; or a `Conditioning`: temperatures, preferences
-        among several rewards (each of states alone), directions of focus.
+        The distribution of conditions, if one policy learns a family of rewards. `Conditions(function,
+        width)` needs a reward that is a function of states and conditions. A `Conditioning` has temperatures,
+        preferences among several rewards and directions of focus; its rewards are functions of states alone.
     seed
         The seed of all random numbers, from 0 to 2**64 - 1.
     device
@@ -171,10 +174,11 @@ class Trainer:
     double
         True for double precision.
 
-    These settings are attributes of the trainer; `batch` is called `batch_size`. They can't be changed.
+    These settings are attributes of the trainer, which can't be changed. The attribute of the setting `batch`
+    is `batch_size`.
 
-    The library works on one thread, which is fastest for small networks, and its first trainer sets torch to
-    one thread, too, unless a number was chosen before (`set_threads`, `torch.set_num_threads`,
+    The library uses one thread, which is fastest for small networks. The first trainer sets torch to one
+    thread, too, unless a number of threads was set before (by `set_threads`, `torch.set_num_threads` or
     OMP_NUM_THREADS).
     """
 
@@ -249,7 +253,7 @@ class Trainer:
         )
         self.seed, self.device, self.double = seed, device, double
         self._warned = 0
-        # Warnings that Python issued itself, in addition to those of the session.
+        # The warnings that this class issued itself. `_session` has the warnings that the extension issued.
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
@@ -264,7 +268,8 @@ class Trainer:
             "adam": adam._rates(),
             "parts": others,
             "description": description,
-            # The extension adds the heads that the objective needs.
+            # The extension adds two flags to `made`: whether the objective needs a head for log F, and a head
+            # for the number of paths.
             "note": {"env": note_settings(env), "policy": note_settings(policy), "made": made},
             "seed": seed,
             "device": str(device),
@@ -275,8 +280,8 @@ class Trainer:
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
-            # All invalid settings were refused above, because the next lines take the policy from its current
-            # owner.
+            # All invalid settings must be refused before this line, because the next lines take the policy
+            # away from its current owner.
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
@@ -286,7 +291,7 @@ class Trainer:
             self._network = built
         if not new_session.explores():
             self.exploration = replace(exploration, epsilon=0.0)
-        # Settings can't be changed from here on.
+        # After this assignment, `__setattr__` raises an error for changes of settings.
         self._session = new_session
         if actors is not None:
             actors._attach(self, batch, n_conditions, conditions)
@@ -299,7 +304,7 @@ class Trainer:
                     "no effect: make a new trainer with other settings, and load the parameters from a "
                     "checkpoint by `restore`"
                 )
-            # A subclass may have its own attributes.
+            # A subclass may set attributes of its own, but no attribute of this class.
             ours = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] == __package__]
             if type(self) in ours or any(name in vars(kind) for kind in ours):
                 raise AttributeError(
@@ -320,7 +325,8 @@ class Trainer:
         return f"{type(self).__name__}({parts}, adam={self.adam!r}, exploration={self.exploration!r})"
 
     def step(self) -> dict[str, Any]:
-        """Makes one step. Returns the numbers of the step by name, as in `history`."""
+        """Makes one training step. Returns its record: the numbers of the step under the names that `history`
+        has."""
         self._check_learning()
         records, failed = self._session.advance(1)
         self._keep(records, warn=failed is None)
@@ -339,8 +345,9 @@ class Trainer:
         """Makes `steps` more steps and returns the trainer.
 
         callback, every
-            `callback(trainer, record)` is called after every `every` steps and at the end, with the figures
-            of the last step. It may use the trainer: sample, evaluate, save. The run ends if it returns True.
+            `callback(trainer, record)` is called after every `every` steps and at the end, with the record of
+            the last step. The callback may use the trainer, for example to sample, evaluate or save. Training
+            ends early if the callback returns True.
         progress
             True shows a line of progress; None shows it on a terminal only.
         """
@@ -358,8 +365,8 @@ class Trainer:
             until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
             while until > 0:
-                # Steps are made a few at a time, so that the line of progress moves; a call of the extension
-                # costs only microseconds.
+                # Each call of the extension makes only a few steps, so that the line of progress is updated
+                # often. A call costs only microseconds.
                 part = min(until, line.steps_at_once())
                 records, failed = self._session.advance(part)
                 self._keep(records, warn=failed is None)
@@ -405,19 +412,18 @@ class Trainer:
 
     @property
     def history(self) -> Columns:
-        """The numbers of all steps, an array for each name: step, loss, log_z, mean_len, grad_norm, seconds,
-        reward_calls."""
+        """The records of all steps, an array with an entry per step for each of these names: step, loss,
+        log_z, mean_len, grad_norm, seconds, reward_calls."""
         return {name: np.asarray(values) for name, values in self._history.items()}
 
     def frame(self) -> Any:
-        """Returns `history` as a pandas frame with a row per step."""
+        """Returns `history` as a pandas data frame with a row per step."""
         import pandas
 
         return pandas.DataFrame(self.history).set_index("step") if self._history else pandas.DataFrame()
 
     def sample(self, n: int, conditions: Any = None) -> States:
-        """Draws `n` finished objects from the policy, without exploration. Each call draws new ones.
-
+        """Draws `n` finished objects from the policy, without exploration. Each call draws new objects.
         `conditions` has a condition for each object, `[n, width]`, in a trainer with conditions.
         """
         return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[
@@ -425,15 +431,15 @@ class Trainer:
         ]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
-        """Draws `n` finished objects as `sample` does, and returns them with log R of each."""
+        """Draws `n` finished objects as `sample` does, and returns these objects and log R of each object."""
         states, log_rewards = self._session.sample(
             count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True
         )
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> results.Exact:
-        """Computes the policy's distribution over all states, and compares it with the reward's. More than
-        `limit` states are refused.
+        """Computes the policy's distribution over all states, and compares it with the target distribution.
+        An environment with more than `limit` states is an error.
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
@@ -442,8 +448,8 @@ class Trainer:
         )
 
     def evaluate(self, n: int = 1000, condition: Any = None) -> results.SampleEvaluation:
-        """Estimates from `n` samples, for environments whose states can't be listed: bounds on log Z, the
-        best objects, modes.
+        """Evaluates the policy on `n` samples, for environments whose states can't be listed. The result has
+        estimates of log Z, and finds the best objects and the modes among the samples.
 
         `condition` is a single condition, `[width]`, in a trainer with conditions.
         """
@@ -458,7 +464,7 @@ class Trainer:
         reward.
 
         objects
-            Objects in the form that `sample` returns; for molecules also SMILES.
+            Objects, as a batch of states like the one that `sample` returns; for molecules also SMILES.
         paths
             The number of backward paths per object.
         condition
@@ -475,18 +481,20 @@ class Trainer:
     def certify(
         self, samples: int = 10_000, subsets: int = 64, size: int = 12, paths: int = 64
     ) -> results.Certificate:
-        """Certifies the policy by samples, for environments whose states can't be listed. Print the result
-        for a table.
+        """Certifies the policy from samples, for environments whose states can't be listed. `print` shows the
+        result as a table.
 
         The certificate has bounds on log Z and on the total variation to the target, an estimate of flow
-        consistency on subsets of objects, and reasons to distrust the policy. The lower bounds hold for any
-        policy. Samples of the policy give no upper bound: they can't show which objects it misses.
+        consistency on subsets of objects, and reasons to distrust the policy. The lower bounds are valid for
+        any policy. An upper bound isn't possible, because samples of the policy can't show which objects the
+        policy misses.
 
         samples
             The number of trajectories of the policy, and of uniform random walks, at least 2.
         subsets, size
-            The number of subsets, at least 2, and their size, at least 3. A third of each subset comes from
-            the policy, a third from random walks, and a third from a local search for rewards.
+            The number of subsets, at least 2, and the number of objects in each subset, at least 3. A third
+            of each subset comes from the policy, a third from random walks, and a third from a local search
+            for rewards.
         paths
             The number of backward paths per object, at least 8.
         """
@@ -500,17 +508,15 @@ class Trainer:
 
     def judge(self, objects: Any, limit: int = 1_000_000) -> results.Judgement:
         """Compares samples of any sampler with the exact target of this trainer's reward. The policy isn't
-        used.
-
-        Objects are in the form that `sample` returns; for molecules also SMILES. More than `limit` states are
-        refused.
+        used. `objects` is a batch of states like the one that `sample` returns; for molecules also SMILES. An
+        environment with more than `limit` states is an error.
         """
         figures, missing = self._session.judge_samples(objects, count(limit, "limit"))
         return results.Judgement(**figures, missing_states=missing)
 
     def take_average(self) -> "Trainer":
-        """Replaces the policy's parameters by their average (`Adam(average=Average())`); call it after
-        training."""
+        """Replaces the policy's parameters by their running average, which `Adam(average=Average())`
+        computes. Call this method after training."""
         self._session.take_average()
         return self
 
@@ -528,13 +534,14 @@ class Trainer:
         return self._conditions(None if condition is None else np.reshape(condition, (1, -1)), 1)
 
     def prefill(self, n: int) -> int:
-        """Offers `n` uniform random walks to the replay buffer, and returns the number that it kept."""
+        """Offers the objects of `n` uniform random walks to the replay buffer, and returns the number of
+        objects that the buffer accepted."""
         return self._session.prefill(count(n, most=AT_ONCE))
 
     @property
     def network(self) -> Network:
-        """The policy as a torch module, which computes log-probabilities of states and which a `Sampler`
-        draws from."""
+        """The policy as a torch module. The module computes the log-probabilities of the moves of states. A
+        `Sampler` draws trajectories from this module."""
         if self._network is None:
             made = {
                 "seed": self.seed,
@@ -548,10 +555,9 @@ class Trainer:
         return self._network
 
     def batch(self) -> Trajectories:
-        """Draws the batch of the next step from all sources: fresh, replayed, given and searched
-        trajectories.
-
-        Use it with `score`, `loss` and `advance` for a step of a custom loop and optimizer:
+        """Draws the batch of the next step from all sources: trajectories of the policy, replayed
+        trajectories, and trajectories to objects of data and searches. Use it with `score`, `loss` and
+        `advance` for a step of a custom loop and optimizer:
 
             batch = trainer.batch()
             scores = trainer.score(batch)
@@ -559,8 +565,9 @@ class Trainer:
             optimizer.zero_grad(); loss.backward(); optimizer.step()
             trainer.advance(batch, scores)
 
-        Clipping, weight decay and learning rates (`lr_factor`) are up to the optimizer then. With `Thompson`,
-        the scores are those of each head's share of the batch, one after another.
+        In a custom loop, clipping, weight decay and learning rates (`lr_factor`) are up to you. With
+        `Thompson`, each head of the policy learns from a share of the batch, and the scores contain the
+        shares of all heads, one after another.
         """
         self._check_learning()
         self._drawn, self._began = self._drawn + 1, time.perf_counter()
@@ -573,15 +580,15 @@ class Trainer:
         return Trajectories(self.env, self._session.draw_batch())
 
     def score(self, trajectories: Trajectories) -> _gfn.Scores:
-        """Computes log-probabilities and rewards of trajectories, with gradients: all numbers that the
-        objective reads. The trajectories are a batch of the trainer, a part of it, or others of the
-        environment.
+        """Computes all numbers that the objective needs, such as log-probabilities and rewards of
+        trajectories, with gradients. The trajectories are a batch of the trainer, a part of such a batch, or
+        any other trajectories of the environment.
         """
         return self._session.score(paths_of(trajectories, self.env), torch.is_grad_enabled())
 
     def loss(self, scores: _gfn.Scores | None = None) -> torch.Tensor:
-        """Computes the objective's loss of scores, with gradients; without scores, the loss of the batch of
-        the next step."""
+        """Computes the objective's loss from scores, with gradients. Without scores, it draws the batch of
+        the next step and computes the loss of this batch."""
         if scores is None:
             scores = self.score(self.batch())
         if not isinstance(scores, _gfn.Scores):
@@ -595,11 +602,9 @@ class Trainer:
     def advance(
         self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None
     ) -> dict[str, Any]:
-        """Ends a step of a custom loop: counts it, updates priorities, the teacher and averages, and moves
-        schedules on.
-
-        `loss` is the number for `history`; by default the one that `loss(scores)` returned. Returns the
-        figures of the step.
+        """Ends a step of a custom loop: increases the number of steps, updates replay priorities, the teacher
+        and averages, and advances schedules. `loss` is the number for `history`. `loss` may be left out if
+        the last call of `loss(scores)` was for these scores. Returns the record of the step.
         """
         if not isinstance(scores, _gfn.Scores):
             raise TypeError(
@@ -615,7 +620,8 @@ class Trainer:
         records, failed = self._session.end_step(paths_of(trajectories, self.env), scores, float(loss))
         if records:
             self._drawn, self._of_scores = 0, None
-        # The library measured the seconds of the step's end only, so the time since `batch` replaces them.
+        # The library measured only the seconds of `end_step`. The time since the call of `batch` replaces
+        # this number.
         seconds = time.perf_counter() - self._began
         records = [
             (*record[: FIGURES.index("seconds")], seconds, *record[FIGURES.index("seconds") + 1 :])
@@ -627,33 +633,35 @@ class Trainer:
         return dict(zip(FIGURES, records[-1]))
 
     def rewarded(self, trajectories: Trajectories) -> Trajectories:
-        """Returns the trajectories with log R of their objects. These calls of the reward aren't counted."""
+        """Returns the same trajectories with log R of their objects. `reward_calls` doesn't count these calls
+        of the reward."""
         return Trajectories(self.env, self._session.rewarded(paths_of(trajectories, self.env)))
 
     @property
     def lr_factor(self) -> float:
-        """The value of `Adam.schedule` at the next step, for a custom optimizer."""
+        """The value of `Adam.schedule` at the next step, by which a custom optimizer can multiply its
+        learning rates."""
         return self._session.lr_factor()
 
     @property
     def buffer(self) -> BufferContents | None:
-        """The contents of the replay buffer, oldest first; None without a buffer."""
+        """The contents of the replay buffer, oldest object first; None without a buffer."""
         stored = self._session.buffer_content()
         return None if stored is None else BufferContents(*stored)
 
     def remember(self, trajectories: Trajectories) -> int:
-        """Offers trajectories to the replay buffer, and returns the number that it kept. The reward is
-        computed for trajectories without log R."""
+        """Offers trajectories to the replay buffer, and returns the number of trajectories that the buffer
+        accepted. The reward is computed for trajectories without log R."""
         return self._session.remember(paths_of(trajectories, self.env))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields the policy's parameters by name: the tensors themselves, not copies. Don't use them or their
-        gradients while another thread trains: torch has no lock for them.
+        """Yields the policy's parameters by name: the tensors themselves, not copies. Don't use these tensors
+        or their gradients while another thread trains, because torch doesn't lock tensors.
         """
         yield from self._session.parameters()
 
     def parameters(self) -> Iterator[torch.Tensor]:
-        """Yields the parameters that are trained, for an optimizer."""
+        """Yields the parameters that training changes, for example as the argument of an optimizer."""
         return (tensor for _, tensor in self.named_parameters() if tensor.requires_grad)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -661,7 +669,7 @@ class Trainer:
         self._session.save(os.fsdecode(path))
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
-        """Continues from a checkpoint of a trainer with the same settings."""
+        """Loads a checkpoint of a trainer with the same settings, from which training continues."""
         self._session.resume(existing_path(path))
         return self
 
@@ -674,22 +682,22 @@ class Trainer:
 
     @property
     def steps_done(self) -> int:
-        """The number of steps made."""
+        """The number of training steps made so far."""
         return self._session.steps_done()
 
     @property
     def reward_calls(self) -> int:
-        """The number of new objects whose reward was computed."""
+        """The number of new objects whose reward was computed. Replayed objects aren't counted."""
         return self._session.reward_calls()
 
     @property
     def n_parameters(self) -> int:
-        """The number of scalars that are trained."""
+        """The number of scalar parameters that are trained."""
         return self._session.n_parameters()
 
     @property
     def warnings(self) -> Sequence[str]:
-        """The warnings of this trainer so far."""
+        """The warnings that this trainer has issued so far."""
         module = self.policy._module()
         detached = module is not None and any(one() is module for one in _DETACHED)
         return [*self._session.warnings(), *self._own_warnings, *([_DETACHED_WORDS] if detached else [])]

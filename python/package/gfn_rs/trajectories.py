@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from .networks import Network
     from .training import Trainer
 
-# The temperature of greedy sampling: dividing logits by it leaves only the most probable move.
+# The temperature of greedy sampling. If logits are divided by this number, only the most probable move has a
+# probability above 0.
 _COLD = 1e-9
 # The settings of a sampler that doesn't explore.
 _UNEXPLORED = {"epsilon": 0.0, "temperature": 1.0, "exit_bias": 0.0, "noise": 0.0}
 
 
 class Trajectories:
-    """A batch of whole trajectories. Their T transitions are stored trajectory by trajectory; an exit is the
-    last transition.
+    """A batch of whole trajectories. The batch's T transitions are stored trajectory by trajectory. An exit
+    is the last transition of its trajectory.
 
-    `trajectories[3]`, `trajectories[2:5]` and `trajectories[mask]` are trajectories, and `+` joins two
-    batches. Pickled trajectories are replayed from the start when they are read, and actions that the
-    environment forbids are refused.
+    `trajectories[3]`, `trajectories[2:5]` and `trajectories[mask]` are batches of trajectories, and `+` joins
+    two batches. When pickled trajectories are loaded, their actions are replayed from the initial states; an
+    action that the environment forbids is an error.
     """
 
     def __init__(self, env: Environment, paths: _gfn.Paths) -> None:
@@ -55,12 +56,12 @@ class Trajectories:
         """Builds trajectories from moves, each of which is checked.
 
         moves
-            The slots of all moves, trajectory by trajectory, `[T]`; for points a row of numbers each, as in
-            `actions`.
+            The slots of all moves, trajectory by trajectory, `[T]`. In environments of points, a row of
+            numbers for each move, as in `actions`.
         offsets
-            The index of the first move of each trajectory, and the number of moves, `[n + 1]`.
+            The index of the first move of each trajectory, and at the end the number of all moves, `[n + 1]`.
         instance
-            The initial state of each trajectory, or of all of them.
+            The index of the initial state of each trajectory, or one index for all trajectories.
         log_rewards, conditions
             log R of each object, `[n]`, and the condition of each trajectory, `[n, width]`, if they are
             known.
@@ -122,13 +123,13 @@ class Trajectories:
 
     @property
     def env(self) -> Environment:
-        """The environment in which the trajectories were made."""
+        """The environment of the trajectories."""
         return self._env
 
     @cached_property
     def offsets(self) -> Whole:
-        """The offsets of transitions, `[n + 1]`: trajectory k has those from `offsets[k]` to `offsets[k + 1]
-        - 1`."""
+        """The offset of each trajectory's transitions, `[n + 1]`. Trajectory k has the transitions from
+        `offsets[k]` to `offsets[k + 1] - 1`."""
         return self._paths.offsets()
 
     @property
@@ -158,13 +159,14 @@ class Trajectories:
 
     @cached_property
     def actions(self) -> torch.Tensor:
-        """The forward actions: slots, `[T]`; for points rows of numbers, `[T, k]`."""
+        """The forward action of each transition: its slot, `[T]`; in environments of points a row of numbers,
+        `[T, k]`."""
         return self._paths.actions(False)
 
     @cached_property
     def moves(self) -> Moves:
-        """The forward moves; `state` is an index into `states`. Only for environments whose moves can be
-        listed."""
+        """The forward move of each transition. Its `state` is an index into the array `states` of these
+        trajectories. Only for environments whose moves can be listed."""
         slots = self.actions.numpy()
         if slots.ndim > 1:
             raise ValueError(
@@ -175,8 +177,8 @@ class Trajectories:
 
     @cached_property
     def reverse(self) -> Whole:
-        """The slot of the backward move that undoes each transition, in the state after it, `[T]`; -1 for
-        exits."""
+        """The slot of the backward move that undoes each transition, among the backward moves of the state
+        after the transition, `[T]`; -1 for exits."""
         slots = self._paths.actions(True).numpy()
         if slots.ndim > 1:
             raise ValueError(
@@ -196,8 +198,8 @@ class Trajectories:
 
     @property
     def log_pf(self) -> torch.Tensor:
-        """log P_F of each transition under the policy that drew it, without exploration and gradient,
-        `[T]`."""
+        """log P_F of each transition, `[T]`, without gradient: the log-probability of the action under the
+        policy that drew the trajectory, without exploration."""
         return self._of_policy()[0]
 
     @property
@@ -215,11 +217,11 @@ class Trajectories:
 
     @cached_property
     def log_rewards(self) -> npt.NDArray[np.float64] | None:
-        """log R of each object, `[n]`; None if it is unknown."""
+        """log R of each object, `[n]`; None if log R is unknown."""
         return self._paths.log_rewards()
 
     def with_log_rewards(self, log_rewards: npt.ArrayLike | torch.Tensor) -> Trajectories:
-        """Returns the trajectories with log R of each object, `[n]`."""
+        """Returns the same trajectories with `log_rewards` as log R of each object, `[n]`."""
         if isinstance(log_rewards, torch.Tensor):
             log_rewards = log_rewards.detach().cpu().numpy()
         known = np.asarray(log_rewards, dtype=np.float64)
@@ -237,7 +239,8 @@ class Trajectories:
 
     @cached_property
     def n_fresh(self) -> int:
-        """The number of trajectories of a trainer's batch that were drawn in this step. They come first."""
+        """The number of trajectories that were newly sampled for a trainer's batch. These trajectories are
+        the first ones of the batch."""
         return self._paths.n_fresh()
 
     def to_transitions(self) -> Transitions:
@@ -265,8 +268,8 @@ class Trajectories:
 
 
 def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
-    """Returns the object of the extension that holds these trajectories. Refuses trajectories of another
-    environment."""
+    """Returns the object of the extension that holds these trajectories. Raises an error for trajectories of
+    another environment."""
     if not isinstance(trajectories, Trajectories):
         raise TypeError(f"trajectories is a {type(trajectories).__name__}: expected Trajectories")
     if trajectories.env is not env and trajectories.env != env:
@@ -279,17 +282,17 @@ def paths_of(trajectories: Any, env: Environment) -> _gfn.Paths:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transitions:
-    """Single transitions of trajectories, which can be indexed like arrays."""
+    """A batch of single transitions of trajectories, which can be indexed like an array."""
 
     trajectories: Trajectories
     """The trajectories that contain the transitions."""
     rows: Whole
-    """The index of each transition among all transitions of `trajectories`, `[T]`."""
+    """The index of each of these transitions among all transitions of `trajectories`, `[T]`."""
     is_last: Flags
     """True for the last transition of each trajectory, `[T]`."""
     log_rewards: npt.NDArray[np.float64]
-    """log R of the object that each transition finishes, `[T]`; NaN if it finishes none, or if log R is
-    unknown."""
+    """log R of the object that each transition finishes, `[T]`. The entry is NaN if the transition isn't the
+    last one of its trajectory, or if log R is unknown."""
 
     @cached_property
     def states(self) -> Any:
@@ -328,19 +331,19 @@ class Transitions:
 
 
 class Sampler:
-    """Draws trajectories from a policy. Its settings change the actions that are drawn, but not `log_pf` of
-    the trajectories, which is that of the policy itself.
+    """Draws trajectories from a policy. The sampler's settings change the probabilities of the drawn actions.
+    `log_pf` of the trajectories doesn't depend on these settings: it is computed by the policy itself.
 
     policy
-        A network that was built (`GraphNet().build(env)`), or a trainer.
+        A network that was built from settings (`GraphNet().build(env)`), or a trainer.
     epsilon
-        The share of uniform actions, from 0 to 1.
+        The probability that an action is drawn uniformly from all legal actions, from 0 to 1.
     temperature
-        A divisor of logits, above 0.
+        The number that logits are divided by, above 0.
     exit_bias
         A number added to the exit's logit.
     noise
-        A standard deviation added to Gaussian steps, at least 0.
+        The standard deviation of noise that is added to Gaussian steps, at least 0.
     """
 
     @suggests_names
@@ -390,18 +393,20 @@ class Sampler:
         conditions
             The condition of each trajectory, `[n, width]`, if the policy has conditions.
         instances
-            The initial state of each trajectory, if the environment has several; by default they are drawn
-            uniformly.
+            The index of the initial state of each trajectory, if the environment has several initial states.
+            By default the indices are drawn uniformly.
         greedy
-            True takes the most probable action of each state, or one of them if several are equally probable.
+            True takes the most probable action in each state. If several actions are equally probable, one of
+            them is drawn.
         seed
-            A seed makes the trajectories reproducible; without it each call draws new ones.
+            A seed makes the trajectories reproducible. Without a seed, each call draws new trajectories.
         """
         n = count(n, least=1, most=AT_ONCE)
         explored = self._explored
         check(greedy, "greedy", bool)
         if greedy:
-            # Reading the types of moves refuses environments of points, which have no most probable move.
+            # Environments of points have no most probable move. `move_types` raises an error for such
+            # environments.
             self.env.move_types
             if explored != _UNEXPLORED:
                 raise ValueError(
@@ -422,7 +427,7 @@ class Sampler:
         return Trajectories(self.env, self.policy._session.draw_paths((n, of), under, explored, stream))
 
     def backward(self, objects: Any, *, conditions: Any = None, seed: int | None = None) -> Trajectories:
-        """Draws a trajectory to each of these finished objects, backwards by P_B."""
+        """Draws a trajectory to each of these finished objects, by backward steps of P_B."""
         under, stream = self.policy._conditions(conditions, len(objects)), (
             None if seed is None else check_seed(seed)
         )

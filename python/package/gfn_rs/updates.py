@@ -1,4 +1,4 @@
-"""Settings of the updates of parameters."""
+"""Settings of the optimizer, which updates parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._settings import NOT_NEGATIVE, POSITIVE, SHARE, Settings, bounds, plain
 from .schedules import InverseRoot, Number, schedule_json
 
 LR_SCALE = InverseRoot(1.0, 1_000)
-"""The default of `Adam.schedule`, a factor on learning rates."""
+"""The default of `Adam.schedule`, which is a factor on both learning rates."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Average(Settings):
     """A moving average of the parameters, which `trainer.take_average()` copies to the policy.
 
     decay
-        The share of the average that remains after each step, at least 0 and below 1.
+        The weight of the old average at each step, at least 0 and below 1. The new parameters have the weight
+        1 - `decay`.
     sampling
         True if fresh trajectories are drawn with the averaged parameters.
     """
@@ -28,8 +29,8 @@ class Average(Settings):
 
 @dataclass(frozen=True)
 class TransitionBatches(Settings):
-    """Updates on single transitions of a batch's trajectories, for the objectives of detailed balance,
-    including modified and forward-looking ones.
+    """Updates on random transitions of a batch instead of whole trajectories. The objective must be a
+    detailed balance objective, which may be modified or forward-looking.
 
     size
         The number of transitions per update, at least 1.
@@ -49,22 +50,23 @@ class Adam(Settings):
     """The updates of parameters by the optimizer Adam.
 
     lr, log_z_lr
-        Learning rates of the network and of log Z, at least 0.
+        The learning rates of the network and of log Z, at least 0.
     schedule
-        A factor on both rates. By default it falls with the square root of the step; if the number of steps
-        is known, `Linear(1, 0, steps)` ends closer to the target. `None` keeps the rates as they are.
+        A factor on both learning rates, which changes with the step. By default it decreases with the square
+        root of the step. If the number of steps is known, the policy ends closer to the target with
+        `Linear(1, 0, steps)`. With `None`, the rates are constant.
     weight_decay
         The decoupled decay of weights, at least 0.
     max_norm
-        The norm that gradients are clipped to, above 0. `None` doesn't clip.
+        The norm that gradients are clipped to, above 0. With `None`, gradients aren't clipped.
     average
-        A moving average of the parameters, `Average()`.
+        The settings of a moving average of the parameters, `Average()`. `None` for no average.
     chunk
-        The number of transitions that are scored at once, if a whole batch takes too much memory. The
-        gradient is the same.
+        The largest number of transitions that are scored at once, if a whole batch takes too much memory. The
+        gradient is the same as without chunks.
     transitions
-        Updates on single transitions instead of one update on whole trajectories, `TransitionBatches(64,
-        updates=8)`.
+        The settings of updates on single transitions, such as `TransitionBatches(64, updates=8)`. With
+        `None`, each step makes one update on whole trajectories.
     """
 
     lr: float = field(default=1e-3, metadata=NOT_NEGATIVE)
@@ -77,13 +79,13 @@ class Adam(Settings):
     transitions: TransitionBatches | None = None
 
     def _rates(self) -> dict[str, Any]:
-        """Returns the settings that the optimizer's configuration in the extension has."""
+        """Returns the settings that the extension reads as the optimizer's configuration."""
         return {
             name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "weight_decay", "max_norm")
         }
 
     def _training(self) -> dict[str, Any]:
-        """Returns the settings that the trainer's configuration in the extension has."""
+        """Returns the settings that the extension reads as part of the trainer's configuration."""
         return {
             "lr_scale": schedule_json(1.0 if self.schedule is None else self.schedule),
             "chunk": plain(self.chunk, "chunk"),

@@ -1,18 +1,18 @@
-//! A store of the results of rules in Python. Rules depend on graphs and moves alone, so a result can be
-//! reused.
+//! A cache of the answers of rules in Python. Answers can be reused, because they depend only on graphs and
+//! moves.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
 
-/// The number of words of memory that stored graphs and answers may take (64 MiB). Beyond it the store is
-/// cleared.
+/// The largest number of 64-bit words that stored graphs and answers may take, which is 64 MiB. If it is
+/// exceeded, the cache is cleared.
 const MAX_WORDS: usize = 1 << 23;
-/// The number of words of memory that a question and its answer take.
+/// The approximate number of 64-bit words that a question and its answer take.
 const WORDS_PER_ANSWER: usize = 5;
 
-/// A question that rules in Python answer about a graph.
+/// A yes-or-no question about a graph, which rules in Python answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Question {
     Move(ActionKind, Move),
@@ -26,14 +26,14 @@ struct Store {
     words: usize,
 }
 
-/// The stored answers of rules in Python, by graph.
+/// The cache of the answers of rules in Python, by graph.
 #[derive(Default)]
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// Returns the answer to each question about a graph, from the store or from `ask`. Each new question is
-    /// passed to `ask` once, with the index of its graph among the graphs that have new questions. If `ask`
-    /// returns `None`, all questions are answered by `false`, and new questions aren't stored.
+    /// Returns the answer to each question about a graph, from the cache or from `ask`. Each question that
+    /// isn't in the cache is passed to `ask` once, with the index of its graph among the graphs that have
+    /// such questions. If `ask` returns `None`, all answers are `false`, and nothing is added to the cache.
     ///
     /// No lock is held while Python runs, because rules may use the environment.
     pub(super) fn to(

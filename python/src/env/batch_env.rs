@@ -1,4 +1,4 @@
-//! Custom environments whose steps on batches of arrays are written in Python.
+//! Custom environments whose rules are Python methods that step batches of states, as arrays.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{
@@ -23,13 +23,13 @@ pub(crate) struct BatchEnvSettings {
     n_moves: usize,
     n_backward_moves: Option<usize>,
     has_exit: bool,
-    /// `true` if the rules return the move that undoes each move. If `false`, a move and the move that undoes
-    /// it have the same number.
+    /// `true` if the rules have methods that return the move that undoes each move. If `false`, a move and
+    /// the move that undoes it have the same number.
     reverses: bool,
 }
 
 impl BatchEnvSettings {
-    /// Builds the environment. The rules return the initial states.
+    /// Builds the environment. The initial states are the result of a method of the rules.
     pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Space<VectorEnv>> {
         let Some(rules) = rules else {
             return Err(Error::config("rules", "None", "an object like `EnvRules`"));
@@ -46,7 +46,7 @@ impl BatchEnvSettings {
         Ok(Space::vectors(VectorEnv::from_env(env), self.values))
     }
 
-    /// Returns the number of moves in a direction, not counting the exit.
+    /// Returns the number of moves in a direction, without the exit.
     fn n_moves(&self, direction: Direction) -> usize {
         match direction {
             Direction::Forward => self.n_moves,
@@ -54,13 +54,13 @@ impl BatchEnvSettings {
         }
     }
 
-    /// Returns the number of moves in a direction, counting the exit.
+    /// Returns the number of moves in a direction, including the exit.
     fn slots(&self, direction: Direction) -> usize {
         self.n_moves(direction) + usize::from(self.has_exit && direction == Direction::Forward)
     }
 }
 
-/// An environment whose methods are written in Python; each is called once per batch.
+/// An environment whose rules are in Python. Each method of the rules is called once per batch.
 struct BatchEnv {
     of: BatchEnvSettings,
     initial: Vec<u16>,
@@ -69,7 +69,7 @@ struct BatchEnv {
 }
 
 /// Returns a placeholder error for rules that raised an exception. The caller raises the exception instead of
-/// it.
+/// this error.
 fn failed() -> Error {
     Error::config("the rules of the environment", "an error that they raised", "answers")
 }
@@ -79,7 +79,8 @@ fn entries_of(numbers: Vec<i64>) -> Vec<u16> {
 }
 
 impl BatchEnv {
-    /// Calls a method of the rules, and reads whole numbers below `below` in this shape from its result.
+    /// Calls a method of the rules. Returns its result, which must be an array of this shape with whole
+    /// numbers below `below`.
     fn ask<'py>(
         &self,
         py: Python<'py>,
@@ -92,7 +93,8 @@ impl BatchEnv {
         read_answer(&answer, method, "int64", shape, below)
     }
 
-    /// Returns the states that these moves lead to, and the moves of the other direction that undo them.
+    /// Returns the states that these moves lead to, and the move in the other direction that undoes each
+    /// move.
     fn apply(
         &self,
         direction: Direction,
@@ -118,8 +120,8 @@ impl BatchEnv {
         Ok((VectorStates::from_flat(self.of.width, entries_of(rows))?, undo))
     }
 
-    /// Returns a flag for each move, the exit included: `true` if it is legal. If the rules raise an
-    /// exception, no move is legal, and the exception is raised later.
+    /// Returns a flag for each move of each state, including the exit: `true` if the move is legal. If the
+    /// rules raise an exception, all flags are `false`, and the exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
         let shape = [states.len(), self.of.slots(direction)];

@@ -1,5 +1,5 @@
-//! Graph environments declared in Python: action types, sizes and classes of graphs, and rules that are
-//! called with batches.
+//! Graph environments that are declared in Python: their action types, the sizes and classes of their graphs,
+//! and rules that are called with batches.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::molecules::Reading;
 use crate::references::Object;
 use crate::states::{Graphs, whole};
 
-/// The declaration of a graph environment, as Python passes it.
+/// The declaration of a graph environment, in the form that Python passes.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GraphDeclaration {
@@ -32,16 +32,17 @@ pub(crate) struct GraphDeclaration {
     edge_classes: u16,
     node_attributes: Vec<u8>,
     edge_attributes: Vec<u8>,
-    /// The number of nodes at the start, if no graph is given for it.
+    /// The number of nodes of the initial graph, if no initial graph is given.
     initial: usize,
-    /// The rule for the identity of the start's nodes. The default is `Alike` if the start's nodes are equal
-    /// and unconnected: nodes that a symmetry maps to each other are interchangeable.
+    /// The identity of the initial graph's nodes. If the setting is missing, it is `Alike` if these nodes are
+    /// equal and have no edges, otherwise `Distinct`.
     scaffold: Option<Nodes>,
     labelled: bool,
     corrects_symmetry: bool,
 }
 
-/// The identity of the start's nodes: distinct, or interchangeable if a symmetry maps them to each other.
+/// The identity of the initial graph's nodes: all nodes are distinct, or two nodes are the same if a symmetry
+/// of the initial graph maps them to each other.
 #[derive(Clone, Copy, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Nodes {
@@ -49,14 +50,14 @@ enum Nodes {
     Alike,
 }
 
-/// The declaration of an action type.
+/// The declaration of one action type.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Action {
     name: String,
     part: Part,
-    /// `true` if the action removes the part that it otherwise adds, or clears the value that it otherwise
-    /// sets.
+    /// `true` for the reverse of the action type: it removes the part of the graph instead of adding it, or
+    /// clears the attribute instead of setting it.
     reversed: bool,
     #[serde(default)]
     attached: bool,
@@ -64,7 +65,7 @@ struct Action {
     max_edges: Option<usize>,
 }
 
-/// The part of a graph that an action adds or sets.
+/// The part of a graph that an action type changes.
 #[derive(Clone, Copy, PartialEq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
 enum Part {
@@ -79,15 +80,14 @@ impl Action {
         (self.part, self.reversed) == (part, reversed)
     }
 
-    /// Returns `actions` with this action type added, or with its `Reverse` if the declaration says
-    /// `reversed`.
+    /// Returns `actions` with `action_type` added, or with its `Reverse` if `reversed` is `true`.
     fn add(&self, actions: ActionSet, action_type: impl GraphActionType + 'static) -> ActionSet {
         if self.reversed { actions.with(Reverse(action_type)) } else { actions.with(action_type) }
     }
 }
 
 impl GraphDeclaration {
-    /// Builds the environment without the rules in Python; `has_rules` says if the declaration has such
+    /// Builds the environment without the rules in Python. `has_rules` is `true` if the declaration has such
     /// rules.
     pub(super) fn build(&self, has_rules: bool, initial: Option<&[GraphState]>) -> Result<GraphEnv> {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
@@ -159,8 +159,8 @@ impl GraphDeclaration {
         Ok(actions)
     }
 
-    /// Returns the action type that adds edges. `grown` is `true` if each new node comes with an edge: then
-    /// no backward move may cut a graph in two.
+    /// Returns the action type that adds edges. `grown` is `true` if each new node is added with an edge. In
+    /// this case graphs are connected, no backward move may cut a graph in two, and `max_edges` is an error.
     fn edges(&self, action: &Action, grown: bool) -> Result<AddEdge> {
         let edge = AddEdge::new(self.edge_classes);
         match action.max_edges {
@@ -175,7 +175,8 @@ impl GraphDeclaration {
         }
     }
 
-    /// Returns an error if one of two actions undoes the other and no rules in Python prevent cycles.
+    /// Returns an error if an action type and its reverse are both declared. Without rules in Python, the
+    /// states would have cycles.
     fn check_acyclic(&self) -> Result<()> {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
@@ -189,19 +190,19 @@ impl GraphDeclaration {
     }
 }
 
-/// The initial graph of each instance if all moves only remove parts; empty if some move adds a part.
+/// The initial graph of each instance, if all moves remove or clear parts of the graph. Empty if a move adds
+/// or sets a part.
 struct Left(Vec<GraphState>);
 
 impl GraphRules for Left {
-    /// Restricts backward moves to graphs whose parts are all parts of the start. Other backward moves would
-    /// add parts that the start never had.
+    /// Returns `true` if all parts of the graph are parts of the initial graph. Backward moves add parts, so
+    /// without this check they would also add parts that the initial graph doesn't have.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.0.is_empty() || self.0.get(graph.instance() as usize).is_some_and(|start| is_part(graph, start))
     }
 }
 
-/// Returns `true` if all nodes, edges and attributes of `graph` are in `whole`, too, under the same node
-/// labels.
+/// Returns `true` if `whole` has all nodes, edges and attributes of `graph`, under the same node labels.
 fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
     let keeps = |now: Attributes, then: Attributes| {
         now.values().iter().zip(then.values()).all(|(now, then)| *now == 0 || now == then)
@@ -215,7 +216,7 @@ fn is_part(graph: &GraphState, whole: &GraphState) -> bool {
         })
 }
 
-/// Returns `true` if a path joins each pair of nodes.
+/// Returns `true` if the graph is connected.
 fn is_connected(graph: &GraphState) -> bool {
     let n = graph.n_nodes() as u32;
     let mut part: Vec<u32> = (0..n.min(1)).collect();
@@ -229,7 +230,7 @@ fn is_connected(graph: &GraphState) -> bool {
     part.len() == n as usize
 }
 
-/// Returns the environment `env`, with its moves restricted to those that rules in Python allow.
+/// Returns the environment `env` with only the moves that the rules in Python allow.
 pub(super) fn restrict_by_rules(
     env: GraphEnv,
     object: Object,
@@ -239,18 +240,19 @@ pub(super) fn restrict_by_rules(
     let names = env.actions().types().map(|(_, action_type)| action_type.name().to_owned()).collect();
     let rules = Rules { object: Some(object), failures: failures.clone() };
     let restrict = |base| PyRules { base, rules, names, reading, answers: Answers::default() };
-    // The backward masks of the action types don't know the rules in Python, so backward moves are derived
-    // from forward moves.
+    // The backward masks of the action types ignore the rules in Python. So backward moves are derived from
+    // forward moves.
     env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
-/// Rules in Python that restrict an environment's moves in addition to the rules `base`. They are called once
-/// per graph.
+/// Rules in Python that restrict an environment's moves, in addition to the rules `base`. The answers are
+/// cached, so the rules get a question about a graph again only after the cache was cleared.
 struct PyRules {
     base: Arc<dyn GraphRules>,
     rules: Rules,
     names: Vec<String>,
-    /// The reading of graphs as molecules. If it is set, the rules in Python get molecules.
+    /// The conversion of graphs to molecules. If this conversion is set, the graphs that the rules in Python
+    /// get have SMILES.
     reading: Option<Reading>,
     answers: Answers,
 }
@@ -266,7 +268,7 @@ impl PyRules {
         })
     }
 
-    /// Converts these moves to a `gfn_rs.Moves`.
+    /// Converts moves to an object of the Python class `gfn_rs.Moves`.
     fn moves<'py>(&self, py: Python<'py>, moves: &[BatchMove]) -> PyResult<Bound<'py, PyAny>> {
         let column = |of: fn(&BatchMove) -> usize| whole(moves.iter().map(of));
         let columns = (

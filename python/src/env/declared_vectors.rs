@@ -1,4 +1,5 @@
-//! Vector environments declared in Python: moves that set one entry, and rules that are called with batches.
+//! Vector environments that are declared in Python: their moves, each of which sets one entry, and rules that
+//! are called with batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +14,16 @@ use crate::kinds::Space;
 use crate::references::Object;
 use crate::states::{entries, whole};
 
-/// The declaration of a vector environment, as Python passes it.
+/// The declaration of a vector environment, in the form that Python passes.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VectorDeclaration {
     width: usize,
     values: usize,
-    /// The moves, each as an entry's index, the entry's value before the move, and its value after the move.
+    /// The moves. Each move has an entry's index, the entry's value before the move, and its value after the
+    /// move.
     moves: Vec<(usize, u16, u16)>,
-    /// The initial states; zeros if the list is empty.
+    /// The initial states. If the list is empty, the initial state has zeros.
     initial: Vec<Vec<u16>>,
 }
 
@@ -73,8 +75,9 @@ impl VectorDeclaration {
 }
 
 impl VectorDeclaration {
-    /// Returns, for each move, `true` if it can be undone, that is, if `start` leads to the value before the
-    /// move. Undoing any other move would lead to a state that isn't reachable.
+    /// Returns a flag for each move: `true` if moves lead from the initial state `start` to the entry's value
+    /// before the move. Other moves can't be undone, because undoing them would lead to a state that isn't
+    /// reachable.
     fn undoes(&self, start: &[u16]) -> Vec<bool> {
         let mut reached: HashSet<(usize, u16)> = start.iter().copied().enumerate().collect();
         let mut known = 0;
@@ -96,15 +99,16 @@ struct Steps {
     width: usize,
     moves: Vec<(usize, u16, u16)>,
     starts: Vec<Vec<u16>>,
-    /// A flag of each move for each initial state: `true` if the move can be undone.
+    /// A flag for each initial state and each move: `true` if the move can be undone.
     undoes: Vec<Vec<bool>>,
-    /// The entries that no move changes. Their values identify the initial state of a vector.
+    /// The indices of the entries that no move changes. The values of these entries identify the initial
+    /// state of a vector.
     fixed: Vec<usize>,
     instances: HashMap<Vec<u16>, u32>,
     rules: Rules,
 }
 
-/// Returns the entries of a vector at these indices.
+/// Returns the entries of the vector `row` at these indices.
 fn select_entries(entries: &[usize], row: &[u16]) -> Vec<u16> {
     entries.iter().map(|&entry| row[entry]).collect()
 }
@@ -156,8 +160,8 @@ impl VectorRules for Steps {
 }
 
 impl Steps {
-    /// Returns a flag of each move: `true` if the move can be undone in vectors with the initial state of
-    /// `row`.
+    /// Returns a flag for each move: `true` if the move can be undone in vectors that have the same initial
+    /// state as `row`.
     fn undoes_from(&self, row: &[u16]) -> &[bool] {
         &self.undoes[self.instance(row) as usize]
     }

@@ -1,4 +1,4 @@
-//! The class behind the environments of `gfn_rs.envs`.
+//! The extension's class of environments, which the environments of `gfn_rs.envs` wrap.
 
 mod answers;
 mod batch_env;
@@ -32,35 +32,36 @@ use crate::settings::read;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The environment that each class of `gfn_rs.envs` contains.
+/// The environment that an object of a class of `gfn_rs.envs` contains.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     spec: EnvSpec,
-    /// The environment's rules in Python. Each trainer builds a separate environment with them, so that it
-    /// raises only the exceptions of its own calls.
+    /// The environment's rules in Python. Each trainer builds a separate environment with these rules, so
+    /// that a trainer raises only the exceptions of its own calls.
     rules: Option<Py<PyAny>>,
-    /// The initial graphs.
+    /// The initial graphs, if Python passes them; `None` for all other environments.
     initial: Option<Vec<GraphState>>,
-    /// The environment, built in advance; None if it has rules in Python.
+    /// The environment, built in advance. `None` if the environment has rules in Python.
     space: Option<AnySpace>,
-    /// The environment in which Python takes steps, built when it is first used.
+    /// The environment in which Python takes steps. This environment is built at the first step.
     stepped: OnceLock<SteppedEnv>,
 }
 
-/// An environment in which Python takes steps, and the exceptions of its rules in Python.
+/// An environment in which Python takes steps, with the store for exceptions of its rules in Python.
 struct SteppedEnv {
     space: AnySpace,
     failures: Failures,
     /// The references that keep the rules in Python alive.
     references: References,
-    /// The thread whose call currently runs the rules in Python. That thread raises their exceptions.
+    /// The thread whose call currently runs the rules in Python. This thread raises the exceptions of the
+    /// rules.
     busy: Mutex<Option<ThreadId>>,
 }
 
 #[pymethods]
 impl Env {
-    /// Builds an environment from `{class: settings}`. The other arguments are for environments declared in
-    /// Python.
+    /// Builds an environment from `{class: settings}`. `rules` and `initial` are for environments that are
+    /// declared in Python.
     #[new]
     #[pyo3(signature = (settings, rules=None, initial=None))]
     fn new(
@@ -77,8 +78,8 @@ impl Env {
         if let ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) = &space {
             reading.warn_of_fragments(py)?;
         }
-        // Backward moves that lead to unreachable states would train a wrong distribution without an error,
-        // so check now. Each trainer checks graph environments itself.
+        // If backward moves led to unreachable states, training would learn a wrong distribution without an
+        // error. So backward moves are checked now. Graph environments are checked by each trainer instead.
         if matches!(env.spec, EnvSpec::VectorEnv(_) | EnvSpec::Env(_)) {
             check_walks(&space, &failures, N_WALKS, 0)?;
         }
@@ -86,8 +87,9 @@ impl Env {
         Ok(env)
     }
 
-    /// Checks the states of `walks` random trajectories, and all backward paths from them. Returns the number
-    /// of states visited, and the number of all states; None if there are too many states to list.
+    /// Checks the states of `walks` random trajectories, and all backward paths from these states. Returns
+    /// the number of visited states, and the number of all states on the backward paths, which include the
+    /// visited states. The second number is `None` if these states are too many to list.
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let _inside = Inside::enter(py)?;
         let references = References::default();
@@ -95,15 +97,16 @@ impl Env {
         py.detach(|| check_walks(&space, &failures, walks, seed))
     }
 
-    /// Returns, for each molecule, the reason why the environment can't build it; None if it can.
+    /// Returns the reason why the environment can't build a molecule, for each molecule; `None` if the
+    /// environment can build it.
     fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
         let (lines, (reading, _)) = (lines(molecules, "molecules")?, self.molecules()?);
         let _inside = Inside::enter(py)?;
         Ok(py.detach(|| refusals(&reading, &lines)))
     }
 
-    /// Lists the states of each molecule, at most `most` per molecule. Returns the states, and for each state
-    /// the row of its molecule.
+    /// Lists the states of each molecule, at most `most` per molecule. Returns the states, and the index of
+    /// each state's molecule.
     fn trees(
         &self,
         py: Python<'_>,
@@ -117,15 +120,15 @@ impl Env {
         Ok((Graphs::new(states.concat().into(), Some(reading)), rows))
     }
 
-    /// Returns the names of node classes, of node attributes' values, of edge classes and of edge attributes'
-    /// values that graphs of molecules have.
+    /// Returns the names of node classes, of the values of node attributes, of edge classes, and of the
+    /// values of edge attributes in the graphs of an environment of molecules.
     fn encoding(&self) -> PyResult<Encoding> {
         let (reading, space) = self.molecules()?;
         Ok(reading.encoding(space.env.schema()))
     }
 
     /// Reports the rules in Python, which may refer to the environment, so that Python's garbage collector
-    /// finds cycles. The rules break such a cycle, so there is no `__clear__`.
+    /// finds reference cycles. `__clear__` isn't needed, because the rules break such a cycle.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(stepped) = self.stepped.get() {
             stepped.references.visit(&visit)?;
@@ -185,8 +188,8 @@ impl Env {
         }
     }
 
-    /// Returns an environment of molecules, without rules of Python, and the reading of its graphs. The rules
-    /// are left out, because only complete trajectories could show whether they lead to a molecule.
+    /// Returns an environment of molecules, and the conversion of its graphs to molecules. The environment
+    /// has no rules in Python, because only complete trajectories could show if the rules allow a molecule.
     fn molecules(&self) -> Outcome<(Reading, Space<GraphEnv>)> {
         let space = match &self.space {
             Some(space) => space.clone(),
@@ -204,8 +207,8 @@ impl Env {
         .into())
     }
 
-    /// Builds the environment for a trainer. Also returns the store for exceptions of the rules in Python.
-    /// `references` keeps these rules alive.
+    /// Builds the environment for a trainer, and the store for the exceptions of its rules in Python. The
+    /// rules are added to `references`, which keeps them alive.
     pub(crate) fn build(&self, references: &References) -> PyResult<(AnySpace, Failures)> {
         let failures = Failures::default();
         if let Some(space) = &self.space {

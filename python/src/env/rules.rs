@@ -1,4 +1,4 @@
-//! Rules in Python, and the exceptions that they raise.
+//! Calls of rules in Python, and the exceptions that these rules raise.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use crate::errors::call_python;
 use crate::references::Object;
 
-/// The first exception that a function of Python raised in a call by which the library can't return an error.
-/// The trainer raises the exception at the end of its own call.
+/// A store for an exception of Python code that the library calls in a function that can't return an error.
+/// Only the first exception is stored. The trainer raises the stored exception at the end of its call.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
@@ -20,8 +20,9 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
-    /// Calls Python. An exception, such as Ctrl-C, is stored until the caller of the library raises it. Until
-    /// then no function is called.
+    /// Calls Python code. If it raises an exception (also for Ctrl-C), the exception is stored until the
+    /// caller of the library raises it. As long as an exception is stored, nothing is called, and the result
+    /// is `None`.
     pub(super) fn call<T>(&self, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
         if self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
             return None;
@@ -39,8 +40,9 @@ impl Failures {
     }
 }
 
-/// Ends a step in which rules of Python failed, before any update. Masks can't carry an error, so failed
-/// rules allow no move, and the loss on such masks must not change parameters.
+/// A check that ends a training step before any update, if rules in Python raised an exception in this step.
+/// The masks of failed rules allow no move, because masks can't contain an error. A loss from such masks must
+/// not change parameters.
 pub(crate) struct FailureCheck(pub(crate) Failures);
 
 impl<E: Env> Persist<E> for FailureCheck {
@@ -55,15 +57,16 @@ impl<E: Env> Companion<E> for FailureCheck {
     }
 }
 
-/// A Python object whose methods are called with batches.
+/// Rules in Python, whose methods are called with batches. The field `object` is `None` if there are no
+/// rules.
 pub(super) struct Rules {
     pub(super) object: Option<Object>,
     pub(super) failures: Failures,
 }
 
 impl Rules {
-    /// Returns the flags of `n` items that a method returned. All are `true` if the object has no such
-    /// method, and all are `false` if the method fails.
+    /// Calls a method that returns a flag for each of `n` items. All flags are `true` if the object has no
+    /// such method, and all are `false` if the method fails.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -73,7 +76,8 @@ impl Rules {
         self.try_ask(method, n, call).unwrap_or_else(|| vec![false; n])
     }
 
-    /// Returns the flags of `n` items that a method returned; None if the method fails.
+    /// Calls a method that returns a flag for each of `n` items. All flags are `true` if the object has no
+    /// such method. Returns `None` if the method fails.
     pub(super) fn try_ask(
         &self,
         method: &str,
@@ -88,7 +92,8 @@ impl Rules {
     }
 }
 
-/// Reads an array of the dtype `T` and of this shape, with numbers below `below`, from a method's result.
+/// Checks the result of a method, and returns it. The result must be an array of the dtype `T` and of this
+/// shape, with numbers below `below`.
 pub(super) fn read_answer<T: numpy::Element + Copy>(
     answer: &Bound<'_, PyAny>,
     method: &str,

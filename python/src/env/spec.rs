@@ -1,4 +1,4 @@
-//! The settings of environments, and how each environment is built.
+//! The settings of environments, and the functions that build environments from settings.
 
 use gfn::graph::{GraphKind, GraphState, Scaffold, Semantics};
 use gfn::{Error, Result};
@@ -23,7 +23,7 @@ use crate::kinds::{AnySpace, ByKind, GraphDetails, Space};
 use crate::molecules::{MoleculeCodecs, Reading};
 use crate::references::Object;
 
-/// The settings of an environment, by the name of its class in Python.
+/// The settings of each environment. The variants have the names of the Python classes.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum EnvSpec {
@@ -58,8 +58,8 @@ fn kind(directed: bool) -> GraphKind {
 }
 
 impl EnvSpec {
-    /// Builds the environment. Rules in Python of graphs aren't included: `rules` only affects what a
-    /// declaration may contain.
+    /// Builds the environment. Rules of a `GraphEnv` are only taken into account in the checks of its
+    /// declaration; they are added to the environment later.
     pub(crate) fn build(
         &self,
         rules: Option<Object>,
@@ -157,7 +157,7 @@ fn unit_box(env: boxes::BoxEnv) -> AnySpace {
     ByKind::Box(Space::points(env, width))
 }
 
-/// Returns the environment of token sequences of these lengths.
+/// Returns an environment of token sequences whose lengths are from `min_length` to `length`.
 pub(crate) fn token_sequence(
     n_tokens: usize,
     length: usize,
@@ -209,8 +209,8 @@ impl BuildingSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct FragmentSpec {
     max_fragments: usize,
-    /// The contents of the library's file, because the file may have changed when an environment is rebuilt
-    /// from these settings.
+    /// The text of the file of fragments. The text is stored instead of the path, because the file may have
+    /// changed when an environment is rebuilt from these settings.
     library: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The methods by which `gfn_rs.Environment` takes steps from Python.
+//! The methods of environments by which Python lists moves and takes steps.
 
 use gfn::env::{
     Direction, DiscreteEnv, EnumerableEnv, Env as _, Masks, Rows, Slots, VectorEnv, VectorStates,
@@ -15,20 +15,20 @@ use crate::paths::{Paths, replay};
 use crate::states::{Array, whole};
 use crate::tensors::PyTensor;
 
-/// The moves of a batch of states, as columns of equal length: the state's row, the slot, and the four
-/// numbers that [`SteppedByPython::name`] returns.
+/// The moves of a batch of states, as six columns of equal length: the index of each move's state, its slot,
+/// and the four numbers that [`SteppedByPython::name`] returns.
 type MoveColumns = Vec<Array<i64>>;
 
-/// The states after a step, the moves that undo it, a flag of each move that is an exit, and a flag of each
-/// state from which no step leads on.
+/// The result of a step: the states after the step, the slot of the move that undoes each move, a flag that
+/// is `true` for each exit, and a flag that is `true` for each state from which no further step is possible.
 type StepOutcome = (DeferredObject, Array<i64>, Array<bool>, Array<bool>);
 
 /// An environment in which Python can take steps.
 pub(crate) trait SteppedByPython: EnumerableEnv {
     /// Returns the names of the move types. The exit is the last type.
     fn move_types(&self) -> Vec<String>;
-    /// Returns four numbers: the index of a move's type, its two nodes, and its number among the moves of its
-    /// type at these nodes.
+    /// Returns four numbers for a move: the index of its type, its two nodes, and its number among the moves
+    /// of this type at these nodes.
     fn name(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> Result<[i64; 4]>;
     fn key_bytes(&self, states: &Self::States) -> Vec<Vec<u8>>;
     fn log_automorphisms_of(&self, states: &Self::States) -> Result<Vec<f64>>;
@@ -93,7 +93,7 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
         }
     }
 
-    /// Describes moves of states: the moves in the given slots, or all legal moves.
+    /// Describes moves of a batch of states: the moves with the given slots, or all legal moves.
     fn name_moves(
         &self,
         states: &Py<PyAny>,
@@ -146,8 +146,8 @@ fn direction(backward: bool) -> Direction {
     if backward { Direction::Backward } else { Direction::Forward }
 }
 
-/// Converts numbers that Python has checked to indices or slots. A number that doesn't fit into 32 bits
-/// becomes an invalid index.
+/// Converts numbers, which Python has checked, to indices or slots. A number that doesn't fit into 32 bits is
+/// converted to `Slots::NONE`, which is an invalid index.
 fn small(values: &PyReadonlyArray1<'_, i64>) -> Vec<u32> {
     values.as_array().iter().map(|&value| u32::try_from(value).unwrap_or(Slots::NONE)).collect()
 }
@@ -168,8 +168,8 @@ impl Env {
         self.with_space(py, |space| listed!(space, space => space.initial_states(&instances)))
     }
 
-    /// Returns the offset of each state's slots, a flag of each legal slot, and `true` if the last slot is
-    /// the exit.
+    /// Returns the offset of each state's slots, a flag for each slot that is `true` if the slot is legal,
+    /// and `true` if the last slot of each state is the exit.
     fn masks(
         &self,
         py: Python<'_>,
@@ -181,7 +181,7 @@ impl Env {
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
     }
 
-    /// Describes the moves in these slots of these rows of states, or all legal moves.
+    /// Describes the moves with these slots in the states with these indices, or all legal moves.
     fn moves(
         &self,
         py: Python<'_>,
@@ -220,7 +220,7 @@ impl Env {
         self.with_space(py, ask).map(Array)
     }
 
-    /// Builds trajectories from actions, and checks each action.
+    /// Builds trajectories from actions. An illegal action is an error.
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it")]
     fn replay(
         &self,

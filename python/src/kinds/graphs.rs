@@ -28,7 +28,8 @@ use crate::molecules::Reading;
 use crate::policy::{BuiltPolicy, GraphView, Plan, graph_module, uniform};
 use crate::ranking::molecule_score;
 
-/// The objects that the graphs of an environment stand for.
+/// The objects that the graphs of an environment represent: plain graphs, molecules, solutions of a problem
+/// on input graphs, or structures of Bayesian networks.
 #[derive(Clone)]
 pub(crate) enum GraphDetails {
     Plain,
@@ -38,7 +39,7 @@ pub(crate) enum GraphDetails {
 }
 
 impl GraphDetails {
-    /// Returns the reading of graphs as molecules; None if the graphs don't stand for molecules.
+    /// Returns the conversion of graphs to molecules; `None` if the graphs don't represent molecules.
     pub(crate) fn reading(&self) -> Option<&Reading> {
         match self {
             Self::Molecules(reading) => Some(reading),
@@ -114,7 +115,7 @@ impl PyEnv for GraphEnv {
     }
 }
 
-/// The settings of rewards, by the name of the class in Python.
+/// The settings of each reward of graphs. The variants have the names of the Python classes.
 #[expect(clippy::enum_variant_names, reason = "the names of the classes")]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +129,7 @@ enum RewardSpec {
     StructureReward { score: Score, names: Vec<String> },
 }
 
-/// An external program that scores molecules.
+/// The settings of an external program that scores molecules.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Program {
@@ -144,7 +145,7 @@ impl Program {
     }
 }
 
-/// The score of Bayesian network structures, with its data and settings.
+/// A score of the structures of Bayesian networks, with its data and settings.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Score {
@@ -174,11 +175,12 @@ impl Score {
     }
 }
 
-/// The largest number of variables for which the scores of all sets of parents are computed in advance: there
-/// are few such sets then.
+/// The largest number of variables for which the scores of all sets of parents are computed in advance. With
+/// more variables there are too many sets.
 const MAX_PRECOMPUTED: usize = 12;
 
-/// Builds a reward of the library; None if the reward is for other graphs than those of this environment.
+/// Builds one of the library's rewards; `None` if the reward is for other graphs than the graphs of this
+/// environment.
 fn build_reward(spec: RewardSpec, details: &GraphDetails) -> Result<Option<AnyReward<GraphEnv>>> {
     Ok(Some(match (spec, details) {
         (RewardSpec::StructureReward { score, names }, GraphDetails::Structures(structures)) => {

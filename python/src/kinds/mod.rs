@@ -1,4 +1,4 @@
-//! The types of environments that Python can use, and the differences between them.
+//! The types of environments that Python can use, and the functions that differ between these types.
 
 mod graphs;
 mod points;
@@ -29,10 +29,11 @@ use crate::policy::{BuiltPolicy, Plan};
 use crate::reward::{Locked, class_name};
 use crate::session::Trained;
 
-/// A reward of an environment's states.
+/// A boxed reward of an environment's states.
 pub(crate) type AnyReward<E> = Box<dyn Reward<<E as Env>::States>>;
 
-/// A value whose type depends on the type of environment: graphs, vectors, or one of three types of points.
+/// A value whose Rust type depends on the type of environment: graphs, vectors, or one of three types of
+/// points (the unit box, the line, and diffusions).
 #[derive(Clone)]
 pub(crate) enum ByKind<G, V, B, L, D> {
     Graphs(G),
@@ -42,7 +43,8 @@ pub(crate) enum ByKind<G, V, B, L, D> {
     Diffusion(D),
 }
 
-/// Evaluates an expression for the value in a [`ByKind`]. All variants must give the same type.
+/// Evaluates an expression for the value in a [`ByKind`]. The expression must have the same type for all
+/// variants.
 macro_rules! each {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -55,7 +57,8 @@ macro_rules! each {
     };
 }
 
-/// Evaluates an expression for the value in a [`ByKind`], and returns the result in the same variant.
+/// Evaluates an expression for the value in a [`ByKind`], and returns a [`ByKind`] with the result in the
+/// same variant.
 macro_rules! map_each {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -68,7 +71,8 @@ macro_rules! map_each {
     };
 }
 
-/// Evaluates an expression for an environment whose states can be listed, and returns an error for points.
+/// Evaluates an expression for the value in a [`ByKind`] if the environment's states can be listed. Returns
+/// an error for environments of points.
 macro_rules! listed {
     ($of:expr, $one:ident => $value:expr) => {
         match $of {
@@ -86,7 +90,8 @@ pub(crate) fn points() -> Error {
     Error::config("the environment", "continuous", expected)
 }
 
-/// An environment, its conversion to Python, and the details that rewards and policies need.
+/// An environment, the conversion of its states to Python, and the details of the environment that rewards
+/// and policies need.
 pub(crate) struct Space<E: PyEnv> {
     pub(crate) env: E,
     pub(crate) border: Arc<dyn Border<E::States>>,
@@ -99,7 +104,7 @@ impl<E: PyEnv> Clone for Space<E> {
     }
 }
 
-/// Trajectories of any type of environment.
+/// A batch of trajectories of any type of environment.
 pub(crate) type AnyPaths = ByKind<
     PathBatch<GraphEnv>,
     PathBatch<VectorEnv>,
@@ -116,17 +121,17 @@ pub(crate) type AnyTrained =
 pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
 
-/// The expected value that an error names if a Langevin search has no density to follow.
+/// The text after "expected" in the error for a Langevin search whose reward isn't a density of the library.
 const NO_LANGEVIN: &str =
     "a function of objects, because `Mala` needs a diffusion whose reward is a target of the library";
 
-/// A type of environment that Python supports, with the functions that differ between these types.
+/// A type of environment that Python can use, with the functions that differ between these types.
 pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
     /// The details of the environment that rewards and policies need.
     type Details: Clone + Send + Sync;
 
-    /// Returns the density that a diffusion samples, from the reward's settings; None if the reward isn't a
-    /// density of the library.
+    /// Builds the density that a diffusion samples, from the settings of the reward. Returns `None` if the
+    /// reward isn't a density of the library.
     fn target(_reward: Option<&Value>) -> Outcome<Option<Arc<dyn Target>>> {
         Ok(None)
     }
@@ -138,10 +143,10 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
         target: Option<Arc<dyn Target>>,
     ) -> Outcome<AnyReward<Self>>;
 
-    /// Builds a policy from its plan.
+    /// Builds a policy from its settings, which are in `plan`.
     fn policy(space: &Space<Self>, plan: Plan<'_>) -> Outcome<BuiltPolicy<Self>>;
 
-    /// Builds a search by Langevin steps. Only diffusions have one.
+    /// Builds a search by Langevin steps. Returns an error for all environments but diffusions.
     fn langevin(
         _env: &Self,
         _target: Option<Arc<dyn Target>>,
@@ -150,19 +155,19 @@ pub(crate) trait PyEnv: TrainEnv<States: 'static> + Clone {
         Err(Error::config("search", "Mala", NO_LANGEVIN))
     }
 
-    /// Returns the functions for environments whose states have keys; None for points.
+    /// Returns the functions for environments whose states can be compared by keys; `None` for points.
     fn discrete() -> Option<Discrete<Self>> {
         None
     }
 }
 
-/// The functions for environments whose states have keys.
+/// The functions for environments whose states can be compared by keys.
 pub(crate) struct Discrete<E: PyEnv> {
-    /// Returns, for each state, the index of the first state that stands for the same object.
+    /// A function that returns, for each state, the index of the first state that is the same object.
     pub(crate) first_of_object: fn(&E, &E::States) -> Result<Vec<usize>>,
-    /// Builds a replay buffer that stores each object once.
+    /// A function that builds a replay buffer in which each object is at most once.
     pub(crate) distinct: fn(ReplayConfig, Option<PyPriority>) -> Result<ReplayBuffer<E>>,
-    /// Wraps a reward in a cache of this number of results.
+    /// A function that wraps a reward in a cache of at most this number of results.
     pub(crate) cache_reward: fn(&E, AnyReward<E>, usize) -> Result<AnyReward<E>>,
 }
 
@@ -190,12 +195,13 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
     }
 }
 
-/// Reads the settings of a reward of the library for these states.
+/// Reads the settings of one of the library's rewards. Returns an error if the reward isn't for environments
+/// of `states`, a noun such as "graphs".
 fn reward_spec<T: DeserializeOwned>(settings: &Value, states: &str) -> Outcome<T> {
     serde_json::from_value(settings.clone()).or_else(|_| wrong_states(settings, states))
 }
 
-/// Returns the error for a reward of the library that is made for other states.
+/// Returns the error for one of the library's rewards that is made for other states than `states`.
 fn wrong_states<T>(settings: &Value, states: &str) -> Outcome<T> {
     let expected = "expected a reward for this environment, or a function of a batch of states";
     let refusal = format!("the reward {} isn't a reward for {states}: {expected}", class_name(settings));

@@ -1,4 +1,4 @@
-//! Environments of points, with their rewards and policies: the unit box, the line, diffusions.
+//! Environments of points (the unit box, the line, and diffusions), with their rewards and policies.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::border::{DiffusionBorder, PointBorder};
 use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan};
 
-/// The settings of rewards, by the name of the class in Python.
+/// The settings of each reward of points. The variants have the names of the Python classes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 enum RewardSpec {
@@ -33,7 +33,7 @@ enum RewardSpec {
     CoxTarget { side: usize, seed: u64 },
 }
 
-/// The named mixtures of Gaussians in the plane.
+/// The names of the mixtures of Gaussians in the plane.
 #[expect(clippy::enum_variant_names, reason = "the names that Python has")]
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
@@ -143,7 +143,7 @@ impl PyEnv for DiffusionSampling {
     }
 }
 
-/// Builds the density that a diffusion samples from its settings.
+/// Builds the density that a diffusion samples, from the settings of the reward.
 fn diffusion_target(settings: &Value) -> Outcome<Arc<dyn Target>> {
     let build = |spec| -> Result<Option<Arc<dyn Target>>> {
         Ok(Some(match spec {

@@ -22,14 +22,14 @@ use crate::env::{EnvSpec, token_sequence};
 use crate::errors::Outcome;
 use crate::policy::{BuiltPolicy, Plan, uniform, vector_module};
 
-/// The details of an environment of vectors that networks and rewards need.
+/// The details of an environment of vectors that policies and rewards need.
 #[derive(Clone)]
 pub(crate) struct VectorDetails {
-    /// The number of values that an entry of a vector can take.
+    /// The number of values that an entry of a vector can have.
     pub(crate) values: usize,
-    /// `true` if the environment writes its vectors from left to right.
+    /// `true` if the environment sets the entries of a vector from left to right.
     pub(crate) is_sequence: bool,
-    /// The environment's settings, if it is an environment of the library.
+    /// The environment's settings; `None` for an environment that is declared in Python.
     pub(crate) spec: Option<EnvSpec>,
 }
 
@@ -40,7 +40,7 @@ impl Space<VectorEnv> {
         Self { env, border, details: VectorDetails { values, is_sequence: false, spec: None } }
     }
 
-    /// Returns the one-hot encoding of the vectors' entries.
+    /// Returns the one-hot encoding of the entries of this environment's vectors.
     pub(crate) fn features(&self) -> KHot {
         KHot::new(self.env.width(), self.details.values)
     }
@@ -86,7 +86,7 @@ impl PyEnv for VectorEnv {
     }
 }
 
-/// The settings of rewards, by the name of the class in Python.
+/// The settings of each reward of vectors. The variants have the names of the Python classes.
 #[expect(clippy::enum_variant_names, reason = "the names of the classes")]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -101,7 +101,7 @@ enum RewardSpec {
     ToyReward { rewards: [f64; 6] },
 }
 
-/// Builds a reward of the library; None if the reward is for another environment.
+/// Builds one of the library's rewards; `None` if the reward is for another environment.
 fn build_reward(spec: RewardSpec, env: &EnvSpec) -> Result<Option<AnyReward<VectorEnv>>> {
     Ok(Some(match (spec, env) {
         (RewardSpec::HyperGridReward { kind, preset }, EnvSpec::HyperGrid { ndim, height }) => {

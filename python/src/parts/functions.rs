@@ -1,4 +1,5 @@
-//! Functions of Python that the parts of a trainer call: searches, hindsight conditions, novelty, priorities.
+//! Python functions that the parts of a trainer call: for searches, new conditions in hindsight, novelty, and
+//! replay priorities.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::references::Object;
 use crate::reward::numbers;
 use crate::tensors::{self, PyTensor};
 
-/// A function of Python that gets states.
+/// A Python function whose argument is a batch of states.
 pub(super) struct StateFunction<S> {
     pub(super) function: Object,
     pub(super) border: Arc<dyn Border<S>>,
@@ -35,7 +36,8 @@ pub(super) fn numpy_rng(py: Python<'_>, seed: u64) -> PyResult<Bound<'_, PyAny>>
     py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))
 }
 
-/// Calls a function of objects and a random generator of numpy that returns any number of other objects.
+/// A search by a Python function of objects and a random generator of numpy, which returns any number of
+/// other objects.
 impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> {
     fn search(
         &self,
@@ -52,15 +54,15 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
         if results.is_empty() {
             return Ok(SearchResults { objects: results, log_rewards: Vec::new(), reward_calls: 0 });
         }
-        // A separate random stream keeps all other draws equal with and without this check.
+        // The check uses a separate random stream, so that it doesn't change any other random numbers.
         check_finished(env, &results, &mut Rng::seeded(seed))?;
         let log_rewards = log_rewards(reward, &results, None)?;
         Ok(SearchResults { reward_calls: results.len(), objects: results, log_rewards })
     }
 }
 
-/// Calls a function of objects, of the conditions `[n, C]` under which they were found, and of a random
-/// generator of numpy. The function returns new conditions.
+/// New conditions in hindsight, from a Python function of objects, of the conditions `[n, C]` under which the
+/// objects were found, and of a random generator of numpy.
 impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
         let seed = draw_seed(rng);
@@ -74,7 +76,7 @@ impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     }
 }
 
-/// Calls a function of states that returns the novelty of each state, a number of at least 0.
+/// The novelty of states, from a Python function that returns a number of at least 0 for each state.
 impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     fn rewards(&self, states: &S) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
@@ -85,10 +87,11 @@ impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
     }
 }
 
-/// A function that returns the log-weight of an object's draws, given the object's log R and its last loss
-/// (None if no loss was computed).
+/// A Python function that returns the log of the weight with which an object is drawn from the replay buffer.
+/// The function's arguments are the object's log R and its last loss, `None` if no loss was computed.
 ///
-/// An exception is raised when the trainer returns; until then the library gets NaN, which it refuses.
+/// An exception of the function is stored and raised when the trainer returns. In this case the result is
+/// NaN, for which the library returns an error.
 pub(crate) struct PyPriority {
     pub(crate) function: Object,
     pub(crate) failures: Failures,

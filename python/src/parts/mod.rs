@@ -1,5 +1,6 @@
-//! The parts of a trainer besides environment, reward, policy and objective: a buffer, a data set, sources, a
-//! teacher, a search, an average of parameters, novelty, hindsight.
+//! The parts of a trainer besides environment, reward, policy and objective: a replay buffer, a data set,
+//! other sources, a teacher, searches, an average of parameters, intrinsic rewards, and new conditions in
+//! hindsight.
 
 mod functions;
 mod settings;
@@ -32,13 +33,13 @@ use functions::{StateFunction, draw_seed};
 use settings::{FreshSettings, HindsightSettings, NoveltySettings, ReplaySettings, SearchSettings};
 use sources::{FreshFunction, data_buffer};
 
-/// A novelty measure of an environment's states.
+/// A measure of the novelty of an environment's states.
 type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 
-/// The objects, besides settings, from which policies and parts of a trainer are built.
+/// The objects that are needed, in addition to settings, to build policies and parts of a trainer.
 pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
-    /// The log-density that a diffusion samples. A policy can use its gradient.
+    /// The log-density that a diffusion samples. A policy can use the gradient of this density.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
     pub(crate) references: &'a References,
@@ -56,7 +57,7 @@ impl<E: PyEnv> BuildContext<'_, E> {
 }
 
 impl Parts {
-    /// Returns the novelty measure of intrinsic rewards, with the coefficients of these rewards.
+    /// Returns the measure of novelty for intrinsic rewards, and the coefficients of these rewards.
     pub(crate) fn novelty<E: PyEnv>(
         &mut self,
         context: &BuildContext<'_, E>,
@@ -167,7 +168,8 @@ fn attach_hindsight<E: PyEnv>(
     }
 }
 
-/// Builds a replay buffer. `priority` is the function of Python that returns the weights of its draws.
+/// Builds a replay buffer. `priority` is the Python function that returns the log of the weight with which an
+/// object is drawn.
 fn replay_buffer<E: PyEnv>(
     settings: ReplaySettings,
     priority: Option<Py<PyAny>>,

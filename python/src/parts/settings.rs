@@ -1,4 +1,4 @@
-//! The attributes of the Python classes that parts are built from.
+//! Settings of a trainer's parts, which are read from the attributes of Python objects.
 
 use gfn::replay::ReplayConfig;
 use gfn_extras::explore::IntrinsicConfig;
@@ -14,32 +14,33 @@ use crate::tensors::PyTensor;
 /// The attributes of `gfn_rs._parts.Parts`.
 #[derive(FromPyObject)]
 pub(crate) struct Parts {
-    /// The prior of the objective, and the values of the prior's parameters by name.
+    /// The settings of the objective's prior, and the values of the prior's parameters by name.
     pub(crate) prior: Option<(PolicySettings, Vec<(String, PyTensor)>)>,
     pub(crate) teacher: Option<TeacherSettings>,
-    /// The objects of a data set, and their conditions if there are any.
+    /// The objects of a data set, and the conditions of these objects if there are any.
     pub(super) data: Option<(Py<PyAny>, Option<PyTensor>)>,
     pub(super) source: Option<SourceSettings>,
     pub(super) fresh: Option<FreshSettings>,
     pub(super) search: Option<SearchSettings>,
     pub(super) hindsight: Option<HindsightSettings>,
     pub(super) average: Option<AverageSettings>,
-    /// The settings of intrinsic rewards, and the settings of their novelty measure.
+    /// The settings of intrinsic rewards, and the settings of the novelty that they are computed from.
     pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
-    /// The number of steps between copies of the policy into the target network.
+    /// The number of training steps between two copies of the policy to the target network.
     pub(super) target_network: Option<usize>,
     pub(super) replay: Option<Settings<ReplaySettings>>,
-    /// The function of Python that returns the weights of draws from the replay buffer.
+    /// The Python function that returns the log of the weight with which an object is drawn from the replay
+    /// buffer.
     pub(super) priority: Option<Py<PyAny>>,
 }
 
 /// The settings of a replay buffer.
 #[derive(Deserialize)]
 pub(super) struct ReplaySettings {
-    /// `true` if each object is stored once.
+    /// `true` if each object is in the buffer at most once.
     pub(super) distinct: bool,
-    /// The smallest distance between two objects once the buffer is full, and the p of the norm that measures
-    /// it.
+    /// The smallest distance between two objects in a full buffer, and the exponent p of the norm that
+    /// measures the distance.
     pub(super) diverse: Option<(f64, f64)>,
     /// `true` if objects are stored without their trajectories.
     pub(super) objects_alone: bool,
@@ -51,7 +52,7 @@ pub(super) struct ReplaySettings {
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    /// The values that differ from the defaults of the class's configuration.
+    /// The settings that differ from the defaults.
     #[pyo3(attribute("_config"))]
     pub(super) config: Settings<Map<String, Value>>,
 }
@@ -102,7 +103,7 @@ pub(super) enum NoveltySettings {
         #[pyo3(attribute("_config"))]
         config: Settings<Map<String, Value>>,
     },
-    /// A function of states in Python.
+    /// A Python function of states.
     #[pyo3(transparent)]
     Python(Py<PyAny>),
 }

@@ -1,4 +1,4 @@
-//! Sources of objects from Python for training: a data set, and functions that are called for each batch.
+//! Sources of training objects from Python: a data set, and functions that are called for each batch.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ use crate::references::Object;
 use crate::reward::numbers;
 use crate::tensors::PyTensor;
 
-/// The number of objects whose rewards are computed in one call.
+/// The largest number of objects whose rewards are computed in one call.
 const MAX_BATCH: usize = 4096;
 
-/// Builds a buffer of objects with their log-rewards. The trainer's reward computes them, under the objects'
-/// conditions if there are any.
+/// Builds a buffer with the objects of a data set. The trainer's reward computes log R of these objects,
+/// under their conditions if there are any.
 pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     trainer: &Trainer<E>,
     objects: &Py<PyAny>,
@@ -55,7 +55,7 @@ pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
     Ok(buffer)
 }
 
-/// Checks objects that Python gave, and draws a path to each object backwards by P_B.
+/// Checks objects from Python, and draws a path to each object by backward steps of P_B.
 fn paths_to<E: TrainEnv>(
     context: &Context<E>,
     objects: &E::States,
@@ -63,7 +63,7 @@ fn paths_to<E: TrainEnv>(
     check_seed: u64,
     rng: &mut Rng,
 ) -> Result<Trajectories<E>> {
-    // A separate random stream keeps all other draws equal with and without this check.
+    // The check uses a separate random stream, so that it doesn't change any other random numbers.
     check_finished(&context.env, objects, &mut Rng::seeded(check_seed))?;
     draw_backward(&context.env, context.policy(), context.config.max_steps, objects, conditions, rng)
 }
@@ -74,8 +74,8 @@ impl<E: TrainEnv> Persist<E> for StateFunction<E::States> {
     }
 }
 
-/// Calls a function of a number n and a random generator of numpy that returns n objects; paths to them are
-/// drawn backwards by P_B.
+/// The source whose Python function gets a number n and a random generator of numpy, and returns n objects.
+/// Paths to these objects are drawn by backward steps of P_B.
 impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
     fn draw(
         &mut self,
@@ -98,28 +98,28 @@ impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
     }
 }
 
-/// A function of a request and a random generator of numpy that returns objects; paths to them are drawn
-/// backwards by P_B.
+/// A source of fresh objects. Its Python function gets a request and a random generator of numpy, and returns
+/// objects. Paths to these objects are drawn by backward steps of P_B.
 pub(super) struct FreshFunction<S> {
     pub(super) function: Object,
     pub(super) border: Arc<dyn Border<S>>,
     /// The length of a condition's vector; 0 if there are no conditions.
     pub(super) width: usize,
-    /// The seed of its random streams: each step has its own stream, so that a resumed run draws the same
-    /// objects as an uninterrupted one.
+    /// The seed of the function's random generators. Each step has a separate generator, so that a resumed
+    /// run draws the same objects as an uninterrupted run.
     pub(super) seed: u64,
 }
 
-/// The result of a fresh source, checked by `gfn_rs._fresh`.
+/// The result of a fresh source's function, after the checks of the Python module `gfn_rs._fresh`.
 #[derive(FromPyObject)]
 enum FreshAnswer {
-    /// Whole trajectories.
+    /// Whole trajectories, from whose actions the trainer learns.
     Paths(Py<Paths>),
-    /// Objects, log R of each if it is known, and their conditions if there are any.
+    /// Objects, log R of each object if it is known, and the conditions of the objects if there are any.
     Objects(Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>),
 }
 
-/// Objects, log R of each if it is known, and their conditions if there are any.
+/// Objects, log R of each object if it is known, and the conditions of the objects if there are any.
 type FreshObjects<S> = (S, Option<Vec<f64>>, Option<Tensor>);
 
 impl<S: Rows + 'static> FreshFunction<S> {
@@ -165,7 +165,8 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
         };
         match tch::no_grad(|| call_python("the fresh source", ask))? {
             Some(FreshAnswer::Paths(paths)) => {
-                // The trajectories were built in this process from the initial state, so they need no check.
+                // Trajectories were built in this process from the initial state, so their moves need no
+                // further check.
                 let mut paths = paths.get().lock()?;
                 let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;

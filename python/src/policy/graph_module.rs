@@ -1,5 +1,5 @@
-//! Networks of graphs that are a `torch.nn.Module`. The library adds heads, state flow and log Z to the
-//! module, and trains and saves its parameters.
+//! Policies of graphs around a custom `torch.nn.Module`. The library adds heads, state flow and log Z to the
+//! module, and trains and saves the module's parameters.
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
@@ -15,25 +15,27 @@ use super::{BuiltPolicy, Plan};
 use crate::errors::{Outcome, call_python};
 use crate::tensors;
 
-/// A batch of graphs as a module of Python gets it. All tensors are on the policy's device, and int64 except
-/// `conditions`.
+/// The batch of graphs that a Python module gets as its input. All tensors are on the policy's device. All
+/// tensors but `conditions` are int64.
 #[pyclass(frozen, get_all, module = "gfn_rs", name = "GraphBatch")]
 pub(crate) struct PyBatch {
     /// The number of graphs, B.
     n_graphs: usize,
     /// The class of each node, `[N]`.
     node_classes: Py<PyAny>,
-    /// The attributes of each node, `[N, K]`, 0 if unset.
+    /// The attributes of each node, `[N, K]`. The value 0 means that an attribute is unset.
     node_attributes: Py<PyAny>,
-    /// The label of each node within its graph, `[N]`: a network may use it if nodes are labelled.
+    /// The label of each node within its graph, `[N]`. A module may use labels only in environments of
+    /// labelled graphs.
     node_labels: Py<PyAny>,
     /// The index of each node's graph, `[N]`, as in PyTorch Geometric's `batch`.
     batch: Py<PyAny>,
-    /// The source and target node of each message, `[2, M]`. An undirected edge has two consecutive messages.
+    /// The source and target node of each message, `[2, M]`. An undirected edge has two consecutive messages,
+    /// one in each direction.
     edge_index: Py<PyAny>,
     /// The class of each message's edge, `[M]`.
     edge_classes: Py<PyAny>,
-    /// The attributes of each message's edge, `[M, K]`, 0 if unset.
+    /// The attributes of each message's edge, `[M, K]`. The value 0 means that an attribute is unset.
     edge_attributes: Py<PyAny>,
     /// The condition of each graph, `[B, C]`, in the policy's dtype; None without conditions.
     conditions: Option<Py<PyAny>>,
@@ -47,12 +49,12 @@ impl PyBatch {
     }
 }
 
-/// The input of a module.
+/// The type of a module's input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum GraphView {
     /// A `PyBatch` of nodes and messages.
     Batch,
-    /// The adjacency matrix of each graph. All graphs have this number of nodes.
+    /// The adjacency matrices of graphs, all of which have this number of nodes.
     Adjacency(i64),
 }
 
@@ -81,9 +83,9 @@ impl ModuleTorso {
         }
     }
 
-    /// Calls the module with a batch. A batch without any node gets an additional graph of one node, whose
-    /// rows are dropped from the result: some networks take a maximum over nodes, for example, which doesn't
-    /// exist without nodes.
+    /// Calls the module with a batch. If no graph of the batch has a node, a graph of one node is added, and
+    /// its rows are dropped from the result. Otherwise a network that takes a maximum over nodes, for
+    /// example, would fail.
     fn ask_of_batch(
         &self,
         py: Python<'_>,
@@ -99,7 +101,7 @@ impl ModuleTorso {
                 tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device())))
             }
         };
-        // The additional graph gets the values of the last graph.
+        // The additional graph gets the condition and the other values of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
@@ -155,18 +157,19 @@ impl TensorTorso for ModuleTorso {
     }
 }
 
-/// The widths of the module's embeddings.
+/// The widths of the module's embeddings of nodes and of graphs.
 #[derive(Deserialize)]
 struct Widths {
     node_width: i64,
     graph_width: i64,
 }
 
-/// Builds a policy around a module of Python.
+/// Builds a policy of graphs around a Python module.
 pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
     plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
         if matches!(view, GraphView::Adjacency(_)) {
-            // The nodes of structures have labels, so heads need not treat symmetric nodes alike.
+            // Here the nodes are distinct variables, so the number of automorphisms isn't an input of the
+            // heads.
             config.symmetry = Symmetry::Unseen;
         }
         let torso = |scope: &mut Scope<'_>| ModuleTorso {

@@ -1,4 +1,5 @@
-//! Policies built from settings: a trainer's policy, the prior of its objective, and a teacher's policy.
+//! Policies that are built from settings: a trainer's policy, the prior of its objective, and the policy of
+//! its teacher.
 
 pub(crate) mod graph_module;
 mod module;
@@ -32,13 +33,13 @@ use module::ModuleCaller;
 /// A policy of any type.
 pub(crate) type AnyPolicy<E> = Box<dyn Policy<E> + Send>;
 
-/// A policy, and the module of Python that it contains, if any.
+/// A policy, and the Python module that it contains, if any.
 pub(crate) struct BuiltPolicy<E> {
     pub(crate) policy: AnyPolicy<E>,
     pub(crate) module: Option<Arc<ModuleTensors>>,
 }
 
-/// The class and settings of a policy, and its module of Python, if any.
+/// The class and the settings of a policy, and its Python module, if any.
 #[derive(Default)]
 pub(crate) struct PolicySettings {
     class: String,
@@ -59,7 +60,7 @@ impl<'py> FromPyObject<'_, 'py> for PolicySettings {
     }
 }
 
-/// The estimates besides P_F and P_B that an objective needs from a policy.
+/// The heads that an objective needs in addition to P_F and P_B, and the length of conditions.
 #[derive(Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) flow: bool,
@@ -87,8 +88,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 
-    /// Builds a frozen policy with these parameter values, of which only P_F is used. It draws from a
-    /// separate random stream, because its random initial parameters are replaced anyway.
+    /// Builds the frozen policy of a prior, with these parameter values. Only P_F of the prior is used. The
+    /// random initial parameters come from a separate random stream, because they are replaced anyway.
     pub(crate) fn build_prior(
         &self,
         settings: PolicySettings,
@@ -101,7 +102,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
     }
 }
 
-/// Sets the parameters of a policy to these values. A value without a parameter of its name is ignored.
+/// Sets each parameter of a policy to the value of the same name. A parameter without a value of its name and
+/// shape is an error. Values without a parameter of their name are ignored.
 fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) -> Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
         let fits = |(name, PyTensor(value)): &&(String, PyTensor)| {
@@ -120,8 +122,8 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
     Ok(())
 }
 
-/// Returns the settings that the configuration `C` has. Python gives all classes of policies the same
-/// settings of estimators, and some classes have only a part of them.
+/// Returns only the settings that the configuration `C` has. Python passes the same settings of estimators
+/// for all classes of policies, but some configurations have only a part of these settings.
 fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<String, Value> {
     let defaults = serde_json::to_value(C::default()).unwrap_or_default();
     let known = settings.iter().filter(|(name, _)| defaults.get(name).is_some());
@@ -132,7 +134,7 @@ fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<
 pub(crate) struct Plan<'a> {
     pub(crate) class: String,
     settings: Map<String, Value>,
-    /// The policy's network, if it is a module of Python.
+    /// The custom Python module of the policy, if it has one.
     module: Option<Object>,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
@@ -155,8 +157,8 @@ impl Plan<'_> {
         Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
     }
 
-    /// Builds a policy around a module of Python, from two groups of settings: those of the heads and those
-    /// of the embeddings. The groups have no names in common.
+    /// Builds a policy around a Python module. The policy's settings are divided into the settings of the
+    /// heads and the settings of the embeddings, which have no name in common.
     fn build_around<C, S, E, P>(
         self,
         build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,

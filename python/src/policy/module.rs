@@ -1,5 +1,5 @@
-//! Modules of Python inside policies: their tensors, which a trainer trains and saves, and the calls of
-//! modules.
+//! Python modules inside policies: the tensors of a module, which a trainer trains and saves, and the calls
+//! of a module.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -15,12 +15,12 @@ use crate::errors::call_python;
 use crate::references::Object;
 use crate::tensors;
 
-/// A module of Python, with the parameters and buffers that it had when the trainer was built.
+/// A Python module, with the parameters and buffers that it had when the trainer was built.
 #[derive(Debug)]
 pub(crate) struct ModuleTensors {
     module: Object,
     tensors: Mutex<Vec<(String, Tensor)>>,
-    /// A flag of each layer: `true` if the layer was in training mode at the last check.
+    /// A flag for each layer of the module: `true` if the layer was in training mode at the last check.
     modes: Mutex<Vec<bool>>,
 }
 
@@ -37,14 +37,14 @@ impl ModuleTensors {
         tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
     }
 
-    /// Registers the module's tensors with a torso, under their names in the module, so that a trainer trains
-    /// and saves them.
+    /// Registers the module's tensors in the scope of a torso, under their names in the module, so that a
+    /// trainer trains and saves these tensors.
     pub(super) fn join(&self, scope: &mut Scope<'_>) -> Result<()> {
         self.tensors().iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor))
     }
 
-    /// Returns an error if the module has other tensors now than when the trainer was built: it would compute
-    /// with tensors that are neither trained nor saved.
+    /// Returns an error if the module has other tensors now than when the trainer was built, because the new
+    /// tensors would neither be trained nor saved.
     pub(crate) fn check(&self) -> Result<()> {
         let now = call_python("the module", |py| named_tensors(self.module.bind(py)))?;
         match describe_change(&self.tensors(), &now) {
@@ -66,7 +66,7 @@ impl ModuleTensors {
     }
 }
 
-/// Describes the first tensor that is missing, replaced, or new.
+/// Describes the first tensor that is missing, replaced or new; `None` if there is no change.
 fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Option<String> {
     for (name, tensor) in before {
         match now.iter().find(|(other, _)| other == name) {
@@ -81,9 +81,9 @@ fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Opt
     now.iter().find(is_new).map(|(name, _)| format!("`{name}` was added"))
 }
 
-/// Returns a module's parameters and buffers by name, which are trained and saved. Buffers of whole numbers
-/// are left out: they are either counters that change with each call, such as in batch normalisation in
-/// training mode, which is refused, or constants, which needn't be saved.
+/// Returns a module's parameters and buffers by name. Buffers of whole numbers are left out, because they
+/// needn't be saved. Such buffers are constants, or counters of layers for which a trainer raises an error
+/// anyway, such as batch normalisation in training mode.
 fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
     let mut out = Vec::new();
     for list in ["named_parameters", "named_buffers"] {
@@ -102,8 +102,8 @@ fn mode(layer: PyResult<Bound<'_, PyAny>>) -> PyResult<bool> {
     layer?.getattr_opt("training")?.map_or(Ok(false), |training| training.is_truthy())
 }
 
-/// Returns, for each layer, `true` if it is in training mode; an empty list for an object that isn't a
-/// `torch.nn.Module`.
+/// Returns a flag for each layer, `true` if the layer is in training mode. The list is empty for an object
+/// that isn't a `torch.nn.Module`.
 fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     match module.getattr_opt("modules")? {
         None => Ok(Vec::new()),
@@ -111,15 +111,16 @@ fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     }
 }
 
-/// A module of Python that returns embeddings.
+/// A Python module that computes embeddings, with the device and the dtype that its results must have.
 #[derive(Debug)]
 pub(super) struct ModuleCaller {
     module: Object,
-    /// The device that the module's results must be on, and the dtype that they must have.
+    /// The device that the module's results must be on.
     pub(super) device: Device,
+    /// The dtype that the module's results must have.
     pub(super) kind: Kind,
-    /// `true` while a warning is due: the module has parameters to train, and no warning was given that they
-    /// aren't trained.
+    /// `true` if the module has parameters to train, and no warning was issued yet that its embeddings have
+    /// no gradient.
     learns: AtomicBool,
 }
 
@@ -136,21 +137,22 @@ impl ModuleCaller {
         mut arguments: Vec<Bound<'py, PyAny>>,
         conditions: Option<&Tensor>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // Constant conditions have no columns, so the module doesn't get them.
+        // If all parts of the conditions are constant, their vectors have no entries, and the module gets no
+        // conditions.
         if let Some(conditions) = conditions.filter(|conditions| conditions.size().get(1) != Some(&0)) {
             arguments.push(tensors::to_python(py, conditions)?);
         }
         self.module.bind(py).call1(PyTuple::new(py, arguments)?)
     }
 
-    /// Checks that a result is one tensor of this shape, and returns it.
+    /// Checks that the module's result is a single tensor of this shape, and returns this tensor.
     pub(super) fn single_tensor(&self, answer: &Bound<'_, PyAny>, shape: &[i64]) -> PyResult<Tensor> {
         let states = self.check(answer, "states", shape)?;
         self.check_learning(answer.py(), &[&states])?;
         Ok(states)
     }
 
-    /// Checks that a result is a pair of tensors of these shapes, and returns them.
+    /// Checks that the module's result is a pair of tensors of these shapes, and returns both tensors.
     pub(super) fn pair(
         &self,
         answer: &Bound<'_, PyAny>,
@@ -179,8 +181,8 @@ impl ModuleCaller {
         Ok(Embeddings { nodes, graphs })
     }
 
-    /// Reads the tensor that the module returned. A tensor of another dtype is refused here, because
-    /// otherwise it would fail in the middle of the backward pass.
+    /// Reads a tensor that the module returned, and checks its shape, device and dtype. Without this check, a
+    /// wrong dtype would cause an error only in the middle of the backward pass.
     fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
         let tensor = tensors::from_python(answer)?;
         let (device, kind) = (self.device, self.kind);
@@ -202,7 +204,7 @@ impl ModuleCaller {
         Ok(tensor)
     }
 
-    /// Warns, once, if the module has parameters to train but its embeddings have no gradient.
+    /// Warns once if the module has parameters to train but its embeddings have no gradient.
     fn check_learning(&self, py: Python<'_>, embedded: &[&Tensor]) -> PyResult<()> {
         if embedded.iter().any(|tensor| tensor.requires_grad()) || !self.learns.load(Relaxed) {
             return Ok(());

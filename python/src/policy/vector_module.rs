@@ -1,4 +1,4 @@
-//! Networks of vectors and of sequences that are modules of Python.
+//! Policies of vectors and of sequences around custom Python modules.
 
 use gfn::Result;
 use gfn::env::VectorEnv;
@@ -23,8 +23,8 @@ enum Inputs {
     OneHot,
     /// The entries themselves, `[n, entries]`.
     Entries,
-    /// The entries of sequences, which are 0 at unwritten positions, and the number of entries written so
-    /// far, `[n]`.
+    /// The entries of sequences, `[n, entries]`, which are 0 at unwritten positions, and the number of
+    /// entries written so far, `[n]`.
     Prefixes,
 }
 
@@ -33,15 +33,15 @@ struct ModuleRows {
     caller: ModuleCaller,
     width: i64,
     inputs: Inputs,
-    /// The number of values that an entry can take.
+    /// The number of values that an entry can have.
     values: i64,
 }
 
 impl ModuleRows {
     fn ask(&self, py: Python<'_>, columns: &Tensor, conditions: Option<&Tensor>) -> PyResult<Tensor> {
         let n = columns.size()[0];
-        // The one-hot column of value 0 of each entry is a multiple of `values`, so the remainder is the
-        // entry's value.
+        // `columns` has the column of each entry's 1 in the one-hot encoding. The block of an entry begins at
+        // a multiple of `values`, so the remainder is the entry's value.
         let entries = || columns.remainder(self.values);
         let inputs = match self.inputs {
             Inputs::OneHot => {
@@ -79,7 +79,7 @@ struct Shape {
     inputs: Inputs,
 }
 
-/// Builds a policy around a module of Python.
+/// Builds a policy of vectors around a Python module.
 pub(crate) fn policy(plan: Plan<'_>, space: &Space<VectorEnv>) -> Outcome<BuiltPolicy<VectorEnv>> {
     plan.build_around(|config: MlpPolicyConfig, of: Shape, plan, join| {
         let Shape { width, inputs } = of;

@@ -1,4 +1,4 @@
-//! The construction of a trainer from settings.
+//! The function that builds a trainer from settings.
 
 use std::any::Any;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ use crate::references::References;
 use crate::reward::{self, RewardSettings};
 use crate::settings::{Settings, over_defaults};
 
-/// The items of the dictionary from which Python builds a trainer.
+/// The items of the dictionary of settings that Python passes to build a trainer.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct TrainerSettings {
@@ -37,16 +37,18 @@ pub(super) struct TrainerSettings {
     training: Settings<TrainerConfig>,
     adam: Settings<Map<String, Value>>,
     parts: Parts,
-    /// The description of the run that checkpoints contain.
+    /// The description of the run, which is stored in checkpoints. A run can be resumed only if its
+    /// description equals the description in the checkpoint.
     description: Settings<Value>,
-    /// The user's note that checkpoints contain.
+    /// A note of the Python package, which is stored in checkpoints.
     note: Settings<Value>,
     seed: u64,
     device: String,
     double: bool,
 }
 
-/// Builds a trainer. `built` is the [`BuiltPolicy`] of another trainer, if the new trainer continues with it.
+/// Builds a trainer. If `built` is given, it is the [`BuiltPolicy`] of another trainer, and the new trainer
+/// continues with this policy.
 pub(super) fn build<E: PyEnv>(
     space: Space<E>,
     settings: TrainerSettings,
@@ -90,8 +92,8 @@ pub(super) fn build<E: PyEnv>(
             Error::config("policy", "a policy of another environment", expected)
         })?,
     };
-    // The teacher and the prior don't need the heads `flow` and `paths`: the teacher is trained by trajectory
-    // balance, and only P_F of the prior is used.
+    // The teacher and the prior don't need the heads for `flow` and `paths`. The teacher is trained by
+    // trajectory balance, and the prior is used only for its P_F.
     let plain = Needs { flow: false, paths: false, ..needs };
     let mut parts = settings.parts;
     let mut prior = None;
@@ -107,7 +109,7 @@ pub(super) fn build<E: PyEnv>(
         shared.add(policy);
     }
     let novelty = parts.novelty(&context, &mut rng)?;
-    // A separate random stream keeps all other draws equal with and without data.
+    // The data set uses a separate random stream, so that it doesn't change any other random numbers.
     let mut data_rng = rng.clone().split();
     let (env, reward_fn, module) = (space.env.clone(), reward.reward, own.module);
     let mut trainer = match prior {
@@ -129,7 +131,7 @@ pub(super) fn build<E: PyEnv>(
     Ok(Trained::new(trainer, space, shared, module))
 }
 
-/// Returns the prior of a trainer's policy; None if the policy has no prior.
+/// Returns the prior's policy, if the trainer's objective is relative to a prior.
 pub(super) fn prior<E: PyEnv>(trainer: &Trainer<E>) -> Option<&AnyPolicy<E>> {
     trainer.policy_as::<WithPrior<AnyPolicy<E>, AnyPolicy<E>>>().map(|policy| &policy.prior)
 }

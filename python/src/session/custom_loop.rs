@@ -1,5 +1,5 @@
-//! The methods of a session for a policy, a sampler and a custom loop: evaluations of states, trajectories,
-//! and the parts of a step.
+//! The session's methods for networks, samplers and custom training loops. These methods evaluate states,
+//! draw and score trajectories, and make the parts of a training step.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::Rows;
@@ -25,25 +25,28 @@ use crate::tensors::{self, PyTensor};
 use crate::watch::Watch;
 
 /// The possible actions of a batch of states in one direction: the offset of each state's actions, `[n + 1]`,
-/// their slots, and log P of each, with gradients.
+/// the slot of each action, and the log-probability of each action, with gradients.
 type Actions = (Array<i64>, PyTensor, PyTensor);
 
-/// An evaluation of a batch of states: forward and backward actions, log F and log Z.
+/// An evaluation of a batch of states: the forward actions, the backward actions, log F and log Z.
 type PolicyOutput = (Option<Actions>, Option<Actions>, Option<PyTensor>, Option<PyTensor>);
 
 /// The states that trajectories start from.
 #[derive(FromPyObject)]
 enum Origin {
-    /// The initial states: a number of trajectories, and, if given, the instance of each.
+    /// The initial states: the number of trajectories, and the index of each trajectory's initial state, or
+    /// `None` to draw these indices.
     Start(usize, Option<Vec<u32>>),
     /// Finished objects, from which trajectories are drawn backwards.
     Objects(Py<PyAny>),
 }
 
-/// The objects of a replay buffer, log R of each object, and the condition of each object if there are any.
+/// The objects of a replay buffer, log R of each object, and the condition of each object if the trainer has
+/// conditions.
 type BufferContent = (DeferredObject, Array<f64>, Option<PyTensor>);
 
-/// Computes log P_F and log P_B of each transition, `[2, T]`, without gradients. The reward isn't computed.
+/// Computes log P_F and log P_B of each transition, `[2, T]`, without gradients and without a call of the
+/// reward.
 fn score_transitions<E: TrainEnv>(trainer: &Trainer<E>, paths: &Trajectories<E>) -> Result<Tensor> {
     let unrewarded = paths.clone().with_log_rewards(vec![0.0; paths.len()])?;
     let zeros = |states: &E::States, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
@@ -63,8 +66,8 @@ fn list_actions<E: TrainEnv>(env: &E, dist: &E::Dist, n: usize) -> Result<Action
                 rows.resize(rows.len() + of_row.len(), row);
                 actions.append(of_row);
             }
-            // Initial states have no backward action, and finished states without an exit have no forward
-            // action.
+            // A state without actions isn't an error: initial states have no backward action, and finished
+            // states without an exit have no forward action.
             Err(Error::NoLegalAction { .. }) => {}
             Err(Error::Missing { .. }) => {
                 let expected = "an environment whose moves can be listed; for points, draw trajectories by a \
@@ -102,14 +105,14 @@ impl<E: PyEnv> Trained<E> {
         let mut evaluation = policy.evaluate(env, &states, conditions, wants)?;
         let forward = evaluation.pf.map(|dist| list_actions(env, &dist, n)).transpose()?;
         let backward = evaluation.pb.map(|dist| list_actions(env, &dist, n)).transpose()?;
-        // A detached tensor shares the parameter's memory, which an update overwrites, so the value is
+        // A detached tensor shares the parameter's memory, which the next update overwrites. So log Z is
         // copied.
         let log_z = log_z.map(|tensor| PyTensor(if grad { tensor } else { tensor.detach().copy() }));
         Ok((forward, backward, evaluation.values.remove(Quantity::LogFlow).map(PyTensor), log_z))
     }
 
-    /// Draws trajectories and scores each transition. They use the random stream of `seed`, or the trainer's
-    /// stream for evaluations if there is no seed.
+    /// Draws trajectories, and computes the scores of each transition. The random numbers come from `seed`,
+    /// or from the trainer's random stream for evaluations if `seed` is `None`.
     fn draw_paths(
         &mut self,
         origin: Origin,
@@ -145,7 +148,8 @@ impl<E: PyEnv> Trained<E> {
         })
     }
 
-    /// Returns an error if the trainer computes gradients in chunks, which a custom loop can't do.
+    /// Returns an error if the trainer computes gradients in chunks of a batch, because a custom loop can't
+    /// do this.
     fn check_custom_loop(&self) -> Result<()> {
         if self.trainer.context().config.chunk.is_none() {
             return Ok(());
@@ -211,7 +215,8 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// The estimates that an objective needs besides P_F and P_B: state flows, and numbers of paths.
+/// The heads that an objective needs besides P_F and P_B: for state flows, and for the number of paths to a
+/// state.
 #[derive(IntoPyObject)]
 struct Heads {
     flow: bool,
@@ -220,7 +225,8 @@ struct Heads {
 
 #[pymethods]
 impl Session {
-    /// Evaluates states: P_F, P_B, log F if it is requested, and log Z. The tensors have gradients if `grad`.
+    /// Evaluates the policy in a batch of states: P_F, P_B, log F if `flow`, and log Z. The tensors have
+    /// gradients if `grad`.
     fn evaluate(
         &self,
         py: Python<'_>,
@@ -253,12 +259,12 @@ impl Session {
         })
     }
 
-    /// Draws the batch of the next step.
+    /// Draws the batch of the next training step.
     fn draw_batch(&self, py: Python<'_>) -> PyResult<Paths> {
         self.ask(py, |trained| Ok(Paths::new(map_each!(trained, trained => trained.draw_batch()?))))
     }
 
-    /// Computes log P_F, log P_B and log R of trajectories, with gradients if `grad`.
+    /// Computes log P_F, log P_B and log R of these trajectories, with gradients if `grad`.
     fn score(&self, py: Python<'_>, batch: &Paths, grad: bool) -> PyResult<Scores> {
         let scores = self.ask(py, |trained| {
             let mut paths = batch.lock()?;
@@ -290,13 +296,13 @@ impl Session {
         Ok(self.show_steps(steps.ok_or_else(foreign_scores)?))
     }
 
-    /// Returns the objects of the replay buffer, log R of each object, and their conditions; None without a
-    /// buffer.
+    /// Returns the contents of the replay buffer; `None` if the trainer has no buffer.
     fn buffer_content(&self, py: Python<'_>) -> PyResult<Option<BufferContent>> {
         self.read(py, |trained| each!(trained, trained => trained.buffer()))
     }
 
-    /// Offers trajectories to the replay buffer. Returns the number of trajectories that the buffer accepted.
+    /// Offers trajectories to the replay buffer, and returns the number of trajectories that the buffer
+    /// accepted.
     fn remember(&self, py: Python<'_>, paths: &Paths) -> PyResult<usize> {
         self.ask(py, |trained| {
             let mut paths = paths.lock()?;

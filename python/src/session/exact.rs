@@ -1,5 +1,4 @@
-//! The exact distributions of a policy and of the reward; certificates of policies, and judgements of
-//! samples.
+//! Exact evaluations of a policy, certificates of policies, and comparisons of samples with the exact target.
 
 use gfn::env::{EnumerableEnv, Grouping, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
@@ -22,12 +21,12 @@ use crate::kinds::PyEnv;
 use crate::states::whole;
 use crate::watch::Watch;
 
-/// The number of objects whose rewards are computed in one call.
+/// The largest number of objects whose rewards are computed in one call.
 const MAX_BATCH: usize = 2048;
 
 impl<E: PyEnv + EnumerableEnv> Trained<E> {
-    /// Evaluates the policy in every state, and computes the exact distributions of the policy and of the
-    /// reward.
+    /// Evaluates the policy in every state, and computes the policy's exact distribution and the target
+    /// distribution.
     pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, _| {
@@ -83,7 +82,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     }
 
     /// Compares samples of any sampler with the target of the trainer's reward. Returns the report, and the
-    /// states of objects that are missing among the samples.
+    /// states of the objects that are missing among the samples.
     pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
             let (env, watch) = (&space.env, Watch::new());
@@ -116,7 +115,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     }
 }
 
-/// Sums the probabilities of the states of each object.
+/// Returns the probability of each object, which is the sum over the object's states.
 fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; groups.first.len()];
     for (&object, prob) in groups.of.iter().zip(probs) {
@@ -125,14 +124,15 @@ fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     sums
 }
 
-/// Returns distances between two distributions as a dictionary by name.
+/// Returns a Python dictionary of the distances between two distributions, by name.
 fn distances<'py>(py: Python<'py>, distances: &Distances) -> PyResult<Bound<'py, PyDict>> {
     let &Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = distances;
     let kl = [("kl_target_policy", kl_target_policy), ("kl_policy_target", kl_policy_target)];
     [("l1", l1), ("tv", tv), ("jsd", jsd)].into_iter().chain(kl).into_py_dict(py)
 }
 
-/// Returns the target of the objective: R / Z, or, if the objective is relative to a prior, prior R^beta / Z.
+/// Returns the target distribution of the objective. The target is R / Z, or prior R^beta / Z if the
+/// objective is relative to a prior.
 fn target<E: PyEnv + EnumerableEnv>(
     trainer: &Trainer<E>,
     graph: &StateGraph<E>,

@@ -1,4 +1,4 @@
-//! A trainer of any type of states: the implementation of `gfn_rs.Trainer`.
+//! The implementation of `gfn_rs.Trainer`, for all types of environments.
 
 mod build;
 mod custom_loop;
@@ -32,25 +32,26 @@ use build::TrainerSettings;
 pub(crate) use trained::Trained;
 use trained::{StepRecord, Steps};
 
-/// The class behind `gfn_rs.Trainer`. It works for one caller at a time. Any other caller gets an error
-/// instead of a deadlock, even a callback of the trainer itself.
+/// The class that `gfn_rs.Trainer` wraps. Only one caller can use it at a time. Any other caller gets an
+/// error instead of a deadlock, even a callback of the trainer itself.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
     /// The trainer; None after a panic in the middle of the trainer's work.
     trained: Mutex<Option<Box<AnyTrained>>>,
-    /// Exceptions of the environment's rules in Python, which the library can't return as errors.
+    /// Exceptions that the environment's rules in Python raised. The library can't return them as errors, so
+    /// they are stored here until the job ends.
     failures: Failures,
     references: References,
     n_steps: Arc<AtomicUsize>,
 }
 
 impl Session {
-    /// Runs a job on the trainer, with a clean state of torch. The interpreter is released, so that other
-    /// threads of Python can use it meanwhile.
+    /// Runs a job on the trainer, with torch's global settings as the library needs them. The interpreter is
+    /// released, so that other threads of Python can use it meanwhile.
     ///
-    /// A panic is a defect of the library, or comes from a tensor that was changed from outside. It must not
-    /// reach Python as an exception that `except Exception` doesn't catch. It becomes an error, and the
-    /// trainer, which may be in the middle of a step, can't be used again.
+    /// A panic is a defect of the library, or comes from a tensor that was changed from outside. A panic must
+    /// not reach Python as an exception that `except Exception` doesn't catch. A panic therefore becomes an
+    /// error. The trainer may be in the middle of a step, so it can't be used again.
     fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut AnyTrained) -> T + Send) -> PyResult<T> {
         let _inside = Inside::enter(py)?;
         py.detach(|| {
@@ -78,8 +79,8 @@ impl Session {
         })
     }
 
-    /// Runs a job on the trainer. Returns the job's error, or the exception of rules in Python if they raised
-    /// one.
+    /// Runs a job on the trainer. If rules in Python raised an exception, it is returned instead of the job's
+    /// error.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -93,13 +94,13 @@ impl Session {
         done.map_err(to_exception)
     }
 
-    /// Reads a property of the trainer.
+    /// Returns a property of the trainer, which `read` computes.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&AnyTrained) -> T + Send) -> PyResult<T> {
         self.work(py, |trained| read(trained))
     }
 
-    /// Returns the records of steps, with the exception of rules in Python if they raised one. Such an
-    /// exception replaces the steps' error, because it caused it.
+    /// Returns the records of steps, and their error if a step failed. If rules in Python raised an
+    /// exception, this exception replaces the error, because it caused the error.
     fn show_steps(&self, steps: Steps) -> PySteps {
         let (records, error) = steps;
         (records, self.failures.take().or(error.map(to_exception)))
@@ -118,7 +119,7 @@ impl Session {
     }
 }
 
-/// Turns a panic of a job into an error.
+/// Runs a job, and converts a panic of the job to an error.
 pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
         let text = panic
@@ -132,13 +133,14 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// The values of an evaluation by name, from which the classes of `gfn_rs.results` are built.
+/// A function that returns the values of an evaluation by name, from which a class of `gfn_rs.results` is
+/// built. The function is called when the interpreter is attached again.
 type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
 
-/// Records of steps, and the exception of the step that failed, if a step failed.
+/// The records of steps, and the exception of the step that failed, if a step failed.
 type PySteps = (Vec<StepRecord>, Option<PyErr>);
 
-/// Returns the user's note that is stored in a checkpoint.
+/// Returns the note of the Python package that is stored in a checkpoint.
 #[pyfunction]
 pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>> {
     let _inside = Inside::enter(py)?;
@@ -148,8 +150,8 @@ pub(crate) fn note_of(py: Python<'_>, path: PathBuf) -> Outcome<Bound<'_, PyAny>
 
 #[pymethods]
 impl Session {
-    /// Builds a trainer of an environment. If `built` is given, the new trainer continues with the policy of
-    /// that session.
+    /// Builds a trainer of an environment. If `built` is given, the new trainer takes the policy of this
+    /// other session.
     #[new]
     #[pyo3(signature = (env, settings, built=None))]
     fn new(
@@ -175,8 +177,8 @@ impl Session {
         Ok(Self { n_steps, trained: Mutex::new(Some(Box::new(trained))), failures, references })
     }
 
-    /// Reports the objects that the trainer refers to, so that Python's garbage collector finds cycles. Other
-    /// objects of a cycle break it, so there is no `__clear__`.
+    /// Reports the Python objects that the trainer refers to, so that Python's garbage collector finds
+    /// reference cycles. `__clear__` isn't needed, because the other objects of a cycle break it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.references.visit(&visit)
     }
@@ -202,8 +204,9 @@ impl Session {
         )
     }
 
-    /// Computes the exact distributions of the policy and of the reward, over at most `limit` states. If the
-    /// trainer has conditions, both hold under one condition, `[1, C]`.
+    /// Computes the exact distribution of the policy and the target distribution, over at most `limit`
+    /// states. If the trainer has conditions, both distributions are for the single condition `condition`,
+    /// `[1, C]`.
     fn exact<'py>(
         &self,
         py: Python<'py>,
@@ -215,8 +218,8 @@ impl Session {
         )
     }
 
-    /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets, the
-    /// size of a subset, and the number of paths.
+    /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets of
+    /// objects, the size of a subset, and the number of backward paths per object.
     fn certified<'py>(&self, py: Python<'py>, budget: [usize; 4]) -> PyResult<Bound<'py, PyAny>> {
         let [samples, subsets, size, paths] = budget;
         let budget = Budget { samples, subsets, size, paths };
@@ -224,8 +227,8 @@ impl Session {
         Ok(pythonize::pythonize(py, &figures)?)
     }
 
-    /// Judges samples of any sampler. Returns the report, and the states of objects that are missing among
-    /// the samples.
+    /// Compares samples of any sampler with the target. Returns the report, and the states of the objects
+    /// that are missing among the samples.
     fn judge_samples<'py>(
         &self,
         py: Python<'py>,
@@ -237,8 +240,8 @@ impl Session {
         Ok((pythonize::pythonize(py, &figures)?, states))
     }
 
-    /// Estimates properties of the policy from `n` samples. If the trainer has conditions, all are drawn
-    /// under one condition, `[1, C]`.
+    /// Estimates properties of the policy from `n` samples. If the trainer has conditions, all samples are
+    /// drawn under the single condition `condition`, `[1, C]`.
     fn sampled<'py>(
         &self,
         py: Python<'py>,
@@ -250,8 +253,8 @@ impl Session {
         )
     }
 
-    /// Estimates the policy's probabilities of these objects, from `paths` paths to each object, under one
-    /// condition, `[1, C]`, if the trainer has conditions.
+    /// Estimates the policy's probabilities of these objects, from `paths` paths to each object. If the
+    /// trainer has conditions, the probabilities are for the single condition `condition`, `[1, C]`.
     fn tested<'py>(
         &self,
         py: Python<'py>,
@@ -301,8 +304,8 @@ impl Session {
         self.ask(py, |trained| each!(trained, trained => trained.restore(&path)))
     }
 
-    /// The number of training steps made. Rewards and other functions of Python may read it in the middle of
-    /// a step.
+    /// The number of training steps made so far. A reward or another Python function may read this number in
+    /// the middle of a step.
     fn steps_done(&self) -> usize {
         self.n_steps.load(Relaxed)
     }
@@ -312,12 +315,13 @@ impl Session {
         self.read(py, |trained| each!(trained, trained => trained.trainer.reward_calls()))
     }
 
-    /// The number of scalars that are trained.
+    /// The number of scalar parameters that are trained.
     fn n_parameters(&self, py: Python<'_>) -> PyResult<i64> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.n_parameters()))
     }
 
-    /// Checks the last steps for signs of trouble, at the end of training.
+    /// Checks the records of the last steps for problems, and adds warnings about them. Called at the end of
+    /// training.
     fn look_at_end(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, |trained| each!(trained, trained => trained.check_end()))
     }
@@ -327,7 +331,7 @@ impl Session {
         self.read(py, |trained| each!(trained, trained => trained.warnings()))
     }
 
-    /// The number of objects in the replay buffer; None without one.
+    /// The number of objects in the replay buffer; None if the trainer has no buffer.
     fn replay_len(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         self.read(py, |trained| each!(trained, trained => trained.trainer.replay().map(ReplayBuffer::len)))
     }

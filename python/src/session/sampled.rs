@@ -1,4 +1,5 @@
-//! Estimates of a policy from its samples, and from given objects. They are used if states can't be listed.
+//! Evaluations of a policy on its own samples, and on given objects, for environments whose states can't be
+//! listed.
 
 use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::{Correlation, importance_log_z};
@@ -19,15 +20,16 @@ use crate::kinds::PyEnv;
 use crate::states::whole;
 use crate::watch::Watch;
 
-/// The number of trajectories that are drawn and scored at once.
+/// The largest number of trajectories that are drawn and scored in one batch.
 const MAX_BATCH: usize = 512;
 
-/// Returns `n` copies of a row of conditions.
+/// Returns `n` copies of a single condition, as a tensor `[n, C]`.
 pub(super) fn repeat_row(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
     condition.map(|condition| condition.expand([n as i64, -1], false))
 }
 
-/// Calls `work` for each batch of at most `batch` of `n` items, and checks for Ctrl-C between batches.
+/// Divides `n` items into batches of at most `batch` items, calls `work` with the range of each batch, and
+/// checks for Ctrl-C between batches.
 pub(super) fn in_batches(
     n: usize,
     batch: usize,
@@ -41,8 +43,8 @@ pub(super) fn in_batches(
     Ok(())
 }
 
-/// Scores trajectories without gradients. If the objective is relative to a prior, the prior's scores are
-/// included.
+/// Scores trajectories without gradients. If the objective is relative to a prior, the scores include the
+/// prior's log-probabilities.
 fn score_trajectories<E: TrainEnv>(trainer: &Trainer<E>, trajectories: &Trajectories<E>) -> Result<Scores> {
     let context = trainer.context();
     let is_relative = context.objective.needs().has(Quantity::LogPrior);
@@ -54,8 +56,8 @@ fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(Vec::<f64>::try_from(tensor.to_kind(tch::Kind::Double).to_device(tch::Device::Cpu).contiguous())?)
 }
 
-/// Computes log w of each trajectory. The weight w is the trajectory's share of the target divided by its
-/// probability under the policy.
+/// Computes log w of each trajectory. The weight w is R(x) P_B / P_F, or R(x)^beta prior / P_F if the
+/// objective is relative to a prior.
 fn log_weights<E: TrainEnv>(trainer: &Trainer<E>, scores: &Scores) -> Result<Vec<f64>> {
     let objective = &trainer.context().objective;
     if objective.needs().has(Quantity::LogPrior) {
@@ -78,8 +80,8 @@ pub(super) fn check_one_instance<E: Env>(env: &E) -> Result<()> {
 }
 
 impl<E: PyEnv> Trained<E> {
-    /// Draws `n` samples and estimates log Z from them. If the trainer has conditions, `condition` is a
-    /// single one, `[1, C]`.
+    /// Draws `n` samples, and estimates log Z from these samples. If the trainer has conditions, `condition`
+    /// is a single condition, `[1, C]`.
     pub(super) fn estimate(&mut self, n: usize, condition: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
@@ -150,7 +152,8 @@ impl<E: PyEnv> Trained<E> {
                 of_objects.extend(log_rewards(trainer.reward(), &some, conditions.as_ref())?);
                 Ok(())
             })?;
-            // All states that stand for an object are scored, because the policy may sample any of them.
+            // All states that are the same object are scored, because the policy may sample any of these
+            // states.
             let Forms { states, offsets } = match env.symmetry().forms(&objects)? {
                 Some(forms) => forms,
                 None => Forms { states: objects, offsets: (0..=n).collect() },
@@ -166,9 +169,9 @@ impl<E: PyEnv> Trained<E> {
                 let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
-                // The ratio log P_F - log P_B of each path, minus the correction that training adds to log R:
-                // log |Aut(x)| if states are isomorphism classes, minus the log of the number of states that
-                // are the same object.
+                // The ratio log P_F - log P_B of each path, minus the correction that training adds to log R.
+                // The correction is log |Aut(x)| if states are graphs up to isomorphism, and minus the log of
+                // the number of states that are the same object.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
                 weights.extend(numbers(
@@ -184,20 +187,20 @@ impl<E: PyEnv> Trained<E> {
     }
 }
 
-/// Returns a dictionary of a mean and its standard error.
+/// Returns a Python dictionary with a mean and its standard error.
 fn estimate(py: Python<'_>, mean: f64, standard_error: f64) -> PyResult<Bound<'_, PyDict>> {
     [("mean", mean), ("standard_error", standard_error)].into_py_dict(py)
 }
 
-/// The scores of paths to objects. Each state of an object has `paths` paths, and the paths to object k are
-/// the paths from `ends[k]` to below `ends[k + 1]`.
+/// The scores of paths to objects. There are `paths` paths to each state of an object, and the paths to
+/// object k have the indices from `ends[k]` to below `ends[k + 1]`.
 struct PathsToObjects {
     paths: usize,
     ends: Vec<usize>,
     /// The ratio log P_F - log P_B of each path, corrected for objects with several states. The mean of an
     /// object's exponentiated ratios is the policy's probability of the object.
     ratios: Vec<f64>,
-    /// log w of each path; None if the objective is relative to a prior.
+    /// log w of each path, with w = R(x) P_B / P_F. `None` if the objective is relative to a prior.
     weights: Option<Vec<f64>>,
     /// log R of each object.
     log_rewards: Vec<f64>,
@@ -227,9 +230,9 @@ impl PathsToObjects {
         }))
     }
 
-    /// Returns the mean of the weights, and its standard error. Every object counts equally, however many
-    /// states it has: the k-th weights of all its states are averaged into one number, which leaves `paths`
-    /// numbers per object.
+    /// Returns the mean of `weights`, which are log w of each path, and the standard error of this mean.
+    /// Every object counts equally, regardless of its number of states: for each k, log w of the k-th paths
+    /// to all states of an object is averaged. So there are `paths` numbers per object.
     fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
         let mut of_objects = Vec::new();
         for ends in self.ends.windows(2) {
@@ -246,10 +249,10 @@ impl PathsToObjects {
     }
 }
 
-/// Returns the log of the mean of numbers given by their logs.
+/// Returns the log of the mean of several numbers, from the logs of these numbers.
 fn log_mean(logs: &[f64]) -> f64 {
     let max = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // The probability P_F is 0 on all paths.
+    // All logs are minus infinity, because P_F is 0 on all paths. The formula below would return NaN.
     if max == f64::NEG_INFINITY {
         return max;
     }

@@ -1,4 +1,5 @@
-//! The networks that Python shares with a trainer. Python can change them without the library's knowledge.
+//! Checks of the networks that Python shares with a trainer. Python code can change these networks at any
+//! time.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::kinds::PyEnv;
 use crate::policy::{BuiltPolicy, ModuleTensors};
 use crate::tensors;
 
-/// The tensors of a trainer's policy, its prior and its teacher, as they were when the trainer was built, and
-/// the modules of Python among these networks.
+/// The tensors of a trainer's policy, prior and teacher, as they were when the trainer was built, and the
+/// Python modules in these networks.
 #[derive(Default)]
 pub(super) struct SharedState {
     parameters: Vec<Parameter>,
@@ -36,15 +37,15 @@ impl SharedState {
         self.modules.extend(built.module.clone());
     }
 
-    /// Returns an error if a tensor's shape, dtype or device differs from what it was when the trainer was
-    /// built, or if a module has other tensors than it had then.
+    /// Returns an error if a tensor's shape, dtype or device has changed since the trainer was built, or if a
+    /// module has other tensors than at that time.
     pub(super) fn check(&self) -> Result<()> {
         self.check_tensors()?;
         self.modules.iter().try_for_each(|module| module.check())
     }
 
-    /// Returns an error if a tensor's shape, dtype or device differs from what it was when the trainer was
-    /// built. Such a tensor is unsafe, because the library reads its memory.
+    /// Returns an error if a tensor's shape, dtype or device has changed since the trainer was built. It
+    /// would be unsafe to use such a tensor, because the library reads the tensor's memory.
     pub(super) fn check_tensors(&self) -> Result<()> {
         self.parameters.iter().try_for_each(Parameter::check)
     }

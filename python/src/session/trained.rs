@@ -1,4 +1,4 @@
-//! A trainer of one type of environment, with the operations that Python requests.
+//! A trainer for one type of environment, with the operations that Python needs.
 
 use std::any::Any;
 use std::ops::ControlFlow;
@@ -26,27 +26,27 @@ use crate::tensors::PyTensor;
 use crate::watch::Watch;
 use crate::wording::in_python;
 
-/// The number of objects that are drawn at once.
+/// The largest number of objects that are drawn in one batch.
 const MAX_OBJECTS: usize = 4096;
-/// The number of uniform random trajectories that are drawn at once. It equals the batch size in `prefill` of
-/// the library.
+/// The largest number of uniform random trajectories that are drawn in one batch. This number is the batch
+/// size that the library's `prefill` uses.
 const MAX_WALKS: usize = 8192;
 
-/// The record of one step: its index, loss, log Z, mean length of trajectories, gradient norm, seconds, and
-/// the number of rewards computed so far.
+/// The record of one training step: its number, the loss, log Z, the mean length of trajectories, the norm of
+/// the gradient, the seconds, and the number of objects whose reward was computed so far.
 pub(super) type StepRecord = (usize, f64, f64, f64, f64, f64, u64);
 
 /// Records of steps, and the error of the step that failed, if a step failed.
 pub(super) type Steps = (Vec<StepRecord>, Option<Error>);
 
-/// A trainer, with the state that only the Python package needs.
+/// A trainer, with additional state for the Python package.
 pub(crate) struct Trained<E: PyEnv> {
     pub(super) trainer: Trainer<E>,
     pub(super) space: Space<E>,
     rng: Rng,
     shared_state: SharedState,
     module: Option<Arc<ModuleTensors>>,
-    /// The number of steps made. Other threads may read it in the middle of a step.
+    /// The number of training steps made so far. Other threads may read this number in the middle of a step.
     pub(super) n_steps: Arc<AtomicUsize>,
     warnings: Warnings<E::States>,
 }
@@ -68,7 +68,7 @@ impl<E: PyEnv> Trained<E> {
         Box::new(BuiltPolicy { policy: self.trainer.into_policy(), module: self.module })
     }
 
-    /// Makes `n` training steps, or fewer if one fails.
+    /// Makes `n` training steps, or fewer if a step fails.
     pub(super) fn advance(&mut self, n: usize) -> Steps {
         match self.trainer.source::<Thompson>() {
             None => self.make_steps(n, &mut Trainer::step),
@@ -76,7 +76,7 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Makes `n` training steps by calling `make`, or fewer if one fails.
+    /// Makes `n` training steps by calling `make` for each step, or fewer if a step fails.
     pub(super) fn make_steps(
         &mut self,
         n: usize,
@@ -105,7 +105,7 @@ impl<E: PyEnv> Trained<E> {
         (records, ended.err())
     }
 
-    /// Calls `evaluate` with the trainer. If the policy has noisy layers, they have no noise during the call.
+    /// Calls `evaluate` with the trainer. During the call, noisy layers of the policy have no noise.
     pub(super) fn without_noise<T>(
         &mut self,
         evaluate: impl FnOnce(&Trainer<E>, &Space<E>, &mut Rng) -> T,
@@ -117,8 +117,8 @@ impl<E: PyEnv> Trained<E> {
         }
     }
 
-    /// Draws objects, under conditions `[n, C]` if the trainer has conditions. If `rewarded`, also returns
-    /// log R of each object.
+    /// Draws `n` objects, under the conditions `[n, C]` if the trainer has conditions. If `rewarded`, also
+    /// returns log R of each object.
     pub(super) fn sample(
         &mut self,
         n: usize,
@@ -155,7 +155,7 @@ impl<E: PyEnv> Trained<E> {
     pub(super) fn prefill(&mut self, n: usize) -> Result<usize> {
         let watch = Watch::new();
         let mut stayed = self.trainer.prefill(0)?;
-        // The batches have the size that `prefill` of the library uses, so that equal seeds draw equal
+        // The batches have the size that the library's `prefill` uses, so that the same seed draws the same
         // trajectories.
         in_batches(n, MAX_WALKS, &watch, |range| {
             stayed += self.trainer.prefill(range.len())?;
@@ -175,14 +175,16 @@ impl<E: PyEnv> Trained<E> {
             .collect()
     }
 
-    /// Returns an error if parameters were changed from outside in a way that the library can't detect.
+    /// Returns an error if Python code has replaced tensors of the trainer's networks, or has changed a
+    /// tensor's shape, dtype or device.
     pub(super) fn check_shared(&self) -> Result<()> {
         self.shared_state.check()
     }
 
     pub(super) fn resume(&mut self, path: &Path) -> Result<()> {
         self.trainer.resume(path)?;
-        // Without this line the stream would repeat the draws that preceded the checkpoint.
+        // The random stream for evaluations starts anew. Otherwise this stream would repeat draws from before
+        // the checkpoint.
         self.rng = self.trainer.evaluation_rng();
         self.n_steps.store(self.trainer.steps_done(), Relaxed);
         Ok(())

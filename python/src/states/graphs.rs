@@ -1,4 +1,4 @@
-//! The class `gfn_rs.Graphs`: a batch of graphs in Python.
+//! The class `gfn_rs.Graphs`, which is a batch of graphs for Python.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -17,12 +17,12 @@ use super::{Array, table, whole};
 use crate::errors::Outcome;
 use crate::molecules::Reading;
 
-/// The largest number of graphs that a notebook draws of one batch.
+/// The largest number of graphs of a batch that a notebook draws.
 const DRAWN: usize = 24;
 
-/// A batch of graphs, read as arrays over all of them: nodes and edges come graph by graph, and `node_ptr`
-/// and `edge_ptr` are the offsets of each graph. `graphs[3]`, `graphs[2:5]`, `graphs[[0, 4]]` and
-/// `graphs[mask]` are batches, too.
+/// A batch of graphs, whose properties are arrays over all graphs. Nodes and edges are listed graph by graph,
+/// and `node_ptr` and `edge_ptr` have the offset of each graph's nodes and edges. `graphs[3]`, `graphs[2:5]`,
+/// `graphs[[0, 4]]` and `graphs[mask]` are batches, too.
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,
@@ -39,8 +39,8 @@ impl Graphs {
         &self.states
     }
 
-    /// Returns `true` if the graphs of both batches stand for molecules of environments with equal settings,
-    /// or if no graphs of either batch stand for molecules.
+    /// Returns `true` if the graphs of both batches represent molecules of environments with equal settings,
+    /// or if no graphs of either batch represent molecules.
     fn reads_like(&self, other: &Self) -> bool {
         let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());
         settings(self) == settings(other)
@@ -55,8 +55,7 @@ impl Graphs {
         Self::new(graphs.into(), self.reading.clone())
     }
 
-    /// Returns the index of each graph's first node and the range of its edges, counted through the whole
-    /// batch.
+    /// Returns the index of each graph's first node in the batch, and the range of its edges in the batch.
     fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
         let arrays = self.arrays();
         arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
@@ -66,11 +65,11 @@ impl Graphs {
 /// The width and height of a drawn molecule, in units of the SVG.
 const SIDE: f64 = 200.0;
 
-/// The pair that `__reduce__` gives to pickle: a function that rebuilds the batch, and the function's
+/// The pair that `__reduce__` returns for pickle: a function that rebuilds the batch, and the function's
 /// arguments.
 type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Vec<u32>));
 
-/// Calls the function `name` of the module `gfn_rs._borders`.
+/// Calls the function `name` of the Python module `gfn_rs._borders` with these arguments.
 fn borders<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) -> PyResult<Bound<'py, PyAny>> {
     py.import("gfn_rs._borders")?.call_method1(name, arguments)
 }
@@ -79,7 +78,8 @@ fn borders<'py>(py: Python<'py>, name: &str, arguments: impl PyCallArgs<'py>) ->
 impl Graphs {
     /// Builds graphs from nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes
     /// numbered from 0 in each graph; the edges of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes,
-    /// and attributes `[N, K]`, are 0 if they aren't given. All are arrays of whole numbers, or lists.
+    /// and attributes `[N, K]` of nodes and `[E, K]` of edges, are 0 by default. Arguments are arrays or
+    /// lists of ints.
     #[staticmethod]
     #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
@@ -97,8 +97,8 @@ impl Graphs {
         borders(n_nodes.py(), "of_arrays", (n_nodes, edges, edge_ptr, directed, nodes, of_edges))
     }
 
-    /// Builds graphs from arrays that `gfn_rs._borders` has checked. `nodes` has a row for each node and
-    /// `weights` a row for each edge: the class, then the attributes.
+    /// Builds graphs from arrays that `gfn_rs._borders` has checked. `nodes` has a row for each node, and
+    /// `weights` a row for each edge. A row has the class, then the attributes.
     #[staticmethod]
     fn _of_checked(
         n_nodes: Vec<usize>,
@@ -138,17 +138,17 @@ impl Graphs {
         Ok(Self::new(graphs.into(), None))
     }
 
-    /// Reads graphs of networkx, all directed or none; nodes are numbered in their order, and `class` and
-    /// `attributes` on nodes and edges are read. Weights of edges other than 1 are not read, and cause a
-    /// UserWarning.
+    /// Converts graphs of networkx, of which all or none must be directed. Nodes are numbered in the order in
+    /// which networkx lists them. The data `class` and `attributes` of nodes and edges are converted. Edge
+    /// weights are ignored, with a UserWarning if a weight isn't 1.
     #[staticmethod]
     fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         borders(py, "of_networkx", (graphs,))
     }
 
-    /// Reads graphs of PyTorch Geometric, in the form that `pyg` returns: `x` and `edge_attr` are classes,
-    /// and `node_attributes` and `edge_attributes` are read if they exist. Unless `directed`, each edge
-    /// occurs in both directions.
+    /// Converts graphs of PyTorch Geometric, in the form that `pyg` returns: `x` has the classes of nodes,
+    /// `edge_attr` the classes of edges, and `node_attributes` and `edge_attributes` may have attributes.
+    /// Unless `directed`, each edge must occur in both directions.
     #[staticmethod]
     #[pyo3(signature = (graphs, *, directed=false))]
     fn from_pyg<'py>(
@@ -163,8 +163,8 @@ impl Graphs {
         self.states.graphs().len()
     }
 
-    /// Returns one bool: `true` if both batches have the same graphs in the same order, with equal numbering
-    /// of nodes. Molecules are equal only under the same settings.
+    /// Returns `true` if both batches have the same graphs in the same order, with equal numbering of nodes.
+    /// Two batches of molecules are equal only if the settings of their environments are equal, too.
     fn __eq__(&self, other: &Self) -> bool {
         self.__len__() == other.__len__()
             && self.reads_like(other)
@@ -210,8 +210,8 @@ impl Graphs {
         Ok(self.select(places.as_array().iter().map(|&place| place as usize)))
     }
 
-    /// Returns the arrays from which another process rebuilds this batch, and the settings of the environment
-    /// if the graphs stand for molecules.
+    /// Returns the function and the arguments by which pickle rebuilds this batch: its arrays, and the
+    /// settings of the environment if the graphs represent molecules.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
         let settings = slf.get().reading.as_ref();
@@ -222,8 +222,8 @@ impl Graphs {
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings, instances)))
     }
 
-    /// Returns the same graphs with these instances of an environment as their instances. If settings are
-    /// given, the graphs stand for molecules of the environment with these settings.
+    /// Returns the same graphs with `instances` as the index of each graph's initial state. If `settings` are
+    /// given, the graphs represent molecules of the environment with these settings.
     fn _restored(&self, settings: Option<&Bound<'_, PyAny>>, instances: Vec<u32>) -> Outcome<Self> {
         let graphs = self.states.graphs().iter().cloned().zip(instances);
         let graphs: Vec<GraphState> = graphs.map(|(graph, instance)| graph.with_instance(instance)).collect();
@@ -259,7 +259,7 @@ impl Graphs {
         whole(self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
     }
 
-    /// The number of edges at each node, `[N]`, int64; for directed graphs incoming plus outgoing edges.
+    /// The number of edges at each node, incoming plus outgoing edges in directed graphs, `[N]`, int64.
     #[getter]
     fn degree(&self) -> Array<i64> {
         let mut degrees = vec![0; self.arrays().nodes.len()];
@@ -278,19 +278,19 @@ impl Graphs {
         whole(sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
-    /// The offset of each graph's nodes, and the number of all nodes, `[B + 1]`, int64.
+    /// The index of each graph's first node, and at the end the number of all nodes, `[B + 1]`, int64.
     #[getter]
     fn node_ptr(&self) -> Array<i64> {
         whole(self.arrays().node_ptr.iter().copied())
     }
 
-    /// The offset of each graph's edges, and the number of all edges, `[B + 1]`, int64.
+    /// The index of each graph's first edge, and at the end the number of all edges, `[B + 1]`, int64.
     #[getter]
     fn edge_ptr(&self) -> Array<i64> {
         whole(self.arrays().edge_ptr.iter().copied())
     }
 
-    /// The ends of each edge, `[E, 2]`, int64, nodes numbered from 0 in each graph.
+    /// The two nodes of each edge, `[E, 2]`, int64. Nodes are numbered from 0 in each graph.
     #[getter]
     fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let arrays = self.arrays();
@@ -305,8 +305,8 @@ impl Graphs {
         table(py, ends, 2)
     }
 
-    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's
-    /// `edge_index`, each undirected edge once.
+    /// The two nodes of each edge, `[2, E]`, int64. Nodes are numbered through the whole batch, as in PyTorch
+    /// Geometric's `edge_index`, but an undirected edge is listed only once.
     #[getter]
     fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let edges = &self.arrays().edges;
@@ -327,22 +327,22 @@ impl Graphs {
         whole(self.arrays().weights.iter().map(|edge| usize::from(edge.class)))
     }
 
-    /// Attributes of each node, `[N, 7]`, int64, 0 if unset.
+    /// The attributes of each node, `[N, 7]`, int64. The value 0 means that an attribute is unset.
     #[getter]
     fn node_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().nodes.iter().flat_map(|node| *node.attributes.values());
         table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
-    /// Attributes of each edge, `[E, 7]`, int64, 0 if unset.
+    /// The attributes of each edge, `[E, 7]`, int64. The value 0 means that an attribute is unset.
     #[getter]
     fn edge_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let values = self.arrays().weights.iter().flat_map(|edge| *edge.attributes.values());
         table(py, values.map(i64::from).collect(), MAX_ATTRIBUTES)
     }
 
-    /// The canonical SMILES of each graph, if graphs stand for molecules; empty for the start, which has no
-    /// atoms. They differ from RDKit's canonical SMILES: pass those through `read_molecules` to compare them.
+    /// The canonical SMILES of each graph, if the graphs represent molecules. A graph without atoms has an
+    /// empty SMILES. To compare these SMILES with RDKit's, pass RDKit's through `read_molecules`.
     #[getter]
     fn smiles(&self) -> Outcome<Vec<String>> {
         let Some(reading) = &self.reading else {
@@ -355,33 +355,33 @@ impl Graphs {
         self.states.graphs().iter().map(|graph| Ok(reading.smiles(graph)?)).collect()
     }
 
-    /// The graph6 line of each graph, or the digraph6 line of a directed one. Classes and attributes can't be
-    /// written, and are refused.
+    /// The graph6 line of each graph, or the digraph6 line of each directed graph. Graphs with classes or
+    /// attributes are an error, because these formats can't store them.
     fn graph6(&self) -> Outcome<Vec<String>> {
         let text = GraphFormat::Graph6.write(self.states.graphs())?;
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// Converts the graphs to networkx (`Graph`, `DiGraph`), with `class` on nodes and edges, and
-    /// `attributes` if any is set. Needs networkx.
+    /// Converts the graphs to networkx (`Graph` or `DiGraph`). Nodes and edges have the data `class`, and
+    /// `attributes` if any attribute is set. The package networkx must be installed.
     fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_networkx", (slf,))
     }
 
-    /// Converts the graphs to PyTorch Geometric: a `Data` each, with `edge_index` in both directions if edges
-    /// have no direction, `x` the class of nodes and `edge_attr` the class of edges; attributes are
-    /// `node_attributes` and `edge_attributes`. Needs torch_geometric.
+    /// Converts each graph to a `Data` of PyTorch Geometric. `edge_index` has undirected edges in both
+    /// directions. `x` has the classes of nodes, and `edge_attr` the classes of edges. `node_attributes` and
+    /// `edge_attributes` have the attributes. The package torch_geometric must be installed.
     fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_pyg", (slf,))
     }
 
-    /// Converts each graph to a molecule of RDKit; None for the start, which has no atoms. Needs RDKit.
+    /// Converts each graph to a molecule of RDKit, which must be installed; None for a graph without atoms.
     fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         borders(slf.py(), "to_rdkit", (slf,))
     }
 
-    /// Draws the graphs as SVG, with a caption for each if captions are given. Molecules are drawn as
-    /// chemists draw them, with their SMILES as default captions.
+    /// Returns an SVG with a picture of each graph, and a caption below each picture if `captions` are given.
+    /// Molecules are drawn as structural formulas, with their SMILES as default captions.
     #[pyo3(signature = (captions=None, title=""))]
     fn svg(&self, captions: Option<Vec<String>>, title: &str) -> Outcome<String> {
         let graphs = self.states.graphs();

@@ -1,4 +1,4 @@
-//! Batches of states in Python: `Graphs`, or numpy arrays.
+//! Batches of states as Python objects, which are `Graphs` or numpy arrays.
 
 mod graphs;
 
@@ -7,7 +7,7 @@ pub(crate) use graphs::Graphs;
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-/// A list of numbers that becomes a one-dimensional numpy array.
+/// A list of numbers that is converted to a one-dimensional numpy array for Python.
 pub(crate) struct Array<T>(pub(crate) Vec<T>);
 
 impl<'py, T: numpy::Element> IntoPyObject<'py> for Array<T> {
@@ -25,13 +25,13 @@ pub(crate) fn whole(values: impl IntoIterator<Item = usize>) -> Array<i64> {
     Array(values.into_iter().map(|value| value as i64).collect())
 }
 
-/// Converts vectors to an int64 array with a row per state.
+/// Converts vectors to an int64 numpy array with a row per state.
 pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
     let values: Vec<i64> = states.values().iter().map(|&value| i64::from(value)).collect();
     table(py, values, states.width())
 }
 
-/// Builds a two-dimensional numpy array whose rows have this width.
+/// Builds a two-dimensional numpy array whose rows have `width` entries.
 pub(crate) fn table<'py, T: numpy::Element>(
     py: Python<'py>,
     values: Vec<T>,

@@ -11,18 +11,19 @@ use crate::env::{Grouping, Rows};
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The number of times that a cached value is computed again, to check that it hasn't changed.
+/// The number of times that a cached value is computed again, to check that the value hasn't changed.
 const N_CHECKS: usize = 16;
-/// The largest allowed difference between two values of one object, relative to the larger of the first value
-/// and 1. A network rounds values differently in batches of different sizes.
+/// The largest allowed difference between two log-rewards of one object, relative to the absolute value of
+/// the first log-reward, or to 1 if 1 is larger. A network rounds values differently in batches of different
+/// sizes.
 const TOLERANCE: f64 = 1e-3;
 
 /// A reward whose values are cached: it is computed once per object, however often the object is sampled.
 ///
-/// Use it for rewards that are slow and deterministic: docking, a network, a call into another language.
-/// Objects are identified by keys, which may be the keys of the environment or others. The first 16 times
-/// that a batch contains a cached object, the reward of one such object is computed again. A different value
-/// is an error, because the cache would hold a reward that the function no longer returns.
+/// Use this type for rewards that are slow and deterministic: docking, a network, a call into another
+/// language. Objects are identified by keys, which may be the keys of the environment or custom keys. The
+/// first 16 times that a batch contains a cached object, the reward of one such object is computed again. A
+/// different value is an error, because the cache would hold a reward that the function no longer returns.
 ///
 /// The cache holds at most `capacity` values, and is emptied when it is full. NaN and +infinity, which no
 /// reward may return, aren't cached. Rewards that depend on conditions can't be cached; `ConditionedReward`
@@ -89,8 +90,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
-    /// Returns the value of each of these states: the cached value, or else the value that `compute` returns.
-    /// Returns `None` if `compute` returns `None`.
+    /// Returns the log-reward of each of these states: the cached log-reward, or else the log-reward that
+    /// `compute` returns. Returns `None` if `compute` returns `None`.
     fn values(
         &self,
         cache: &Mutex<Cache<K>>,
@@ -144,7 +145,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
     }
 }
 
-/// Returns an error if the two values of one object differ by more than `TOLERANCE`.
+/// Returns an error if the two log-rewards of one object differ by more than `TOLERANCE`.
 fn check_same<S: Rows>(states: &S, row: usize, both: Option<(f64, f64)>) -> Result<()> {
     match both {
         Some((first, second))
@@ -167,7 +168,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses conditions, because values would depend on them.
+/// Returns an error if there are conditions, because the cached values would depend on them.
 fn refuse(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
@@ -202,8 +203,8 @@ mod tests {
     use super::*;
     use crate::env::Slots;
 
-    /// Returns a reward, and a counter of the objects for which it was computed. The reward is half the
-    /// number, plus `drift` times the counter before the call.
+    /// Returns a reward, and a counter of the objects for which it was computed. The reward of an object is
+    /// half its number, plus `drift` times the counter before the call.
     fn counted(drift: f64) -> (impl Reward<Slots> + Sync, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = asked.clone();
@@ -304,7 +305,8 @@ mod tests {
         let (reward, _) = counted(0.0);
         let cached = CachedReward::new(reward, |_: &Slots| vec![0], 2).unwrap();
         assert!(cached.log_reward(&Slots(vec![1, 2]), None).is_err());
-        // A wrong number of values is an error. NaN and infinity aren't cached; log R = -inf (R = 0) is.
+        // A wrong number of values is an error. NaN and infinity aren't cached; log R = -inf (R = 0) is
+        // cached.
         let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
         assert!(CachedReward::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
         for (value, n_cached) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {

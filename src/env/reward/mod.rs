@@ -1,5 +1,5 @@
-//! Rewards. They are separate from environments, because a reward may hold a network and may fail, while an
-//! environment holds no tensor.
+//! Rewards. A reward is separate from the environment, because a reward may hold a network and may fail,
+//! while an environment holds no tensor.
 
 mod cached_reward;
 
@@ -16,7 +16,7 @@ use crate::error::{check_finite, check_len, check_setting};
 /// conditions `[n, C]` of the trajectories; it is `None` without conditions. Log-rewards are numbers on the
 /// host, so a reward that runs a network copies its output to the host once per batch.
 ///
-/// A reward returns R of the object, without any correction. Training corrects it for symmetry and for the
+/// A reward returns R of the object, without any correction. Training corrects R for symmetry and for the
 /// number of states of an object, as the environment specifies
 /// ([`Symmetry::log_symmetry`](super::Symmetry::log_symmetry),
 /// [`Symmetry::log_multiplicity`](super::Symmetry::log_multiplicity)).
@@ -44,8 +44,8 @@ pub trait Reward<S>: Send {
     /// Returns log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None`
     /// (the default) if the reward isn't defined for them.
     ///
-    /// For a finished object it returns [`log_reward`](Self::log_reward), or a part of it; the state flows
-    /// then learn the difference.
+    /// For a finished object the result is [`log_reward`](Self::log_reward), or a part of that reward. The
+    /// state flows learn the remaining part.
     ///
     /// # Errors
     /// Any error that prevents computing a number for each state.
@@ -56,8 +56,8 @@ pub trait Reward<S>: Send {
     /// Returns log R(s') - log R(s) for states s and their children s', none of which is finished; `None` if
     /// the reward isn't defined for such states.
     ///
-    /// The default computes both log-rewards. Override it if the change can be computed in less time (for
-    /// example the delta score of one new edge).
+    /// The default computes both log-rewards. Override this method if the change can be computed in less time
+    /// (for example the delta score of one new edge).
     ///
     /// # Errors
     /// Any error that prevents computing a number for each pair.

@@ -9,8 +9,9 @@ use crate::graph::{Anchor, Edge, GraphActionType, GraphSchema, GraphState, Graph
 /// An action type that adds an edge of some class between two nodes without an edge. Its backward moves,
 /// which are the forward moves of `Reverse(AddEdge)`, remove an edge.
 ///
-/// An edge can be removed if it has one of this type's classes and no attributes. With
-/// [`keeping_connected`](Self::keeping_connected) it must not be a bridge, either.
+/// An edge can be removed if it has one of this type's classes and no attributes, and if the graph doesn't
+/// exceed the limit of [`at_most`](Self::at_most). With [`keeping_connected`](Self::keeping_connected) the
+/// edge must not be a bridge, either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddEdge {
     classes: u16,
@@ -34,8 +35,8 @@ impl AddEdge {
         self
     }
 
-    /// Keeps undirected graphs connected: bridges can't be removed by backward moves. This is useful for
-    /// graphs that grow by attachment. It has no effect on directed graphs.
+    /// Keeps undirected graphs connected: bridges can't be removed by backward moves. Use this setting for
+    /// graphs that grow by attachment. Directed graphs aren't affected.
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
         self.keeps_connected = true;
@@ -43,7 +44,8 @@ impl AddEdge {
     }
 }
 
-/// Marks the nodes to which a new edge from `a` can lead. The row has `width` entries for each node.
+/// Marks the nodes to which a new edge from `a` can lead; in undirected graphs only nodes after `a`. The row
+/// has `width` entries for each node.
 fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     let first = if graph.is_directed() { 0 } else { a + 1 };
     row[first * width..].fill(true);

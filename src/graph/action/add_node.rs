@@ -11,7 +11,7 @@ use crate::graph::{
 /// A free node can be removed if it has no edges. An attached node can be removed if its only edge is the one
 /// by which it was attached. The node and that edge must have no attributes and must have classes of this
 /// type. If nodes are labelled, only the last node can be removed, because labels are the order in which
-/// nodes were added.
+/// nodes were added. No node can be removed from a graph with more than `max_nodes` nodes.
 ///
 /// The column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

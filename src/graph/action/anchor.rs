@@ -123,7 +123,7 @@ pub struct Move {
     pub a: u32,
     /// The label of the second node.
     pub b: u32,
-    /// The column of the block. The action type defines its meaning, such as the class of a new node or the
-    /// value of an attribute.
+    /// The column of the block. The action type defines the meaning of the column, such as the class of a new
+    /// node or the value of an attribute.
     pub class: u32,
 }

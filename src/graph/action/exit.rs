@@ -6,7 +6,7 @@ use crate::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move};
 /// The action type that ends the trajectory. The current graph becomes the finished object.
 ///
 /// The exit is the last type of every [`ActionSet`](super::ActionSet). The environment decides in which
-/// graphs it is allowed.
+/// graphs the exit is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit;
 

@@ -35,8 +35,8 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphSchema, GraphState, GraphView};
 
-/// Returns the move that undoes `action`. It names nodes by their labels in the graph to which `action`
-/// leads.
+/// Returns the move that undoes `action`. The returned move names nodes by their labels in the graph to which
+/// `action` leads.
 pub(crate) fn reverse_move(
     action_type: &dyn GraphActionType,
     direction: Direction,
@@ -76,10 +76,10 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// Marks the moves that the type allows in a direction. `mask` has an entry per slot of the block, all
     /// false on entry.
     ///
-    /// In the forward direction, these moves are the edits that may be made. In the backward direction, they
-    /// are the edits that this type could have made last. The environment restricts the moves further. Read
-    /// edges and their weights from [`GraphView::weighted_edges`], because the batch lists them once for all
-    /// types and for the network.
+    /// In the forward direction, these moves are the edits that may be made. In the backward direction, these
+    /// moves undo the edits that this type could have made last. The environment restricts the moves further.
+    /// Read edges and their weights from [`GraphView::weighted_edges`], because the batch lists them once for
+    /// all types and for the network.
     fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]);
 
     /// Applies the edit of a move to the graph.

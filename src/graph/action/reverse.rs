@@ -6,7 +6,7 @@ use crate::graph::{GraphActionType, GraphSchema, GraphState, GraphView, Head, Mo
 /// An action type whose two directions are exchanged: the backward moves of the original type become forward
 /// moves.
 ///
-/// An example is `Reverse(AddEdge::new(1))`, whose forward action is *remove an edge*. It is meant for
+/// An example is `Reverse(AddEdge::new(1))`, whose forward action is *remove an edge*. The type is meant for
 /// environments that start from a full graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reverse<T>(pub T);

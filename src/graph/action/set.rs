@@ -74,7 +74,7 @@ impl ActionSet {
         })
     }
 
-    /// Returns the number of slots of a graph in a direction, including those of illegal actions.
+    /// Returns the number of slots of a graph in a direction, including the slots of illegal actions.
     #[must_use]
     pub fn n_slots(&self, direction: Direction, graph: &GraphState) -> usize {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
@@ -94,8 +94,8 @@ impl ActionSet {
         Ok(())
     }
 
-    /// Returns an upper bound of the number of slots of graphs with up to `max_nodes` nodes. The bound is at
-    /// most `usize::MAX`.
+    /// Returns an upper bound of the number of slots of graphs with up to `max_nodes` nodes. A larger bound
+    /// than `usize::MAX` is cut to `usize::MAX`.
     pub(crate) fn most_slots(&self, direction: Direction, kind: GraphKind, max_nodes: usize) -> usize {
         let max_slots = |head: Head| head.anchor.max_rows(kind, max_nodes).saturating_mul(head.width);
         self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(max_slots(head)))

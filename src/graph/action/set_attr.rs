@@ -63,9 +63,9 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         weight.unwrap_or_default()
     }
 
-    /// Marks the legal moves in one row of a block. In the forward direction these set attributes that aren't
-    /// set, to any value of this type. In the backward direction they unset attributes that have a value of
-    /// this type.
+    /// Marks the legal moves in one row of a block. In the forward direction, the legal moves set an
+    /// attribute that isn't set to any value of this type. In the backward direction, the legal moves unset
+    /// an attribute that has a value of this type.
     fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {

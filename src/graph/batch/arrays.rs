@@ -49,7 +49,8 @@ pub struct GraphArrays {
     neighbours: OnceLock<Neighbours>,
 }
 
-/// Creates a list of offsets with room for `n` rows. It holds the offset of the first row, which is 0.
+/// Creates a list of offsets with room for `n` rows. The list holds only the offset of the first row, which
+/// is 0.
 pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
     let mut ptr = Vec::with_capacity(n + 1);
     ptr.push(0);
@@ -57,8 +58,8 @@ pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
 }
 
 impl GraphArrays {
-    /// Lists the nodes and edges of graphs. The kind of the arrays is that of the first graph; without graphs
-    /// it is directed.
+    /// Lists the nodes and edges of graphs. The arrays have the kind of the first graph; without graphs the
+    /// kind is directed.
     #[must_use]
     pub fn from_graphs(graphs: &[GraphState]) -> Self {
         let kind = graphs.first().map_or(GraphKind::Directed, GraphState::kind);
@@ -134,7 +135,8 @@ impl GraphArrays {
         self.kind == GraphKind::Directed
     }
 
-    /// The number of messages per edge: 1 if directed, 2 (one in each direction) if undirected.
+    /// The number of messages per edge: 1 in directed graphs, and 2 (one in each direction) in undirected
+    /// graphs.
     #[must_use]
     pub fn messages_per_edge(&self) -> usize {
         if self.is_directed() { 1 } else { 2 }
@@ -151,8 +153,8 @@ impl GraphArrays {
         self.node_ptr.windows(2).map(|ends| ends[1] - ends[0])
     }
 
-    /// Returns the number of nodes per graph if all graphs have the same number; `None` if they differ, or if
-    /// there is no graph.
+    /// Returns the number of nodes per graph if all graphs have the same number; `None` if the numbers
+    /// differ, or if there is no graph.
     #[must_use]
     pub fn same_size(&self) -> Option<usize> {
         let mut sizes = self.sizes();
@@ -178,23 +180,23 @@ impl GraphArrays {
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
     }
 
-    /// Returns the neighbours of each node. They are listed on the first call and cached.
+    /// Returns the neighbours of each node. The neighbours are listed on the first call and cached.
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
         self.neighbours.get_or_init(|| Neighbours::new(self))
     }
 }
 
-/// The neighbours of each node of a batch in compressed sparse rows, with the indices of the messages that
-/// they send.
+/// The neighbours of each node of a batch in compressed sparse rows, each with the index of the message along
+/// the edge to this neighbour.
 ///
 /// Directed edge `e` is message `e`. Undirected edge `e` is message `2 e` from its first node to its second,
-/// and message `2 e + 1` back.
+/// and message `2 e + 1` in the other direction.
 #[derive(Debug)]
 pub struct Neighbours {
     incoming: Csr,
-    /// The targets of each node's outgoing edges. It is `None` in undirected graphs, whose edges count as
-    /// incoming at both of their nodes.
+    /// The targets of each node's outgoing edges. The field is `None` for undirected graphs, whose edges
+    /// count as incoming at both of their nodes.
     outgoing: Option<Csr>,
 }
 
@@ -248,8 +250,8 @@ struct Csr {
 }
 
 impl Csr {
-    /// Groups messages `(from, to, index)` by receiver. It is a counting sort that keeps the order of
-    /// messages to the same receiver.
+    /// Groups messages `(from, to, index)` by receiver. The grouping is a counting sort that keeps the order
+    /// of messages to the same receiver.
     fn new(n: usize, messages: impl Iterator<Item = (u32, u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
         messages.clone().for_each(|(_, to, _)| offsets[to as usize + 1] += 1);

@@ -37,8 +37,8 @@ pub struct GraphBatch<'a> {
     /// The class of each node label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), if an environment
     /// provided classes.
     label_classes: Option<Vec<u32>>,
-    /// The numbers of automorphisms of the graphs, and their changes by moves, with at most one entry per
-    /// direction.
+    /// The numbers of automorphisms of the graphs, and the changes of these numbers by moves. The list has at
+    /// most one entry for forward moves and one for backward moves.
     symmetries: Vec<MoveSymmetries>,
     tensors: TensorCache,
 }
@@ -92,8 +92,8 @@ impl<'a> GraphBatch<'a> {
     }
 
     /// Sets the numbers of automorphisms of these graphs and their changes by moves in one direction, as
-    /// [`GraphEnv::move_symmetries`](crate::graph::GraphEnv::move_symmetries) counts them. They replace
-    /// earlier ones of the same direction.
+    /// [`GraphEnv::move_symmetries`](crate::graph::GraphEnv::move_symmetries) counts them. Counts that were
+    /// set earlier for the same direction are replaced.
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if the counts belong to another number of graphs.
@@ -142,8 +142,8 @@ impl<'a> GraphBatch<'a> {
         self.tensors.node_attributes.get_or_init(|| self.attributes(self.arrays.nodes.iter(), columns))
     }
 
-    /// The label of each node within its graph, `[N]`. It is meant for networks in environments whose nodes
-    /// are distinguishable.
+    /// The label of each node within its graph, `[N]`. The tensor is meant for networks in environments whose
+    /// nodes are distinguishable.
     pub fn node_labels(&self) -> &Tensor {
         self.tensors
             .node_labels

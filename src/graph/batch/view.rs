@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use crate::graph::{Edge, GraphState, GraphStates};
 
-/// A view of one graph. It uses the edges as the batch lists them for masks and for networks.
+/// A view of one graph. The view uses the list of edges that the batch caches for masks and networks.
 ///
 /// A view dereferences to its [`GraphState`]. [`weighted_edges`](Self::weighted_edges) returns the edges from
 /// [`GraphStates::arrays`], which are cached per batch. A view of a graph without a batch returns the edges

@@ -37,8 +37,8 @@ pub(super) fn fill_mask(
     }
 }
 
-/// Returns `true` if `undo` leads to a reachable parent in which the forward move to `graph` is legal.
-/// `forward_mask` is a buffer.
+/// Returns `true` if `undo` leads to a reachable parent that still contains the initial graph, and in which
+/// the forward move to `graph` is legal. `forward_mask` is a buffer.
 fn parent_permits(
     env: &GraphEnv,
     graph: &GraphState,
@@ -58,8 +58,8 @@ fn parent_permits(
     if undone.is_err() || !env.rules.is_reachable(&parent) {
         return false;
     }
-    // If a graph contains the initial graph, its parents must contain it, too. Graphs that don't contain it
-    // occur in environments whose forward moves remove parts of the initial graph.
+    // If a graph contains the initial graph, its parents must contain it, too. Graphs that don't contain the
+    // initial graph occur in environments whose forward moves remove parts of the initial graph.
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }

@@ -23,8 +23,8 @@ fn step_graph(
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    // Nodes of the initial graph are recognised by their position at the beginning. If one of them were
-    // removed, a later node would take its place, so this is refused.
+    // Up to isomorphism, nodes of the initial graph are recognised by their labels, which are the smallest.
+    // If such a node were removed, a later node would get one of these labels, so the removal is refused.
     let n_protected = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
     let removed = action_type.removed_nodes(direction, graph, action);
     if let Some(a) = removed.into_iter().find(|&a| (a as usize) < n_protected) {
@@ -80,8 +80,8 @@ impl Env for GraphEnv {
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
-        // The exit of a graph with more slots than can be numbered has no number. It can't be taken, and
-        // `step` returns an error.
+        // The exit of a graph with more slots than can be numbered has no number. Such an exit can't be
+        // taken, and `step` returns an error.
         let last = |graph: &GraphState| {
             Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
         };
@@ -130,8 +130,8 @@ impl DiscreteEnv for GraphEnv {
         let mut masks =
             Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            // Batch rules are defined for forward moves. A backward move is therefore checked as the forward
-            // move of its parent.
+            // Batch rules are defined for forward moves. A backward move is therefore checked through the
+            // forward move that it undoes, in the parent.
             let forward = |row: usize, slot: u32, at: usize| {
                 let graph = &states.graphs()[row];
                 let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;

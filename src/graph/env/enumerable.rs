@@ -1,5 +1,5 @@
-//! The enumeration of the states of graph environments. Each state has a key: one per labelled graph, or one
-//! per isomorphism class.
+//! The enumeration of the states of graph environments. States have equal keys if they are the same labelled
+//! graph or, up to isomorphism, if they are isomorphic.
 
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
@@ -44,7 +44,7 @@ impl EnumerableEnv for GraphEnv {
             let n_slots = slots.0.len() as i64;
             return Err(Error::shape("slots", [n_rows], [n_slots], "give one slot for each row"));
         }
-        // Consecutive moves of the same state share one copy of it.
+        // Consecutive moves of the same state share one copy of the state.
         let mut runs = Vec::new();
         let mut start = 0;
         for run in rows.chunk_by(|a, b| a == b) {
@@ -95,8 +95,8 @@ mod tests {
         let free = env(Semantics::UpToIsomorphism, 0);
         let keys = free.keys(&paths());
         assert!(keys[0] == keys[1] && keys[1] == keys[2]);
-        // If the first node is fixed, paths in which it is an end differ from the path in which it is the
-        // middle.
+        // If the first node is fixed, the two paths in which this node is an end are equal, and the path in
+        // which this node is the middle differs from both.
         let keys = env(Semantics::UpToIsomorphism, 1).keys(&paths());
         assert!(keys[0] == keys[2] && keys[0] != keys[1]);
         assert!(free.merges_isomorphic() && !env(Semantics::Labelled, 0).merges_isomorphic());
@@ -106,8 +106,8 @@ mod tests {
     fn keys_of_children_are_those_of_stepped_states() {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             let env = env(semantics, 0);
-            // The graph has isolated nodes of two classes. If one of them is removed and added again, the
-            // labels change.
+            // The graph has isolated nodes of two classes. If a node is removed and added again, the labels
+            // change.
             let mut states = paths();
             let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());

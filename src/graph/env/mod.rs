@@ -31,21 +31,18 @@ use crate::{Error, Result};
 /// The method by which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
-    /// Each backward move that an action type allows is tried on a copy. It is legal if the parent is
-    /// reachable, still contains the initial graph, and allows the forward move. This is correct for any
-    /// environment and any action type, but slow.
+    /// Each backward move that an action type allows is tried on a copy of the graph. The move is legal if
+    /// the parent is reachable, still contains the initial graph, and allows the forward move. This method is
+    /// correct for any environment, but slow.
     Derived,
     /// The backward masks of the action types are used, without the moves that
-    /// [`GraphRules::restrict_backward`] forbids. This is fast, but correct only if these masks are exact.
-    /// [`contract::check_graph_env`](crate::contract::check_graph_env) compares them with the derived ones.
+    /// [`GraphRules::restrict_backward`] forbids. This method is fast, but correct only if the masks are
+    /// exact, which [`contract::check_graph_env`](crate::contract::check_graph_env) tests.
     ByType,
 }
 
 /// An environment that builds graphs, from action types, a [`GraphSchema`], initial graphs and custom
 /// [`GraphRules`].
-///
-/// It implements [`Env`](crate::env::Env), [`DiscreteEnv`](crate::env::DiscreteEnv) and
-/// [`EnumerableEnv`](crate::env::EnumerableEnv).
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -78,11 +75,11 @@ pub struct GraphEnv {
     initial: Vec<GraphState>,
     /// The argument of [`with_scaffold`](Self::with_scaffold), if it was called.
     requested_scaffold: Option<Scaffold>,
-    /// The nodes of the initial graphs. They are a set if nothing distinguishes them: they are equal, have no
-    /// edges, and the scaffold setting makes them interchangeable.
+    /// The nodes of the initial graphs: [`FixedNodes::AsSet`] if the nodes are equal and without edges, and
+    /// if the scaffold setting makes the nodes interchangeable; otherwise [`FixedNodes::InPlace`].
     fixed_nodes: FixedNodes,
-    /// The symmetries of the initial graphs, each as a permutation of their nodes. The list is empty unless
-    /// [`Scaffold::Alike`] is set and the nodes are different or have edges between them.
+    /// The symmetries of the initial graphs, each as a permutation of their nodes. Symmetries are listed only
+    /// if [`Scaffold::Alike`] is set and the nodes are different or have edges between them.
     scaffold_symmetries: Vec<Vec<u32>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
@@ -131,20 +128,18 @@ impl GraphEnv {
         Self::assembled(Arc::new(rules), actions, initial).ensure_valid()
     }
 
-    /// Sets the schema of the graphs. This is needed if a custom action type adds more nodes, classes or
+    /// Sets the schema of the graphs. Call this method if a custom action type adds more nodes, classes or
     /// attributes than its [`widen`](crate::graph::GraphActionType::widen) declares.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or if graphs are so
-    /// large that their slots can't be numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for
-    /// an initial graph that doesn't keep to the schema.
+    /// [`Error::Config`](crate::Error::Config) if no graph can satisfy the schema, or if slots can't be
+    /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) if an initial graph violates it.
     pub fn with_schema(self, schema: GraphSchema) -> Result<Self> {
         Self { schema, ..self }.ensure_valid()
     }
 
-    /// Checks that the schema is valid, that there are action types whose slots can be numbered in 32 bits,
-    /// and that there are initial graphs that satisfy the schema. If labels have no meaning, all initial
-    /// graphs must have the same number of nodes.
+    /// Checks that the schema, the action types and the initial graphs are valid, and that slots can be
+    /// numbered in 32 bits. If labels have no meaning, all initial graphs must have the same number of nodes.
     fn ensure_valid(self) -> Result<Self> {
         let schema = &self.schema;
         schema.check()?;
@@ -177,10 +172,9 @@ impl GraphEnv {
         Ok(self)
     }
 
-    /// Creates an environment as [`new`](Self::new) does, but without its checks.
+    /// Creates an environment as [`new`](Self::new) does, but without the checks of `new`.
     pub(crate) fn assembled(rules: Arc<dyn GraphRules>, actions: ActionSet, initial: GraphState) -> Self {
-        // A graph that comes from another environment may have the number of another instance, so it is
-        // reset.
+        // A graph of another environment may have another instance number, so the number is reset.
         let initial = vec![initial.with_instance(0)];
         let schema = GraphSchema::from_parts(&actions, &initial);
         let env = Self {
@@ -197,16 +191,15 @@ impl GraphEnv {
         Self { fixed_nodes: env.scaffold_nodes(), ..env }
     }
 
-    /// Sets these initial graphs, one for each instance, numbered in this order. Each instance has its own
-    /// trajectories, log Z and distribution.
+    /// Sets the initial graph of each instance. Instances are numbered in the order of `initial`. Each
+    /// instance has its own trajectories, log Z and distribution.
     ///
     /// The schema is widened so that it includes the graphs. The backward rule is reset to derived moves,
     /// because masks by type and restrictions of the rules may depend on the former initial graph;
     /// [`with_backward`](Self::with_backward) sets it again.
     ///
-    /// A network doesn't see the instance of a graph. Therefore no two instances may lead to the same graph.
-    /// If they could, give the nodes of their initial graphs different classes. A trainer checks some graphs
-    /// for this before its first step.
+    /// A network doesn't see the instance of a graph, so no two instances may lead to the same graph.
+    /// Different classes of their nodes prevent this. A trainer tests some graphs before its first step.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -234,13 +227,13 @@ impl GraphEnv {
         self.ensure_valid()?.with_scaffold_symmetries()
     }
 
-    /// Sets whether the nodes of the initial graph are distinguished from each other. By default they aren't
-    /// if, in each instance, they are equal and have no edges. They are always distinguished if nodes are
-    /// labelled.
+    /// Sets whether the nodes of the initial graph are distinguished from each other. By default the nodes
+    /// are interchangeable if, in each instance, they are equal and have no edges. Labelled nodes are always
+    /// distinguished.
     ///
-    /// A network sees which nodes belong to the initial graph. If these nodes are distinguished, it also sees
-    /// which node is which; otherwise it sees only which of them a symmetry maps to each other. A network
-    /// can't distinguish two graphs that differ only in which edges belong to the initial graph.
+    /// A network sees which nodes belong to the initial graph. If these nodes are distinguished, the network
+    /// also sees which node is which; otherwise it sees only which nodes a symmetry maps to each other. A
+    /// network can't distinguish two graphs that differ only in which edges belong to the initial graph.
     ///
     /// ```
     /// use gfn::env::StateGraph;
@@ -257,9 +250,9 @@ impl GraphEnv {
     /// ```
     ///
     /// # Errors
-    /// With [`Scaffold::Alike`]: [`Error::Config`](crate::Error::Config) if an initial graph has more than
-    /// 256 nodes or 1,000 symmetries, or if the symmetries of the instances differ; and the errors of
-    /// [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
+    /// Returns these errors only for [`Scaffold::Alike`]: [`Error::Config`](crate::Error::Config) if an
+    /// initial graph has more than 256 nodes or 1,000 symmetries, or if the symmetries of the instances
+    /// differ, and the errors of [`Canonizer::try_canonical`](crate::graph::Canonizer::try_canonical).
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         self.requested_scaffold = Some(scaffold);
         self.with_scaffold_symmetries()
@@ -285,16 +278,16 @@ impl GraphEnv {
         Ok(self)
     }
 
-    /// Returns the nodes of the initial graphs: as a set if they are interchangeable, equal and without
-    /// edges, otherwise each in its place.
+    /// Returns the value of the field `fixed_nodes`, which the initial graphs and the scaffold setting
+    /// determine.
     fn scaffold_nodes(&self) -> FixedNodes {
         let n = self.initial[0].n_nodes();
         let is_set = self.scaffold() == Scaffold::Alike && self.has_equal_unjoined_scaffold();
         if is_set { FixedNodes::AsSet(n) } else { FixedNodes::InPlace(n) }
     }
 
-    /// `true` if the initial graphs have several equal nodes without edges, and labels have no meaning. A
-    /// single node is always distinguished from later ones.
+    /// `true` if labels have no meaning, and the initial graphs have several nodes, all equal and without
+    /// edges. The result is `false` for a single initial node, which can't be exchanged with another one.
     fn has_equal_unjoined_scaffold(&self) -> bool {
         let has_equal_nodes = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
         self.actions.semantics() == Semantics::UpToIsomorphism
@@ -317,7 +310,7 @@ impl GraphEnv {
         self
     }
 
-    /// Replaces the rules by the rules that `make` builds from them.
+    /// Replaces the rules of the environment by the rules that `make` builds from the old rules.
     ///
     /// The new rules must forward every method that they don't change. A method that they don't implement has
     /// the default of the trait, not the implementation of the old rules.
@@ -355,8 +348,7 @@ impl GraphEnv {
         self.rules.as_ref()
     }
 
-    /// The action types, whose [semantics](ActionSet::semantics) determines whether two graphs are the same
-    /// object.
+    /// The action types. Their [semantics](ActionSet::semantics) decide when two graphs are the same object.
     #[must_use]
     pub fn actions(&self) -> &ActionSet {
         &self.actions
@@ -379,8 +371,7 @@ impl GraphEnv {
         self.initial.get(graph.instance() as usize) == Some(graph)
     }
 
-    /// Returns the initial graph of the instance of `graph`; `graph` itself if this environment doesn't have
-    /// that instance.
+    /// Returns the initial graph of the instance of `graph`; `graph` itself if there is no such instance.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }

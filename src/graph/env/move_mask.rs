@@ -2,7 +2,7 @@ use super::backward::TypeHead;
 use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
 /// The legal moves of one action type in one graph. The rules of an environment,
-/// [`GraphRules`](super::GraphRules), restrict them.
+/// [`GraphRules`](super::GraphRules), forbid some of these moves.
 ///
 /// A [`Move`] holds the labels of its nodes and its column. The nodes of an undirected pair or edge may be
 /// given in either order. Iterators return moves row by row, in the order of the type's anchor.
@@ -76,7 +76,7 @@ impl<'a> MoveMask<'a> {
         legal.map(|(slot, _)| self.head.decode(&self.graph, slot))
     }
 
-    /// Keeps only the allowed moves for which `keep` returns `true`, and forbids the others.
+    /// Forbids the allowed moves for which `keep` returns `false`.
     pub fn retain(&mut self, mut keep: impl FnMut(Move) -> bool) {
         let width = self.head.width.max(1);
         let n = self.graph.n_nodes().max(1);
@@ -168,7 +168,7 @@ mod tests {
             mask.forbid(Move { a: missing.0, b: missing.1, class: missing.2 });
         }
         assert!(mask.any() && mask.allowed().count() == all.iter().filter(|legal| **legal).count());
-        // The pair (3, 0) of an undirected graph is the pair (0, 3).
+        // The pairs (3, 0) and (0, 3) of an undirected graph are the same, so both are forbidden.
         mask.forbid(Move { a: 3, b: 0, class: 1 });
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();

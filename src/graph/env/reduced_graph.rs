@@ -104,7 +104,7 @@ pub(crate) struct ReducedStates {
 
 impl ReducedStates {
     /// Builds the reduced graphs of states; `None` if the environment's rules reduce none of them. If
-    /// `merges` is `true`, equal reduced graphs are merged. It must be `false` if states have different
+    /// `merges` is `true`, equal reduced graphs are merged. `merges` must be `false` if states have different
     /// conditions.
     pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
         let graphs = states.graphs();
@@ -152,7 +152,8 @@ impl ReducedStates {
         Some(Self { arrays, of: grouping.of, rows, node_ptr })
     }
 
-    /// Finds, for each block of logits, the row of the network's output for each row of the states' block.
+    /// Returns a map for each block of logits, from the rows of the states' block to the rows that the
+    /// network returns for the reduced graphs.
     ///
     /// # Errors
     /// [`Error::Contract`] for a legal move at a node that the reduced graph doesn't have, and for action
@@ -204,8 +205,8 @@ impl ReducedStates {
 pub(crate) struct BlockRows {
     /// The number of rows that a network returns in this block for the reduced graphs.
     pub(crate) n_rows: usize,
-    /// The index of the network's row for each row of the states' block. The index is arbitrary for nodes
-    /// that the reduced graph doesn't have.
+    /// The index of the network's row for each row of the states' block. The index is 0, and isn't used, for
+    /// nodes that the reduced graph doesn't have.
     pub(crate) read: Vec<usize>,
 }
 
@@ -236,8 +237,8 @@ mod tests {
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
 
-    /// Rules whose reduced graphs leave out marked nodes. If `is_right` is `false`, they wrongly leave out
-    /// the first unmarked node, too.
+    /// Rules whose reduced graphs leave out marked nodes. If `is_right` is `false`, the reduced graphs
+    /// wrongly leave out the first unmarked node, too.
     struct Marks {
         is_right: bool,
     }
@@ -293,7 +294,7 @@ mod tests {
         let nothing_left = (0..4).fold(right.initial_graphs()[0].clone(), |graph, a| mark(&graph, a));
         let states = GraphStates::from(vec![nothing_left, right.initial_graphs()[0].clone()]);
         check_reduced(&right, &states).unwrap();
-        // The reduced graphs of all states may be empty.
+        // A policy can evaluate a batch in which all reduced graphs are empty.
         let pf = policy.evaluate(&right, &states.select(&[0]), None, Quantities::PF).unwrap().pf.unwrap();
         assert_eq!(pf.masks().legal_slots(0).collect::<Vec<_>>(), [4]);
     }
@@ -360,8 +361,8 @@ mod tests {
     fn equal_reduced_graphs_are_listed_once() {
         let env = env(true);
         let path = &env.initial_graphs()[0];
-        // The reduced graphs of the first two states have one edge each; that of the last state has two nodes
-        // without an edge.
+        // The reduced graphs of the first two states have one edge each; the reduced graph of the last state
+        // has two nodes without an edge.
         let states = GraphStates::from(vec![
             mark(&mark(path, 0), 1),
             mark(&mark(path, 2), 3),

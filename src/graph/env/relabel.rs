@@ -93,8 +93,8 @@ pub(crate) fn to_insertion_order(
     Ok((Slots(out), terminal.into()))
 }
 
-/// Returns the names of the nodes that are left when the nodes `removed` are removed. Later names and labels
-/// shift down.
+/// Returns `names`, the map from labels in a trajectory's state to labels in the replayed state, after the
+/// nodes `removed` are removed. In both states the labels of later nodes shift down.
 fn remove_names(names: &[u32], removed: &[u32]) -> Vec<u32> {
     let removed_names: Vec<u32> = removed.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
     let remaining = names.iter().enumerate().filter(|(a, _)| !removed.contains(&(*a as u32)));
@@ -102,8 +102,9 @@ fn remove_names(names: &[u32], removed: &[u32]) -> Vec<u32> {
     remaining.map(|(_, &name)| shift(name)).collect()
 }
 
-/// Returns the names after nodes are added at the labels `added`. The new nodes get the last of the `n`
-/// names, in this order. Returns `None` unless the result has `n` names.
+/// Returns `names`, the map from labels in a trajectory's state to labels in the replayed state, after nodes
+/// are added. The new nodes have the labels `added` in the trajectory's state, and the last of the `n` labels
+/// in the replayed state, in this order. Returns `None` if the result doesn't have `n` entries.
 fn insert_names(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
     let mut old = names.iter().copied();
     let inserted = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {

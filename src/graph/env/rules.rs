@@ -14,16 +14,16 @@ use crate::graph::{ActionKind, GraphState, GraphStates, Move, with_canonizer};
 /// If states are graphs up to isomorphism, rules must not depend on the labels of nodes other than those of
 /// the initial graph: if these nodes are relabelled in a graph and its moves, the rules must return the same.
 /// Rules that depend on "node 0", or on even labels, split one object into several, and the trained
-/// distribution becomes wrong. A trainer tests this for some graphs of random trajectories: it compares them
+/// distribution becomes wrong. A trainer tests this condition: it compares some graphs of random trajectories
 /// with relabelled copies.
 pub trait GraphRules: Send + Sync {
-    /// Forbids some of the forward moves that an action type allows. It is called once for each action type
-    /// except the exit. The default forbids nothing.
+    /// Forbids some of the forward moves that an action type allows. The method is called once for each
+    /// action type except the exit. The default forbids nothing.
     fn restrict(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
-    /// Forbids some of the backward moves that an action type allows. It is called only with
-    /// [`BackwardRule::ByType`](super::BackwardRule::ByType). Implement it if the masks of the action types
-    /// allow backward moves that aren't legal in the environment. The default forbids nothing.
+    /// Forbids some of the backward moves that an action type allows. The method is called only with
+    /// [`BackwardRule::ByType`](super::BackwardRule::ByType). Implement the method if the masks of the action
+    /// types allow backward moves that aren't legal in the environment. The default forbids nothing.
     fn restrict_backward(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
 
     /// Returns `true` if the graph may be a finished object. The default is `true`.
@@ -41,9 +41,10 @@ pub trait GraphRules: Send + Sync {
     /// graph.
     ///
     /// A reduced graph saves computation, and a network evaluates graphs with equal reduced graphs only once.
-    /// All later legal moves and rewards must depend on the reduced graph alone. It must contain every node
-    /// that has a legal move in either direction. It must also determine the number of moves so far, because
-    /// P_B divides the reward of an object among the orders in which it is built.
+    /// All later legal moves and rewards must depend on the reduced graph alone. The reduced graph must
+    /// contain every node that has a legal move in either direction. The reduced graph must also determine
+    /// the number of moves so far, because P_B divides the reward of an object among the orders in which it
+    /// is built.
     ///
     /// Action types of environments with reduced graphs must have the anchor
     /// [`Graph`](crate::graph::Anchor::Graph) or [`Node`](crate::graph::Anchor::Node). A policy whose network
@@ -64,7 +65,7 @@ pub trait GraphRules: Send + Sync {
     /// Override this method if nodes represent parts that have symmetries themselves (such as a fragment of a
     /// molecule). The equation `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold between any two
     /// states, where `N_forward` and `N_backward` are the numbers of moves from the parent to the child and
-    /// back; [`contract::check_env`](crate::contract::check_env) tests it.
+    /// back; [`contract::check_env`](crate::contract::check_env) tests this equation.
     ///
     /// # Errors
     /// Returns the errors of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
@@ -77,8 +78,8 @@ pub trait GraphRules: Send + Sync {
     ///
     /// The reward of an object is divided equally among its states
     /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)). Trajectories must reach all
-    /// of these states. Otherwise the shares of the unreachable states are lost, for example if an initial
-    /// graph fixes one of several states that represent the same ring.
+    /// of these states. The shares of unreachable states would be lost, for example if an initial graph fixes
+    /// one of several states that represent the same ring.
     ///
     /// # Errors
     /// [`Error`](crate::Error) if the object has more states than can be counted.
@@ -87,7 +88,7 @@ pub trait GraphRules: Send + Sync {
     }
 
     /// Returns the states that [`log_multiplicity`](Self::log_multiplicity) counts, each once (up to
-    /// isomorphism: one per isomorphism class); `None`, the default, if `graph` is the only one.
+    /// isomorphism: one per isomorphism class); `None`, the default, if `graph` is the only such state.
     ///
     /// # Errors
     /// [`Error`](crate::Error) if the object has more states than can be listed.

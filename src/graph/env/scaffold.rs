@@ -55,7 +55,7 @@ impl GraphEnv {
         Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph)?)
     }
 
-    /// The number of nodes of the initial graph. They are the first nodes of each graph.
+    /// The number of nodes of the initial graph, which are the first nodes of each graph.
     pub(crate) fn n_fixed(&self) -> usize {
         self.initial[0].n_nodes()
     }
@@ -115,8 +115,8 @@ impl GraphEnv {
         })
     }
 
-    /// Returns the nodes of the initial graph that `graph` still has. If they are interchangeable by
-    /// symmetries, their order is that of a random symmetry, otherwise it is ascending.
+    /// Returns the nodes of the initial graph that `graph` still has. Nodes that are interchangeable by
+    /// symmetries are in the order of a random symmetry, other nodes in ascending order.
     pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
         let n_fixed = self.n_fixed().min(graph.n_nodes());
         let symmetries = &self.scaffold_symmetries;
@@ -136,8 +136,8 @@ impl GraphEnv {
     /// Returns the graph relabelled by each symmetry of its initial graph except the identity, each with the
     /// order of nodes that relabels it.
     fn relabel_by_symmetries(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
-        // A graph that has lost nodes of the initial graph may have fewer nodes than a symmetry permutes.
-        // Such symmetries are skipped.
+        // A graph that has lost nodes of the initial graph may have fewer nodes than a symmetry permutes, so
+        // such a symmetry is skipped.
         let fitting =
             self.scaffold_symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
         fitting.map(|symmetry| {

@@ -5,7 +5,7 @@ use crate::graph::{ActionSet, Edge, GraphArrays, GraphKind, GraphState, MAX_ATTR
 use crate::{Error, Result};
 
 /// The limits of the graphs of an environment: their kind, and the largest numbers of nodes, classes and
-/// attribute values. Networks use them as the sizes of their tables.
+/// attribute values. Networks use these numbers as the sizes of their tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphSchema {
     /// The kind of the graphs: directed or undirected.
@@ -17,10 +17,10 @@ pub struct GraphSchema {
     /// The number of classes of edges, at most 65,536: classes are `0..edge_classes`.
     pub edge_classes: usize,
     /// The largest value of each attribute of nodes. Attribute `k` has values `0..=node_attributes[k]`, and 0
-    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
+    /// means that the attribute isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
     pub node_attributes: Vec<u8>,
     /// The largest value of each attribute of edges. Attribute `k` has values `0..=edge_attributes[k]`, and 0
-    /// means that it isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
+    /// means that the attribute isn't set. There are at most [`MAX_ATTRIBUTES`] attributes.
     pub edge_attributes: Vec<u8>,
 }
 
@@ -176,7 +176,7 @@ pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
 }
 
 /// Describes a class that exceeds its limit, or else the first attribute value that exceeds its limit; `None`
-/// if nothing does.
+/// if the weight exceeds no limit.
 fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<String> {
     if usize::from(weight.class) >= classes {
         return Some(format!("class {}, but the classes go from 0 to below {classes}", weight.class));

@@ -48,16 +48,16 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-/// Returns the number of bytes that a graph without edges takes, up to a constant factor. It counts the
-/// nodes, and a bit for each pair of nodes if the adjacency stores rows of bits.
+/// Returns the number of bytes that a graph without edges takes, up to a constant factor. The estimate counts
+/// the nodes, and a bit for each pair of nodes if the adjacency stores rows of bits.
 fn estimate_memory(n_nodes: usize) -> u64 {
     let n = n_nodes as u64;
     80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }
 }
 
 /// Returns `true` if graphs that take `memory` bytes may be read from a text of `length` bytes. The limit is
-/// 32 MiB, plus 4 KiB for each byte of text. Without it, short lines that announce large graphs could take
-/// all memory of the machine.
+/// 32 MiB, plus 4 KiB for each byte of text. Without this limit, short lines that announce large graphs could
+/// take all memory of the machine.
 fn is_in_proportion(memory: u64, length: usize) -> bool {
     memory <= (32 << 20) + ((length as u64) << 12)
 }
@@ -174,7 +174,8 @@ impl Line<'_> {
             weight.class = self.read_number("class")?;
         }
         if self.words.next_if_eq(&"attributes").is_some() {
-            // If no value follows, one is requested nevertheless, so that `read_number` returns the error.
+            // If no value follows, a value is requested nevertheless, so that `read_number` returns the
+            // error.
             let n_values = self.words.clone().count().max(1);
             let values = (0..n_values).map(|_| self.read_number("attribute")).collect::<Result<Vec<u8>>>()?;
             weight.attributes =

@@ -4,11 +4,11 @@
 use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
-/// The largest number of nodes that can be written in four bytes.
+/// The largest number of nodes of a graph, because the number of nodes is written in at most four bytes.
 const MAX_NODES: usize = 258_047;
-/// The number that is added to six bits, so that they become a printable byte.
+/// The number that is added to each group of six bits, so that the group becomes a printable byte.
 const BIAS: u8 = 63;
-/// The byte with which a number of nodes of four bytes begins.
+/// The first of the four bytes of a number of nodes above 62.
 const LONG_SIZE: u8 = 126;
 
 const EXPECTED: &str =
@@ -53,7 +53,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-/// Writes the number of nodes, in one byte or in four.
+/// Writes the number of nodes: up to 62 in one byte, larger numbers in four bytes.
 fn write_size(text: &mut String, n: usize) {
     let six = |shift: usize| char::from((n >> shift & 63) as u8 + BIAS);
     if n > 62 {
@@ -112,8 +112,8 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
         [a, bits @ ..] => (six(*a), bits),
     };
     let n_bits = if kind == GraphKind::Directed { n * n } else { n * n.saturating_sub(1) / 2 };
-    // The number of nodes must match the length of the line. This is checked before memory for the graph is
-    // allocated.
+    // The number of nodes must match the length of the line. The length is checked before memory for the
+    // graph is allocated.
     let n_bytes = n_bits.div_ceil(6);
     if bits.len() != n_bytes {
         return Err(error(format!(

@@ -1,5 +1,5 @@
-//! Layouts of graph files other than an edge per line. They are recognised by the content of the text.
-//! Formats that aren't supported are refused with an error that names the format.
+//! Layouts of graph files other than a list with one edge per line. A layout is recognised by the content of
+//! the text. Formats that aren't supported are refused with an error that names the format.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -19,7 +19,8 @@ const EXPECTED_DIMACS: &str = "DIMACS: one line `p KIND NODES EDGES`, in which K
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
     reads many formats, and its `write_edgelist` writes this one)";
 
-/// The known titles of columns that name nodes, in lower case, without `_`, `id` and a number.
+/// The known titles of columns that name nodes. The titles are in lower case, without underscores, a final
+/// `id` and a final number.
 const COLUMN_TITLES: [&str; 11] =
     ["source", "target", "from", "to", "fromnode", "tonode", "src", "dst", "node", "start", "end"];
 
@@ -34,11 +35,11 @@ const UNSUPPORTED_FORMATS: [(&str, &[&str]); 7] = [
     ("JSON", &["{", "["]),
 ];
 
-/// The result of trying one layout: `None` if the text doesn't have it, otherwise the graph, and `false` if
-/// the text could also be a list of edges.
+/// The result of trying one layout: `None` if the text doesn't have this layout, otherwise the graph, and
+/// `false` if the text could also be a list of edges.
 type Layout = Option<(NamedGraph, bool)>;
 
-/// Reads the graph of the lines of a text.
+/// Reads a graph from the lines of a text.
 pub(super) fn read(lines: &[Row<'_>]) -> Result<NamedGraph> {
     let rows: Vec<Row<'_>> = lines.iter().filter(|row| !row.content.is_empty()).copied().collect();
     if let Some(graph) = read_dimacs(&rows)?.or(read_metis(lines)?) {
@@ -89,13 +90,13 @@ fn has_titles(rows: &[Row<'_>]) -> bool {
         && rest.iter().all(|row| row.words().take(2).all(|name| !titles.contains(&simplify(name))))
 }
 
-/// Returns the names of nodes that are the numbers of a range.
+/// Returns the numbers of a range as names of nodes.
 fn number_names(numbers: Range<u64>) -> Vec<String> {
     numbers.map(|number| number.to_string()).collect()
 }
 
-/// Reads the graph of lines that name edges. The numbers of its nodes must be in the given range. The letters
-/// `e` and `a` with which lines of DIMACS begin are skipped.
+/// Reads the graph of lines that name edges. The numbers of the nodes must be in the range `nodes`. The
+/// letters `e` and `a` with which lines of DIMACS begin are skipped.
 fn read_edges_within<'a>(
     rows: impl Iterator<Item = &'a Row<'a>>,
     nodes: Range<u64>,
@@ -180,7 +181,7 @@ fn read_metis(lines: &[Row<'_>]) -> Result<Option<NamedGraph>> {
     Ok(layout.map(|(graph, _)| NamedGraph { has_weights, ..graph }))
 }
 
-/// Reads an adjacency matrix. Its entries are 0 and 1, or weights with zeros on the diagonal. The matrix must
+/// Reads an adjacency matrix. The entries are 0 and 1, or weights with zeros on the diagonal. The matrix must
 /// be symmetric.
 fn read_matrix(rows: &[Row<'_>]) -> Result<Layout> {
     let n = rows.len();
@@ -232,8 +233,8 @@ fn read_counted(rows: &[Row<'_>]) -> Result<Layout> {
 }
 
 /// Reads an adjacency list in which at least one line has three or more words; a text of shorter lines is a
-/// list of edges. Lines of three numbers could also be edges with weights, unless they name an edge in both
-/// directions.
+/// list of edges. Lines of three numbers could also be edges with weights, unless two lines begin with the
+/// same two nodes, in either order.
 fn read_adjacency_list(rows: &[Row<'_>]) -> Result<Layout> {
     if rows.len() > MAX_EDGE_LIST_NODES || !rows.iter().any(|row| row.words().count() > 2) {
         return Ok(None);
@@ -267,8 +268,8 @@ fn read_neighbour_lists(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(Some((build_graph(&nodes, &pairs)?, is_certain)))
 }
 
-/// Reads an `edge_index`: two lines with equally many numbers. Two lines of three numbers could also be two
-/// edges with weights.
+/// Reads an `edge_index`: two lines with the same number of numbers, at least three. Two lines of three
+/// numbers could also be two edges with weights.
 fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();

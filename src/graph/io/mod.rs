@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// The largest number of nodes of a graph in an edge list. A graph of this size without edges takes 1.3 MB of
 /// memory.
 ///
-/// The limit prevents that a short line takes all memory of the machine. For the same reason, all graphs of a
+/// The limit keeps a short line from taking all memory of the machine. For the same reason, all graphs of a
 /// file together may take no more than about 32 MiB, plus 4 KiB for each byte of text. The formats graph6 and
 /// digraph6 need no such limit, because there a large graph takes a long line.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
@@ -56,14 +56,14 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// 1 7 {'weight': 0.5}
 /// ```
 ///
-/// The layouts DIMACS, METIS, adjacency matrix and adjacency list are read, too. They are recognised by their
-/// content ([`NamedGraph::from_edges`] lists them).
+/// Further layouts are read, too, such as DIMACS, METIS, adjacency matrices and adjacency lists. A layout is
+/// recognised by its content ([`NamedGraph::from_edges`] lists all layouts).
 ///
 /// # graph6 and digraph6
 /// The formats of nauty's `formats.txt` (B. D. McKay), with a graph of up to 258,047 nodes per line: graph6
-/// for undirected graphs, and digraph6 (which begins with `&`) for directed ones. They can't store classes
-/// and attributes. The headers `>>graph6<<` and `>>digraph6<<` are read, but not written. A byte-order mark
-/// is skipped here and in edge lists.
+/// for undirected graphs, and digraph6 (which begins with `&`) for directed ones. Neither format can store
+/// classes and attributes. The headers `>>graph6<<` and `>>digraph6<<` are read, but not written. A
+/// byte-order mark is skipped here and in edge lists.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -188,8 +188,8 @@ mod tests {
         vec(any::<u8>(), 0..=7).prop_map(|values| Attributes::new(&values).unwrap())
     }
 
-    /// Generates graphs of fewer than 70 nodes, which is more than the one-byte size of graph6 can express.
-    /// They are plain, or have classes and attributes.
+    /// Generates graphs of up to 69 nodes, so that some of them exceed the 62 nodes that the one-byte size of
+    /// graph6 can express. The graphs are plain, or have classes and attributes.
     fn graphs(is_plain: bool) -> impl Strategy<Value = GraphState> {
         let pairs = vec((any::<u32>(), any::<u32>(), any::<u16>(), attributes()), 0..60);
         let nodes = vec((any::<u16>(), attributes()), 0..70);

@@ -77,7 +77,7 @@ impl NamedGraph {
     /// A text that could also be a list of edges with another graph, or with weights, is refused in these
     /// cases:
     /// * it fits layout 4, and m is also the number of a node,
-    /// * it fits layout 5, and a node doesn't list a neighbour by which it is listed, or each line has three
+    /// * it fits layout 5, and a node doesn't list a neighbour that lists the node, or each line has three
     ///   numbers and no two lines begin with the same pair of nodes,
     /// * it is like layout 6, but with three numbers in each line.
     ///
@@ -135,8 +135,8 @@ impl<'a> Row<'a> {
         self.words().map(parse_number).collect()
     }
 
-    /// Reads the edge that the line names. If `is_numbered`, the names must be whole numbers, otherwise they
-    /// may be any words.
+    /// Reads the edge that the line names. If `is_numbered` is `true`, the names must be whole numbers;
+    /// otherwise the names may be any words.
     pub(super) fn read_pair(&self, is_numbered: bool, expected: &'static str) -> Result<Pair> {
         let refuse = |problem: String| Error::parse(self.line, problem, expected);
         let mut words = self.words();
@@ -195,8 +195,8 @@ pub(super) fn read_edges(rows: &[Row<'_>]) -> Result<NamedGraph> {
     build_graph(&[], &pairs)
 }
 
-/// Builds the graph with these edges. Its nodes are `nodes` and all nodes that edges name. Nodes are sorted
-/// by their names if all of these are numbers.
+/// Builds the graph with these edges. The graph has the nodes `nodes` and all nodes that edges name, sorted
+/// by their names if all names are numbers.
 pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph> {
     if nodes.len() > MAX_EDGE_LIST_NODES {
         return Err(Error::parse(1, format!("the graph has {} nodes", nodes.len()), EXPECTED_SIZE));

@@ -1,6 +1,6 @@
 //! The quoting of words of a file in error messages.
 
-/// Returns a word in quotes, or "missing".
+/// Returns a word in quotes, or "missing" if there is no word.
 pub(super) fn quote_or_missing(word: Option<&str>) -> String {
     word.map_or_else(|| "missing".to_owned(), quote)
 }

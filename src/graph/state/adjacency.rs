@@ -6,8 +6,8 @@ use smallvec::SmallVec;
 /// * n` bits (512 kB at this size), so larger graphs store lists.
 pub(in crate::graph) const MAX_NODES_OF_BIT_ROWS: usize = 2_048;
 
-/// The neighbours of every node. They are cached beside the petgraph graph, so that masks and tests for an
-/// edge are cheap.
+/// The neighbours of every node. The adjacency is cached beside the petgraph graph, so that masks and tests
+/// for an edge are cheap.
 ///
 /// Graphs of at most 2,048 nodes have a row of bits per node, and larger graphs a sorted list per node. The
 /// representation depends on the number of nodes alone, so equal graphs have equal adjacencies.
@@ -35,7 +35,7 @@ pub struct Adjacency {
     rows: NeighbourRows,
 }
 
-/// The storage of the neighbours.
+/// The storage of the neighbours: rows of bits, or lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum NeighbourRows {
     /// The rows of bits, one after another, each of `stride` words.
@@ -68,8 +68,8 @@ impl Adjacency {
         self.n == 0
     }
 
-    /// Returns row `i` as words, whose least significant bit belongs to the first column, for loops over
-    /// whole words; `None` if the graph has more than 2,048 nodes.
+    /// Returns row `i` as words of 64 bits, for loops over whole words. The least significant bit of a word
+    /// belongs to the first of its columns. Returns `None` if the graph has more than 2,048 nodes.
     ///
     /// # Panics
     /// If there is no row `i`.
@@ -109,7 +109,7 @@ impl Adjacency {
             NeighbourRows::Lists(lists) => ([].iter(), lists[i].iter()),
         };
         // The variable `rest` holds the bits of the current word that haven't been returned yet, and `end` is
-        // the column after its last bit.
+        // the column after the last bit of this word.
         let mut rest = 0u64;
         let mut end = 0;
         std::iter::from_fn(move || {

@@ -34,7 +34,7 @@ impl GraphStates {
         &self.graphs
     }
 
-    /// Returns the nodes and edges of all graphs. They are listed on the first call after an edit, and
+    /// Returns the nodes and edges of all graphs. The lists are made on the first call after an edit, and
     /// cached.
     #[must_use]
     pub fn arrays(&self) -> &GraphArrays {

@@ -15,8 +15,8 @@ pub(in crate::graph) fn mix(number: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
-/// Returns the digest of a node or an edge, from a number for its place in the graph and from its weight. If
-/// the class and the attributes are 0, the digest depends only on the place.
+/// Returns the digest of a node or an edge. The number `place` identifies the node or the edge in its graph.
+/// If the class and the attributes are 0, the digest depends only on `place`.
 pub(super) fn digest(place: u64, weight: Weight) -> u64 {
     if weight.is_plain() {
         return mix(place);
@@ -51,7 +51,8 @@ mod tests {
         BuildHasherDefault::<DefaultHasher>::default().hash_one(graph)
     }
 
-    /// Checks that an edited graph equals the graph that is built from the same parts, and has the same hash.
+    /// Checks that an edited graph equals the graph that is built from the same nodes and edges, and that
+    /// both have the same hash.
     #[test]
     fn edited_graphs_hash_like_graphs_built_anew() {
         let mut rng = Rng::seeded(0);
@@ -61,10 +62,11 @@ mod tests {
             for round in 0..4_000 {
                 let n = graph.n_nodes() as u32;
                 let (text, hash_before) = (graph.to_string(), hash(&graph));
-                // A clone shares the graph's edges in every second round, while the graph is edited.
+                // A clone shares the graph's edges in every second round. Editing the graph must not change
+                // the clone.
                 let before = (round % 2 == 0).then(|| graph.clone());
-                // Graphs are small in the first 3,000 rounds. Later they grow beyond the number of bits of a
-                // word.
+                // Graphs are small in the first 3,000 rounds. Later graphs grow beyond 64 nodes, the number
+                // of bits of a word.
                 let max_nodes = if round < 3_000 { 6 } else { 70 };
                 let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
                 let (a, b) = (any(&mut rng), any(&mut rng));
@@ -88,8 +90,8 @@ mod tests {
                 let built = GraphState::from_parts(kind, &nodes, &edges).unwrap();
                 assert_eq!(graph, built);
                 assert_eq!(hash(&graph), hash(&built), "{graph}");
-                // The text of a graph names only the first 64 edges, so it is compared only for graphs with
-                // at most 64.
+                // The text of a graph names only the first 64 edges, so texts are compared only for graphs of
+                // at most 64 edges.
                 if graph.n_edges() <= 64 {
                     let is_same = graph.to_string() == text;
                     assert!(before.is_none_or(|before| (graph == before) == is_same), "{graph} and {text}");

@@ -23,11 +23,11 @@ use crate::{Error, Result};
 use equality::digest_of_node;
 use topology::{Storage, Topology};
 
-/// A graph under construction. It has a petgraph graph with a class and attributes for every edge, the
+/// A graph under construction. The state has a petgraph graph with a class and attributes for every edge, the
 /// [`Adjacency`] of that graph, and a class and attributes for every node.
 ///
 /// Clones share the memory of their edges until one of them changes an edge or the number of nodes. So a
-/// state of a large graph that differs from another one only in node attributes needs no memory besides its
+/// state of a large graph that differs from another state only in node attributes needs no memory besides its
 /// node weights.
 ///
 /// Nodes are labelled `0..n` in the order in which they were added. Removing a node shifts the labels of
@@ -157,15 +157,14 @@ impl GraphState {
         self.topology.stored_edges().len()
     }
 
-    /// The adjacency of the graph: row `a` contains node `b` if there is an edge from `a` to `b` (undirected:
-    /// between them).
+    /// The adjacency: row `a` contains node `b` if there is an edge from `a` to `b` (undirected: between
+    /// them).
     #[must_use]
     pub fn adjacency(&self) -> &Adjacency {
         &self.topology.adjacency
     }
 
-    /// Returns `true` if there is an edge from `a` to `b` (undirected: between them); `false` if one of the
-    /// nodes doesn't exist.
+    /// Returns `true` if both nodes exist and there is an edge from `a` to `b` (undirected: between them).
     #[must_use]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize, b as usize);
@@ -183,8 +182,7 @@ impl GraphState {
         self.nodes.iter().copied()
     }
 
-    /// Returns the weight of the edge from `a` to `b` (undirected: between them); `None` if there is no such
-    /// edge.
+    /// Returns the weight of the edge from `a` to `b` (undirected: between them); `None` if there is no edge.
     #[must_use]
     pub fn edge(&self, a: u32, b: u32) -> Option<Edge> {
         if self.topology.n_weighted_edges == 0 {
@@ -343,8 +341,7 @@ impl GraphState {
         Ok(())
     }
 
-    /// Adds an edge without checks. Its nodes must exist and differ, and there must be no edge between them
-    /// yet.
+    /// Adds an edge without checks. The nodes must exist and differ, and the edge must not exist yet.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
         self.replace_edge(a, b, Some(edge));

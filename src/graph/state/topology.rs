@@ -1,4 +1,4 @@
-//! The edges of a graph. States that differ only in the weights of their nodes share them.
+//! The edges of a graph. States that differ only in the weights of their nodes share the edges.
 
 use petgraph::EdgeType;
 use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
@@ -30,7 +30,8 @@ fn with_room<Ty: EdgeType>(graph: &Graph<(), Edge, Ty>) -> Graph<(), Edge, Ty> {
     copy
 }
 
-/// Evaluates an expression in which the petgraph graph, directed or undirected, has a name.
+/// Evaluates an expression for the petgraph graph, whether directed or undirected. The expression refers to
+/// the graph by the name `$graph`.
 macro_rules! with_graph {
     ($storage:expr, $graph:ident => $body:expr) => {
         match $storage {
@@ -45,8 +46,8 @@ macro_rules! with_graph {
 pub(super) struct Topology {
     pub(super) storage: Storage,
     pub(super) adjacency: Adjacency,
-    /// The number of edges with a class other than 0 or an attribute. If it is 0, equality and lookups skip
-    /// weights.
+    /// The number of edges with a class other than 0 or an attribute. If this number is 0, equality and
+    /// lookups skip weights.
     pub(super) n_weighted_edges: u32,
     /// The wrapping sum of the digests (hashes) of all edges.
     pub(super) digest: u64,

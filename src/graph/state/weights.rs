@@ -18,13 +18,13 @@ pub enum GraphKind {
 
 /// The categorical attributes of a node or an edge. Attribute `k` has a value, and 0 means that it isn't set.
 ///
-/// A node or an edge has at most [`MAX_ATTRIBUTES`] attributes. They are stored inline and are `Copy`,
+/// A node or an edge has at most [`MAX_ATTRIBUTES`] attributes. Attributes are stored inline and are `Copy`,
 /// because states are cloned often.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Attributes([u8; MAX_ATTRIBUTES]);
 
 impl Attributes {
-    /// Creates attributes with these values. Attributes beyond the list aren't set.
+    /// Creates attributes with these values. Attributes beyond the end of `values` aren't set.
     ///
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] values.
@@ -41,7 +41,8 @@ impl Attributes {
         Ok(out)
     }
 
-    /// Returns the value of attribute `k`; 0 if it isn't set, or if `k` is [`MAX_ATTRIBUTES`] or more.
+    /// Returns the value of attribute `k`; 0 if the attribute isn't set, or if `k` is [`MAX_ATTRIBUTES`] or
+    /// more.
     #[must_use]
     pub fn get(&self, k: usize) -> u8 {
         self.0.get(k).copied().unwrap_or(0)
@@ -52,8 +53,8 @@ impl Attributes {
         (0..n).map(move |k| i64::from(self.get(k)))
     }
 
-    /// Sets attribute `k`, which must be less than [`MAX_ATTRIBUTES`]. Otherwise debug builds panic, and
-    /// release builds do nothing.
+    /// Sets attribute `k`, which must be less than [`MAX_ATTRIBUTES`]. For a larger `k` debug builds panic,
+    /// and release builds do nothing.
     pub fn set(&mut self, k: usize, value: u8) {
         debug_assert!(k < MAX_ATTRIBUTES, "attribute {k} of {MAX_ATTRIBUTES}");
         if let Some(slot) = self.0.get_mut(k) {

@@ -18,8 +18,8 @@ pub(in crate::graph) const MIN_SEARCHES_PER_THREAD: usize = 32;
 /// The largest number of nodes of a graph that is searched without a reduction. For most of these graphs a
 /// reduction would cost more than the search.
 const MAX_NODES_UNREDUCED: usize = 64;
-/// The largest number of nodes with repeated signatures for which graphs of more than `MAX_NODES_UNREDUCED`
-/// nodes are searched without a reduction.
+/// The largest number of duplicate signatures with which a graph of more than `MAX_NODES_UNREDUCED` nodes is
+/// still searched without a reduction.
 const MAX_DUPLICATES_UNREDUCED: usize = 32;
 
 /// The canonical form of a graph, and the number of its automorphisms.
@@ -52,14 +52,14 @@ impl Canonical {
 /// The first nodes of a graph, if no automorphism may exchange them with later nodes.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum FixedNodes {
-    /// The number of fixed nodes, each of which keeps its place.
+    /// The number of fixed nodes, none of which an automorphism may move.
     InPlace(usize),
-    /// The number of fixed nodes, which may be exchanged among themselves.
+    /// The number of fixed nodes, which automorphisms may exchange only with each other.
     AsSet(usize),
 }
 
 impl FixedNodes {
-    /// Returns the number of nodes that keep their places.
+    /// Returns the number of nodes that no automorphism may move.
     fn n_in_place(self) -> usize {
         match self {
             Self::InPlace(n) => n,
@@ -112,7 +112,8 @@ pub struct Canonizer {
     /// doesn't clear the later words of its buffers: after a graph of 100 nodes it would treat vertex 64 as a
     /// vertex of a graph of 10 nodes, and panic.
     searches: BTreeMap<usize, Canonaut>,
-    /// The nodes sorted by weight (by signature if the graph is directed). Fixed nodes come first.
+    /// The nodes, sorted by weight (if the graph is directed, by weight and signature). Fixed nodes come
+    /// first.
     sorted: Vec<SortKey>,
     /// The distinct weights of edges, sorted. The index of a weight determines the colour of its edges.
     colours: Vec<Edge>,
@@ -147,8 +148,8 @@ impl Canonizer {
         self.sort_nodes(graph, fixed_nodes);
         let (order, count) = self.search_sorted(graph, fixed_nodes, budget);
         if budget.is_exceeded {
-            // The search may have left out nodes of `order`. Any order is allowed here, because callers with
-            // a budget discard the result.
+            // If the budget is exceeded, `order` may lack nodes. Any order can be returned, because callers
+            // with a budget discard the result.
             return Canonical::new(graph, &(0..graph.n_nodes() as u32).collect::<Vec<_>>(), count);
         }
         Canonical::new(graph, order, count)
@@ -171,7 +172,8 @@ impl Canonizer {
         Budget::limit(graph, |budget| self.find_form(graph, fixed_nodes, budget))
     }
 
-    /// Returns ln |Aut| of a graph whose first `fixed` nodes stay in place, without creating the key.
+    /// Returns ln |Aut| of a graph whose first `fixed` nodes no automorphism may move, without creating the
+    /// key.
     ///
     /// # Errors
     /// [`Error::SymmetryLimit`] if the search would take more than some seconds, or recurse deeper than the
@@ -202,8 +204,8 @@ impl Canonizer {
         count_duplicates(node_signatures(graph, &self.number_cells(fixed), &self.colours)) == 0
     }
 
-    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted before. Both
-    /// results are wrong if the budget is exceeded.
+    /// Returns the graph's nodes in canonical order, and |Aut|. The nodes must have been sorted before. The
+    /// order and |Aut| are wrong if the budget is exceeded.
     fn search_sorted(
         &mut self,
         graph: &GraphState,
@@ -276,7 +278,7 @@ impl Canonizer {
             search.set_graph(graph);
         }
         let order = search.run(&self.sorted, fixed, layers, budget);
-        // The vertices of the first layer come first in the order of a layered graph, and they are the nodes.
+        // The vertices of the first layer, which are the nodes, come first in the order of a layered graph.
         (&search.labelling()[..n], order)
     }
 
@@ -302,8 +304,9 @@ impl Canonizer {
         }
     }
 
-    /// Returns a number for the weight of each node, in the order of weights. Each fixed node has a different
-    /// number.
+    /// Returns the cell of each node, which is a number for the node's weight (for its weight and signature,
+    /// if `sorted` holds signatures). Cells ascend in the order of `sorted`. Each fixed node has a separate
+    /// cell.
     pub(in crate::graph) fn number_cells(&self, fixed: usize) -> Vec<u32> {
         let mut cells = vec![0; self.sorted.len()];
         let mut cell = 0;
@@ -320,9 +323,9 @@ impl Canonizer {
 fn count_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {
-        // Edges lead from the first layer to the other layers, and colours count from 2.
+        // In directed graphs, edges lead from the first layer to the other layers, and colours count from 2.
         (true, _) => 1 + bits(1 + n_colours.max(1)),
-        // Edges of one colour need no layers. Their weight is in the key.
+        // Edges of one colour need no layers, because their weight is in the key.
         (false, 0 | 1) => 1,
         // Colours count from 1, because colour 0 means that there is no edge.
         (false, _) => bits(n_colours),

@@ -1,4 +1,5 @@
-//! The number of automorphisms of a graph. It is stored exactly if it fits, and always as a logarithm.
+//! The number of automorphisms of a graph. The number is stored exactly if it fits into `u64`, and always as
+//! a logarithm.
 
 /// The order of an automorphism group, |Aut|.
 #[derive(Clone, Copy)]
@@ -24,7 +25,7 @@ impl GroupOrder {
         (2..=n as u64).fold(self, |order, k| order.times(Self { exact: Some(k), log: (k as f64).ln() }))
     }
 
-    /// Returns the natural logarithm of the order. It is computed from the exact order if there is one.
+    /// Returns the natural logarithm of the order, computed from the exact order if it is known.
     pub(in crate::graph) fn log(self) -> f64 {
         self.exact.map_or(self.log, |order| (order as f64).ln())
     }

@@ -40,8 +40,8 @@ impl CanonicalKey {
             BitWidths::default()
         };
         let mut out = BitWriter { words: SmallVec::new(), free: 0 };
-        // The header has 32 + 1 + 12 + 12 + 1 bits. It determines the meaning of all later words, so no two
-        // graphs have the same encoding.
+        // The header has 32 + 1 + 12 + 12 + 1 bits. The header determines the meaning of all later words, so
+        // no two graphs have the same encoding.
         let header = n as u64 | u64::from(directed) << 32 | u64::from(graph.instance() > 0) << 57;
         out.push(header | nodes.pack() << 33 | edges.pack() << 45, 64);
         if graph.instance() > 0 {
@@ -86,8 +86,8 @@ impl CanonicalKey {
     }
 }
 
-/// Returns the key of the labelled graph. Equal states have equal keys, and relabelled states have different
-/// keys.
+/// Returns the key of the labelled graph. Equal states have equal keys, and different states have different
+/// keys, even if they are isomorphic.
 ///
 /// The encoding is the same as that of [`canonical_key`](crate::graph::canonical_key), but no search for the
 /// canonical order is needed. Use this key in environments whose nodes are distinguishable.

@@ -110,9 +110,9 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let identity: Vec<u32> = (0..n as u32).collect();
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
-        // The list `all` holds the symmetries that fix the nodes up to `a`. A symmetry that fixes the nodes
-        // before `a` and maps `a` to `b` is composed with each of them to get all symmetries with this
-        // property.
+        // The list `all` holds the symmetries that fix the nodes `0..=a`. If one symmetry that fixes the
+        // nodes `0..a` and maps `a` to `b` is composed with each of these, the results are all symmetries
+        // that fix `0..a` and map `a` to `b`.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
         let reference = form(graph)?;
         let n_fixing_a = all.len();

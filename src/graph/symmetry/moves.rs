@@ -10,14 +10,14 @@ use super::refinement::log_refined;
 /// The method by which the automorphisms of graphs are counted for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SymmetryCount {
-    /// Counts by an exact search, [`GraphEnv::log_automorphisms`]. It is nearly always fast, but for some
-    /// graphs it exceeds its limit and returns an error.
+    /// Counts by an exact search, [`GraphEnv::log_automorphisms`]. The search is nearly always fast, but for
+    /// some graphs it exceeds its limit, and an error is returned.
     Exact,
     /// Estimates by colour refinement (the one-dimensional Weisfeiler-Leman test) while one node after
     /// another is fixed. The result is an upper bound of |Aut|, computed in polynomial time.
     ///
     /// The bound equals |Aut| if nodes that refinement can't distinguish are interchangeable, as in all
-    /// graphs of at most 7 nodes. It concerns the automorphisms of the graph itself, even if
+    /// graphs of at most 7 nodes. The bound concerns the automorphisms of the graph itself, even if
     /// [`GraphRules::log_automorphisms`](crate::graph::GraphRules::log_automorphisms) returns another number.
     Refined,
 }
@@ -38,7 +38,7 @@ pub struct MoveSymmetries {
     /// The blocks of logits to which the slots belong.
     pub blocks: Vec<Block>,
     /// The value ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row, where the
-    /// slot leads from G to G'. It is 0 for the exit and for slots that aren't legal.
+    /// slot leads from G to G'. The value is 0 for the exit and for slots that aren't legal.
     pub of_slots: Vec<Vec<f64>>,
 }
 
@@ -74,7 +74,8 @@ impl MoveSymmetries {
         }
     }
 
-    /// Counts the symmetries of states and of their moves, given the masks of the states.
+    /// Counts the automorphisms of states and of the states to which their legal moves lead. `masks` must be
+    /// the masks of the states.
     pub(crate) fn of(
         env: &GraphEnv,
         count: SymmetryCount,
@@ -123,8 +124,8 @@ impl GraphEnv {
     ///
     /// [`GraphPolicy`](crate::policy::GraphPolicy) calls this method for its network. If you call a network
     /// directly, pass the result to
-    /// [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries). One count is needed for
-    /// each graph and for each legal move.
+    /// [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries). Automorphisms are counted
+    /// once for each graph and once for each legal move.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};

@@ -2,9 +2,9 @@
 //! remaining graph is searched.
 //!
 //! A leaf is folded into its only neighbour, as in the algorithm of Aho, Hopcroft and Ullman for trees. Twins
-//! are nodes whose exchange is an automorphism that moves no other node; they are merged into one node. The
-//! node that absorbs others gets a new colour, which encodes what it absorbed. The number of automorphisms of
-//! the graph is that of the remaining graph, times the factorials of the numbers of interchangeable parts
+//! are nodes whose exchange is an automorphism that moves no other node. Twins are merged into one node. The
+//! node that absorbs others gets a new colour, which encodes the absorbed nodes. The number of automorphisms
+//! of the graph is that of the remaining graph, times the factorials of the numbers of interchangeable parts
 //! that were absorbed. Each round removes all leaves or all twins at once, and numbers the new colours in
 //! sorted order, so that isomorphic graphs get the same colours.
 
@@ -18,13 +18,12 @@ use super::signatures::ranked_edges;
 use crate::graph::state::mix;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// The largest number of nodes per node that a round removes by merging twins. Another round follows only if
-/// the last one removed more than one node in this number, so all rounds together cost little more than the
-/// first few.
+/// The ratio of nodes to removed nodes at which the rounds end. A further round follows only if merging twins
+/// has removed more than one node in ten.
 const MAX_NODES_PER_REMOVED: usize = 10;
 
-/// The edges between a node and one neighbour. The weight of an edge is given by its rank, from 1; 0 means
-/// that there is no edge.
+/// The edges between a node and one neighbour. The weight of an edge is stored as its rank among the distinct
+/// weights, counted from 1; rank 0 means that there is no edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     /// The label of the neighbour.
@@ -41,7 +40,7 @@ impl Link {
     }
 }
 
-/// A node that absorbs other nodes, with a description of them and of their edges to it.
+/// A node that absorbs other nodes, and a description of the absorbed nodes and of their edges to this node.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Absorption {
     description: Vec<u32>,
@@ -51,7 +50,9 @@ struct Absorption {
 
 /// A graph in sparse form, from which leaves and twins are removed.
 pub(in crate::graph) struct Reduction {
-    /// The colour of each node. Nodes of one cell have equal colours if they absorbed the same.
+    /// The colour of each node, initially its cell (the number of its weight). A node that absorbs others
+    /// gets a new colour. Two colours from the same round are equal if the nodes had equal colours before and
+    /// absorbed equal nodes by equal edges.
     colour: Vec<u32>,
     n_colours: u32,
     /// The links of each remaining node to its neighbours, ascending.
@@ -124,8 +125,8 @@ impl Reduction {
     /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its edges and its
     /// colour), and the leaf. Returns `None` if the node isn't a leaf, or is a leaf that doesn't fold.
     ///
-    /// If two leaves are joined to each other, only one of them folds. If they are equal, neither folds,
-    /// because they are twins and are merged later.
+    /// If two leaves are joined to each other, only one of them folds. If the two leaves are equal, neither
+    /// folds, because they are twins and are merged later.
     fn find_fold(&self, leaf: u32) -> Option<(u32, [u32; 3], u32)> {
         let [Link { to, out, back }] = self.links[leaf as usize][..] else {
             return None;
@@ -247,8 +248,8 @@ impl Reduction {
         out
     }
 
-    /// Returns the remaining nodes that are connected to `start`, and stores the index of each of them in
-    /// `places`.
+    /// Returns the remaining nodes that are connected to `start`, and stores in `places` the index of each of
+    /// these nodes in the returned list.
     fn collect_part(&self, start: u32, places: &mut [Option<u32>]) -> Vec<u32> {
         let mut nodes = vec![start];
         places[start as usize] = Some(0);

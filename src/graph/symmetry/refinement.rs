@@ -7,8 +7,8 @@ use crate::graph::{GraphState, Node};
 
 /// The bit of a signature that distinguishes a fixed node from the other nodes with the same signature.
 const FIXED: u64 = 1 << 62;
-/// The bit of a colour that distinguishes edges of the initial graph from added edges. It is needed because
-/// symmetries of the initial graph must preserve its edges.
+/// The bit of a colour that distinguishes edges of the initial graph from added edges. The bit is needed
+/// because symmetries of the initial graph must preserve its edges.
 const INITIAL: u64 = 1 << 61;
 /// The largest number of refinements of one graph. After these refinements, nodes with equal signatures count
 /// as interchangeable.
@@ -64,12 +64,12 @@ impl Refinement {
 /// `classes` holds a class for each label, and nodes of different classes aren't interchangeable. Labels
 /// beyond the list have the last class.
 ///
-/// In each step, one node of the smallest set of nodes with equal signatures is fixed, and signatures are
-/// refined. One factor of the bound is the number of nodes of the set that result in the same signatures of
-/// the whole graph when they are fixed. The product of the factors is |Aut| if these nodes are
-/// interchangeable (orbit-stabilizer theorem), as in all graphs of at most 7 nodes. Otherwise the product is
-/// too large. It depends on labels only if fixing some nodes results in the same signatures although these
-/// nodes aren't interchangeable.
+/// Each step takes the smallest set of two or more nodes with equal signatures. Each node of the set is fixed
+/// in turn, and signatures are refined. Nodes that lead to the same signatures of the whole graph count as
+/// interchangeable. The number of such nodes is one factor of the bound, and the next step continues from one
+/// of them. The product of the factors is |Aut| if these nodes really are interchangeable (orbit-stabilizer
+/// theorem), as in all graphs of at most 7 nodes. Otherwise the product is too large, and may depend on
+/// labels.
 pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u32]) -> f64 {
     let mut colours = Vec::new();
     list_colours(graph, &mut colours);

@@ -21,14 +21,14 @@ const STATUS_KILLED: u32 = 5;
 // canonaut takes the rows of the adjacency matrix as machine words, and this module assumes words of 64 bits.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A number that holds a node's weight and label, so that sorting nodes is cheap: 1 bit for nodes after a
-/// scaffold of interchangeable nodes, 72 bits of weight, 32 bits of label.
+/// A number that holds a node's weight and label, so that sorting nodes is cheap. 1 bit is set for nodes
+/// after the interchangeable nodes of an initial graph, 72 bits hold the weight, and 32 bits the label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
 impl SortKey {
-    /// Creates the key of a node. `is_after_scaffold` is `true` for nodes after a scaffold of interchangeable
-    /// nodes.
+    /// Creates the key of a node. `is_after_scaffold` is `true` for nodes after the interchangeable nodes of
+    /// an initial graph.
     pub(in crate::graph) fn new(node: Node, label: u32, is_after_scaffold: bool) -> Self {
         let values = node.attributes.values().iter();
         let class = u128::from(is_after_scaffold) << 16 | u128::from(node.class);
@@ -36,8 +36,8 @@ impl SortKey {
         Self(weight << 32 | u128::from(label))
     }
 
-    /// Creates the key of a node of a directed graph. It holds the node's cell (the number of its weight) and
-    /// its signature instead of its weight.
+    /// Creates the key of a node of a directed graph. This key holds the node's cell (the rank of its weight)
+    /// and its signature instead of its weight.
     pub(in crate::graph) fn from_signature(cell: u32, signature: u64, label: u32) -> Self {
         Self(u128::from(cell) << 96 | u128::from(signature) << 32 | u128::from(label))
     }
@@ -51,7 +51,7 @@ impl SortKey {
     }
 }
 
-/// The limits of one search, and the work that remains of them.
+/// The limits of one search: the remaining work and the largest depth.
 #[derive(Clone, Copy)]
 pub(in crate::graph) struct Budget {
     /// The remaining work. Each node of the search tree costs the square of the number of vertices, which is
@@ -80,12 +80,12 @@ impl Budget {
     }
 }
 
-/// The progress of the search on this thread. It is stored in a thread-local variable, because canonaut's
-/// callbacks are plain functions without an argument for it.
+/// The progress of the search on this thread. A thread-local variable holds it, because canonaut's callbacks
+/// are plain functions that can't receive it as an argument.
 #[derive(Clone, Copy)]
 struct SearchProgress {
-    /// The exact |Aut| found so far; `None` if it doesn't fit into `u64`. canonaut itself counts with rounded
-    /// numbers.
+    /// The exact |Aut| found so far; `None` if it doesn't fit into `u64`. canonaut's count can't be used,
+    /// because it is rounded.
     group_order: Option<u64>,
     budget: Budget,
 }
@@ -172,10 +172,11 @@ pub(in crate::graph) struct Canonaut {
     /// The rows of the adjacency matrix, of `words` words each, with the most significant bit first.
     adjacency: Vec<usize>,
     canonical: Vec<usize>,
-    /// The vertices, sorted by cell before the search, and in canonical order after it.
+    /// The vertices, sorted by cell (a group of vertices of one colour) before the search, and in canonical
+    /// order after it.
     labelling: Vec<u32>,
-    /// The ends of the cells (groups of vertices of one colour) in `labelling`: 0 at the index of a cell's
-    /// last vertex, a number above 0 at the others.
+    /// The division of `labelling` into cells. An entry is 0 if the vertex at the same index of `labelling`
+    /// is the last vertex of its cell, and above 0 for any other vertex.
     partition: Vec<u32>,
     orbits: Vec<u32>,
     options: CanonautOptions,
@@ -214,7 +215,8 @@ impl Canonaut {
         &self.labelling
     }
 
-    /// Sets the graph of the next run. It must be undirected, and all its edges must have the same weight.
+    /// Sets the graph of the next run. The graph must be undirected, and all its edges must have the same
+    /// weight.
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
@@ -229,13 +231,13 @@ impl Canonaut {
         }
     }
 
-    /// Sets the graph of the next run. It is encoded as an undirected graph of several layers, which
+    /// Sets the graph of the next run. The graph is encoded as an undirected graph of several layers, which
     /// represent the weights and directions of its edges.
     ///
-    /// Layer `l` has a copy of each node `a`, which is vertex `l n + a`, and the edges whose colour has bit
-    /// `l`. The copies of a node are joined to a path. Vertices of different layers are in different cells,
-    /// so an automorphism permutes the nodes of all layers in the same way. Therefore the layered graph has
-    /// the same automorphisms as the graph.
+    /// Layer `l` has a copy of each node `a`, which is vertex `l n + a`. In an undirected graph, layer `l`
+    /// also has the edges whose colour has bit `l`. The copies of a node are joined to a path. Vertices of
+    /// different layers are in different cells, so an automorphism permutes the nodes of all layers in the
+    /// same way. Therefore the layered graph has the same automorphisms as the graph.
     ///
     /// Edges of a directed graph lead from the first layer to layer `l + 1` if their colour has bit `l`. The
     /// reason is that canonaut refines by outgoing edges only: in the directed graph itself, it would try all
@@ -271,7 +273,7 @@ impl Canonaut {
         self.adjacency[a * self.words + b / 64] |= 1 << (63 - b % 64);
     }
 
-    /// Creates the cells of the partition: one for each weight and each fixed node in each layer.
+    /// Creates the cells of the partition. Each layer has one cell per weight and one cell per fixed node.
     fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
         let n = sorted.len();
         self.labelling.clear();
@@ -288,7 +290,8 @@ impl Canonaut {
     }
 
     /// Searches the graph that was set, and returns |Aut|. `layers` is the number of layers of the graph,
-    /// `sorted` holds its nodes sorted by weight, and the first `fixed` nodes keep their places.
+    /// `sorted` holds the nodes of the graph, sorted by weight, and no automorphism may move the first
+    /// `fixed` nodes.
     ///
     /// # Panics
     /// If canonaut refuses the graph.
@@ -354,7 +357,7 @@ mod tests {
         search.run(&sorted, 0, 1, &mut budget);
     }
 
-    /// Calls [`spend_budget`], and panics once the budget is spent, as a bug of canonaut would.
+    /// Calls [`spend_budget`], and panics once the budget is spent, to simulate a bug of canonaut.
     #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
     fn spend_and_panic(
         graph: &[usize],

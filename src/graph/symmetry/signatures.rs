@@ -46,8 +46,8 @@ pub(super) fn refine_signatures(
     signatures.iter_mut().zip(around).for_each(|(signature, around)| *signature = mix(*around));
 }
 
-/// Computes a signature for each node. It depends on the node's cell, on its outgoing and incoming edges and
-/// their colours, and on the nodes at their other ends.
+/// Computes a signature for each node. The signature depends on the node's cell, on its outgoing and incoming
+/// edges and their colours, and on the nodes at their other ends.
 ///
 /// `cells` holds the cell (the number of the weight) of each node, and `colours` holds the distinct weights
 /// of edges, sorted. Signatures don't depend on labels: nodes that an isomorphism maps to each other have the

@@ -10,20 +10,22 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, StateGraph, descri
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// The largest difference between labellings of a child's log-probability, divided by 1 plus its absolute
-/// value, that counts as rounding. Sums in single precision depend on the order of the summands.
+/// The largest difference between a child's log-probabilities under two labellings of the state that counts
+/// as rounding, divided by 1 plus the absolute value of the log-probability. In single precision a sum
+/// depends on the order of its summands.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Checks that a policy gives each child the same probability under every labelling of a state.
     ///
-    /// The check compares `n_checks` states of random walks, with the labels that the walks gave them, with
-    /// the listed representatives of their classes: the total probability of each class of children must
-    /// agree. Only labellings that trajectories can produce are tested. `conditions` is one condition vector
+    /// The check takes `n_checks` states of random trajectories, and compares each state with the listed
+    /// representative of its isomorphism class: the total probability of each class of children must be
+    /// equal. Only labellings that trajectories can produce are tested. `conditions` is one condition vector
     /// `[C]` for all states.
     ///
     /// # Errors
-    /// [`Error::Contract`] if two log-probabilities differ by more than 1e-4 times 1 plus the absolute value.
+    /// [`Error::Contract`] if two log-probabilities differ by more than 1e-4 times (1 + the absolute value of
+    /// the log-probability).
     pub fn check_equivariance(
         &self,
         env: &E,
@@ -97,14 +99,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// Returns the logarithm of a probability. Probabilities below the smallest normal number are raised to it,
-/// so that underflow and zero give the same result.
+/// Returns the logarithm of a probability. A probability below the smallest normal number is raised to that
+/// number, so that underflow and zero give the same result.
 fn log(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-/// Returns one state of each of `n` random walks of an instance, at a uniformly drawn step. The walks never
-/// take the exit.
+/// Samples `n` random trajectories of an instance that never take the exit, and returns one state of each, at
+/// a uniformly drawn step.
 fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut Rng) -> Result<E::States> {
     let mut states = env.initial(&vec![instance; n]);
     let mut live: Vec<usize> = (0..n).collect();
@@ -117,8 +119,8 @@ fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut R
         states = states.select(&going);
         live = going.iter().map(|&row| live[row]).collect();
         env.step(Direction::Forward, &mut states, &slots)?;
-        // Reservoir sampling is used: the k-th state of a walk replaces the stored state with probability 1 /
-        // k, so each state of the walk is equally likely to be stored.
+        // This is reservoir sampling: the k-th state of a trajectory replaces the stored state with
+        // probability 1 / k, so each state of the trajectory is equally likely to be stored at the end.
         let mut source: Vec<usize> = (0..n).collect();
         for (row, &walk) in live.iter().enumerate() {
             if rng.below(step) == 0 {

@@ -11,8 +11,8 @@ use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// The largest difference of log F(s0) from log Z that counts as rounding. In single precision, P_B sums to 1
-/// with an error of about 1e-6 at each state of a trajectory.
+/// The largest difference between log F(s0) and log Z that counts as rounding. In single precision, P_B sums
+/// to 1 with an error of about 1e-6 in each state, and these errors add up along a trajectory.
 const TOLERANCE: f64 = 1e-4;
 
 /// The logarithm of the flow F of every state, for one reward and one backward policy.
@@ -21,8 +21,8 @@ pub struct ExactFlows {
     /// The log flow of each state, by state index; minus infinity for a state from which no trajectory can
     /// end.
     pub log_flow: Vec<f64>,
-    /// The log-reward of each state as training uses it, with the environment's correction for symmetry;
-    /// minus infinity if no trajectory ends in the state.
+    /// The log-reward of each state as training uses it, corrected for symmetry and for objects of several
+    /// states, by state index; minus infinity if no trajectory ends in the state.
     pub log_rewards: Vec<f64>,
     /// The value of log Z, which is log F(s0).
     pub log_z: f64,
@@ -33,19 +33,21 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// such as `UniformPolicy`.
     ///
     /// The equation is `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, solved
-    /// from the last state to the first. R is the reward of training: up to isomorphism it is `R(s) |Aut(s)|
-    /// / |Aut(s0)|`, and if several states are one object, each state has a share of the object's reward. The
-    /// sum is over single moves, not over classes of isomorphic children, and P_B is evaluated at the state
-    /// that the move leads to. With these corrections `log_z` is the log Z of the raw reward.
+    /// from the last state to the first. R is the reward as training uses it: up to isomorphism the reward is
+    /// multiplied by `|Aut(s)| / |Aut(s0)|`, and if several states are one object, each state has an equal
+    /// share of the object's reward. The sum is over single moves, not over classes of isomorphic children,
+    /// and P_B is evaluated at the state that the move leads to. With these corrections `log_z` is the log of
+    /// the sum of the uncorrected rewards of all objects.
     ///
-    /// The result is checked: log F(s0) must agree with the log of the sum of all rewards to 1e-4. It doesn't
-    /// if P_B gives probability to states that no forward move reaches. Up to isomorphism without the
-    /// symmetry correction the two can't be compared, so each legal backward move is checked instead.
+    /// The result is checked: log F(s0) must equal the log of the sum of all rewards up to 1e-4. The two
+    /// differ if P_B gives probability to states that no forward move reaches. In an environment up to
+    /// isomorphism without the symmetry correction the two can't be compared, so each legal backward move is
+    /// checked instead.
     ///
     /// # Errors
     /// The errors of reward and policy; [`Error::IllegalAction`] if the reverse of a move isn't legal;
-    /// [`Error::Contract`] if P_B gives probability to unreachable states, with the name of the backward move
-    /// that leads there.
+    /// [`Error::Contract`] if P_B gives probability to an unreachable state, with the name of the backward
+    /// move that leads to this state.
     pub fn exact_flows(
         &self,
         env: &E,
@@ -86,7 +88,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
     }
 
-    /// Checks that the sum of all rewards equals the flow through the initial state.
+    /// Checks that log Z, the log of the sum of all rewards, equals the log flow through the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
         let all = match env.symmetry().log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
@@ -107,9 +109,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Checks that backward moves lead to listed states. Probability that P_B gives to other states is lost,
-    /// and a policy that is trained with this P_B learns another distribution. If there are more than 10,000
-    /// states, 10,000 evenly spaced states are checked.
+    /// Checks that backward moves lead to states of this graph. If P_B gives probability to other states,
+    /// this probability is lost, and a policy that is trained with this P_B learns a wrong distribution. If
+    /// there are more than 10,000 states, at most 10,000 evenly spaced states are checked.
     ///
     /// ```
     /// use gfn::{env::StateGraph, examples::Triangles};
@@ -119,8 +121,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] with the name of the move that leads to another state, and for an environment
-    /// other than the listed one.
+    /// [`Error::Contract`] with the name of the move that leads to an unlisted state, and for another
+    /// environment than the one whose states are listed.
     pub fn check_ways_back(&self, env: &E) -> Result<()> {
         const MAX_CHECKED_STATES: usize = 10_000;
         self.check_env(env)?;
@@ -130,8 +132,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// Describes the first legal backward move found that leads to a state that no forward move reaches, from
-    /// at most `max_states` evenly spaced states. Returns `None` if there is no such move.
+    /// Looks for a legal backward move to a state that no forward move reaches, in at most `max_states`
+    /// evenly spaced states. Returns a description of the first such move; `None` if there is no such move.
     fn leak(&self, env: &E, max_states: usize) -> Result<Option<String>> {
         let step = self.len().div_ceil(max_states.max(1)).max(1);
         let checked: Vec<usize> = (0..self.len()).step_by(step).collect();
@@ -150,12 +152,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The explanation in the error if no backward move leads to an unreachable state.
+/// The explanation in the error if log F(s0) is wrong although no backward move leads to an unreachable
+/// state.
 const NO_LEAK: &str = "every backward move leads to a state that forward moves reach; so either P_B doesn't \
     sum to 1 over the legal moves, or, up to isomorphism, P_B depends on labels, or `log_automorphisms` is \
     wrong";
 
-/// Returns the error for a P_B that gives probability to unreachable states.
+/// Returns the error for flows that don't match the rewards, for example because P_B gives probability to
+/// unreachable states.
 fn leak_error(detail: String) -> Error {
     Error::contract(
         "P_B loses no probability: forward moves reach every state that a backward move leads to; \

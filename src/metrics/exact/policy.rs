@@ -10,8 +10,8 @@ use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
-/// The policy whose residuals are zero under every balance objective. It has the exact P_F, log F and log Z
-/// for a reward and a backward policy P_B.
+/// A policy with the exact P_F, log F and log Z for a reward and a backward policy P_B. Its residuals are
+/// zero under every balance objective.
 ///
 /// The forward policy is `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up
 /// in a [`StateGraph`], and all numbers are in double precision. The policy is a reference for tests, and not
@@ -51,14 +51,14 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         Ok(Self { graph, backward, flows: graph.exact_flows(env, backward, reward, None)? })
     }
 
-    /// Returns the exact flows.
+    /// Returns the exact flows from which the policy is computed.
     #[must_use]
     pub fn flows(&self) -> &ExactFlows {
         &self.flows
     }
 
-    /// Returns the index in the state graph of each state. `words(row)` describes a state that has no index,
-    /// for the error message.
+    /// Returns the index in the state graph of each state, given the states' keys. `words(row)` describes the
+    /// state of a row in the error message if the state isn't in the graph.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| {
@@ -82,7 +82,7 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
         };
         let children = self.indices(&env.child_keys(states, &inner.rows, &inner.slots)?, of_child)?;
         inner.places.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
-        // The logits are the logs of edge flows, as the objective of flow matching requires.
+        // The logits are the logs of edge flows, as the flow-matching objective requires.
         for (k, logit) in logits.iter_mut().enumerate() {
             if moves.exit[k] {
                 *logit = self.flows.log_rewards[indices[moves.rows[k]]];

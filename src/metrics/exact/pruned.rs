@@ -1,5 +1,5 @@
 //! The distribution of a policy over a state space that is too large to list. Improbable states are dropped,
-//! and their probability is added up.
+//! and the sum of their probabilities is reported.
 
 use std::collections::HashMap;
 use std::f64::consts::LN_2;
@@ -11,25 +11,27 @@ use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
 
-/// The distribution of a policy, except for the probability of dropped states.
+/// The distribution of a policy over finished objects, except for the probability of dropped states.
 #[derive(Clone, Debug)]
 pub struct PrunedDistribution<E: EnumerableEnv> {
-    /// The finished objects to which the policy gives probability, as far as they were found.
+    /// The finished objects that were found, that is, the objects that the policy reaches without passing
+    /// through dropped states.
     pub states: E::States,
-    /// A lower bound on the probability of each object, in the order of `states`.
+    /// A lower bound on the policy's probability of each object, in the order of `states`.
     pub probs: Vec<f64>,
-    /// The probability of all dropped states. Together with `probs` it sums to 1.
+    /// The total probability of all dropped states. This probability equals 1 minus the sum of `probs`.
     pub dropped: f64,
-    /// The number of states whose moves were followed.
+    /// The number of states in which the policy was evaluated and whose moves were followed.
     pub n_expanded: usize,
 }
 
 impl<E: EnumerableEnv> PrunedDistribution<E> {
-    /// Returns an upper bound on the Jensen-Shannon divergence from a target distribution. `target` is the
-    /// target's probability of each object in `states`.
+    /// Returns an upper bound on the Jensen-Shannon divergence between the policy's distribution and a target
+    /// distribution. `target` has the target's probability of each object in `states`.
     ///
-    /// Dropped probability is counted as if the target had none of its probability there, which adds ln 2 / 2
-    /// per unit. The target's probability of objects that weren't found is counted in the same way.
+    /// The bound assumes that dropped probability belongs to objects that the target never samples, and that
+    /// the policy never samples the objects that weren't found. Both kinds of probability add ln 2 / 2 per
+    /// unit to the divergence.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one probability for each object in `states`.
@@ -42,7 +44,7 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     }
 }
 
-/// The objects in the order in which they were found, with the probability of each so far.
+/// The finished objects in the order in which they were found, with the probability of each object so far.
 struct EndedObjects<E: EnumerableEnv> {
     places: HashMap<E::Key, usize>,
     states: E::States,
@@ -68,9 +70,9 @@ impl<E: EnumerableEnv> EndedObjects<E> {
 /// Follows a policy's probability step by step through the states that have a probability of at least `tau`
 /// at that step.
 ///
-/// The cost is small for a policy whose probability is concentrated on few states, for any number of states.
-/// For other policies `dropped` is large, and the result has little meaning. Up to isomorphism the result is
-/// correct for equivariant policies only (test the policy on a smaller problem with
+/// The cost is small for a policy whose probability is concentrated on few states, however large the state
+/// space is. For other policies `dropped` is large, and the result has little meaning. Up to isomorphism the
+/// result is correct for equivariant policies only (test the policy on a smaller problem with
 /// [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 ///
 /// ```
@@ -97,14 +99,15 @@ pub fn pruned_distribution<E: EnumerableEnv>(
     let mut ended: EndedObjects<E> =
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let (mut dropped, mut n_expanded) = (0.0, 0);
-    // The entry of a state is `true` if trajectories that reach the state end there.
+    // One entry per state: `true` if a trajectory that reaches the state has ended.
     let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();
         if n_expanded > max_states {
             return Err(Error::TooManyStates { limit: max_states });
         }
-        // The probability of each child, and the first move found that leads to the child.
+        // `children` holds the probability of each child, and the first move found that leads to it, as the
+        // index of its state and its slot. `next` finds a child's index by its key.
         let mut next: HashMap<E::Key, usize> = HashMap::new();
         let mut children: Vec<(f64, usize, u32)> = Vec::new();
         for start in (0..mass.len()).step_by(CHUNK) {
@@ -146,7 +149,8 @@ mod tests {
     use crate::env::Env;
     use crate::examples::Chain;
 
-    /// Checks that dropped probability and the target's probability of other objects add ln 2 / 2 per unit.
+    /// Checks that dropped probability, and the target's probability of objects that weren't found, add ln 2
+    /// / 2 per unit to the bound.
     #[test]
     fn what_was_dropped_and_what_was_not_found_count_in_full() {
         let states = Chain::new(2).initial(&[0, 0]);

@@ -8,17 +8,17 @@ use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
 use crate::error::check_len;
 use crate::tensor::log_sum_exp;
 
-/// The target distribution of a reward, with its numbers by state index.
+/// The target distribution of a reward. Lists are by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The probability R(x) / Z of each state; 0 for states in which no trajectory ends. Up to isomorphism
-    /// each class counts once. States that are one object ([`Symmetry::forms`](crate::env::Symmetry::forms))
-    /// have equal shares of the object's R.
+    /// each class is one state. If several states are one object
+    /// ([`Symmetry::forms`](crate::env::Symmetry::forms)), each of them has an equal share of the object's R.
     pub probs: Vec<f64>,
     /// The value of log R(x) that the reward returned for the object of each state; minus infinity if no
     /// trajectory ends in the state.
     pub log_rewards: Vec<f64>,
-    /// The value of log Z, which is the log of the sum of the rewards of all objects.
+    /// The log of the sum of the rewards of all objects.
     pub log_z: f64,
 }
 
@@ -26,8 +26,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Returns the target distribution of a reward. `conditions` is one condition vector `[C]` for all
     /// states.
     ///
-    /// The rewards aren't multiplied by |Aut|: up to isomorphism R counts once per class. If an object has
-    /// several states, its R counts once.
+    /// Unlike in training, rewards aren't multiplied by |Aut|: up to isomorphism each class has the reward R.
+    /// If an object has several states, its R counts only once.
     ///
     /// # Errors
     /// The errors of [`log_rewards`].
@@ -45,7 +45,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.target_of(&of_ends)
     }
 
-    /// Returns the target distribution of known log-rewards. `log_rewards` has one value for each of
+    /// Returns the target distribution of given log-rewards. `log_rewards` has one value for each state of
     /// [`ends`](Self::ends).
     ///
     /// ```

@@ -8,16 +8,16 @@ use crate::env::{EXIT, EnumerableEnv, Rows, StateGraph, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// The number of relabelled states on which equivariance is checked before a distribution up to isomorphism
+/// The number of relabelled states in which equivariance is checked before a distribution up to isomorphism
 /// is computed.
 const N_EQUIVARIANCE_CHECKS: usize = 32;
 
-/// The exact distribution of a policy, with its numbers by state index.
+/// The exact distribution of a policy over finished objects. Lists are by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatingDistribution {
-    /// The probability of each state that a trajectory ends in it.
+    /// The probability, for each state, that a trajectory of the policy ends in the state.
     pub probs: Vec<f64>,
-    /// The probability of each state that a trajectory visits it.
+    /// The probability, for each state, that a trajectory of the policy visits the state.
     pub visits: Vec<f64>,
     /// The mean number of actions of a trajectory, including the exit.
     pub mean_len: f64,
@@ -27,14 +27,14 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Returns the distribution of a policy's finished objects, in double precision. `conditions` is one
     /// condition vector `[C]` for all trajectories.
     ///
-    /// Up to isomorphism the policy is evaluated once per class, at the class's representative. This is
+    /// Up to isomorphism the policy is evaluated only at the listed representative of each class. This is
     /// correct only for an equivariant policy, so equivariance is first checked on a few relabelled states.
     ///
     /// # Errors
     /// The errors of the policy; [`Error::Contract`] for a policy whose probabilities for a state depend on
     /// the other states of its batch (a few states are also evaluated alone), for a policy that isn't
     /// equivariant up to isomorphism, for a policy whose legal actions differ from the environment's, and for
-    /// an environment whose initial state isn't the listed one.
+    /// an environment whose initial state differs from the graph's.
     pub fn terminating_distribution(
         &self,
         env: &E,
@@ -85,7 +85,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// Checks that a policy has the same number of legal actions in a state as the environment.
+/// Checks that the policy's number of legal actions in a state (`evaluated`) equals the environment's
+/// (`listed`).
 pub(super) fn check_legal(state: usize, listed: usize, evaluated: usize) -> Result<()> {
     if listed == evaluated {
         return Ok(());

@@ -1,11 +1,11 @@
-//! The correlation of two quantities of the same objects.
+//! The correlation between two quantities of the same objects.
 
 use super::empirical::mean_and_sd;
 use crate::error::check_len;
 use crate::{Error, Result};
 
-/// The correlation of two quantities of the same objects, such as log p(x) and log R(x) of the objects of a
-/// test set.
+/// The correlation between two quantities of the same objects, such as log p(x) and log R(x) of the objects
+/// of a test set.
 ///
 /// If a policy samples in proportion to the reward, log p(x) = log R(x) - log Z, so both coefficients are 1.
 ///
@@ -30,7 +30,8 @@ impl Correlation {
     ///
     /// # Errors
     /// [`Error::Shape`] if the numbers of values differ; [`Error::Config`] for fewer than two objects;
-    /// [`Error::NonFinite`] for a value that isn't finite (leave objects without reward out of the test set).
+    /// [`Error::NonFinite`] for a value that isn't finite (leave objects with a reward of 0 out of the test
+    /// set).
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
         let remedy = "give two lists with one figure per object";
         check_len("the second of two figures to correlate", x.len(), y.len(), remedy)?;
@@ -53,7 +54,7 @@ fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
     }
     let covariance: f64 =
         x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
-    // Rounding may give a value slightly outside of the range, so it is clamped.
+    // Rounding may give a correlation slightly outside of -1 to 1, so it is clamped.
     Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
 }
 
@@ -77,13 +78,13 @@ mod tests {
 
     #[test]
     fn equals_what_is_computed_by_hand() {
-        // The means are 3 and 4. The products of the differences from them sum to 6, and both sums of squares
-        // are 10.
+        // The means of the two lists are 3 and 4. The products of the differences from the means sum to 6,
+        // and the squares of the differences sum to 10 in each list.
         let c = Correlation::between(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0, 2.0, 5.0, 6.0, 4.0]).unwrap();
         let products = [-2.0 * -1.0, -1.0 * -2.0, 0.0, 2.0, 0.0].iter().sum::<f64>();
         assert!((c.pearson.unwrap() - products / (10f64 * 10.0).sqrt()).abs() < 1e-12);
-        // The ranks of the second list are 2, 1, 4, 5, 3. They differ from those of the first by 1, 1, 1, 1,
-        // 2, so rho = 1 - 6 * 8 / (5 * 24).
+        // The ranks of the second list are 2, 1, 4, 5, 3. These ranks differ from the ranks of the first list
+        // by 1, 1, 1, 1, 2, so rho = 1 - 6 * 8 / (5 * 24).
         assert!((c.spearman.unwrap() - 0.6).abs() < 1e-12);
         assert_eq!(ranks(&[2.0, 1.0, 2.0, -0.0, 0.0]), [4.5, 3.0, 4.5, 1.5, 1.5]);
         let falling = Correlation::between(&[1.0, 2.0, 3.0], &[0.3, 0.2, 0.1]).unwrap();

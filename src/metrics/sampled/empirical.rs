@@ -1,5 +1,5 @@
-//! The empirical distribution of samples, and the distance from the target that samples of a perfect sampler
-//! have.
+//! The empirical distribution of samples, and the distance from the target that samples from the target
+//! itself have.
 
 use crate::env::{EnumerableEnv, Rows, StateGraph};
 use crate::metrics::Distances;
@@ -7,7 +7,7 @@ use crate::metrics::distances::check_distribution;
 use crate::{Error, Result, Rng};
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// Returns the share of each state among these finished objects, by state index.
+    /// Returns the share of the samples that each state has, by state index. `samples` are finished objects.
     ///
     /// # Errors
     /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] if there are no
@@ -33,8 +33,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The distance from the target that samples of a *perfect* sampler have on average. Report it beside any
-/// distance that is computed from samples.
+/// The distance from the target that a finite number of samples from the target itself has on average. Report
+/// the noise floor beside any distance that is computed from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// The mean total variation over the simulated rounds.
@@ -48,8 +48,8 @@ pub struct NoiseFloor {
 }
 
 impl NoiseFloor {
-    /// Draws `n_samples` samples from the target, `rounds` times, and measures the distances of their shares
-    /// from the target.
+    /// Simulates `rounds` rounds. Each round draws `n_samples` samples from the target, and measures the
+    /// distances between their empirical distribution and the target.
     ///
     /// ```
     /// use gfn::{metrics::NoiseFloor, Rng};
@@ -88,8 +88,8 @@ impl NoiseFloor {
 pub struct Cumulative(Vec<f64>);
 
 impl Cumulative {
-    /// Creates the sums of weights that are 0 or more. At least one weight must be above 0. The weights
-    /// needn't sum to 1.
+    /// Creates the cumulative sums of weights. Weights must be 0 or more, and at least one weight must be
+    /// above 0. Weights needn't sum to 1.
     #[must_use]
     pub fn new(weights: &[f64]) -> Self {
         let mut total = 0.0;

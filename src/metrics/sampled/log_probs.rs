@@ -14,12 +14,12 @@ use crate::{Error, Result, Rng};
 ///
 /// The probability is `p(x) = E[P_F(tau) / P_B(tau | x)]` over trajectories tau sampled backwards from x by
 /// P_B. The estimate is the log of the mean of this ratio over `paths` trajectories per object. The mean is
-/// unbiased. Its log is biased downwards. The bias decreases if the number of trajectories grows, and if P_F
-/// and P_B are closer to balance; if they balance exactly, one trajectory gives the exact value. Up to
-/// isomorphism x is a class, and the ratio is divided by |Aut(x)| / |Aut(s0)|, just as the reward of training
-/// is multiplied by it. If several states are one object ([`Symmetry::forms`](crate::env::Symmetry::forms)),
-/// x is the object: trajectories to each of its states are sampled, and p(x) is the sum of the probabilities
-/// of the states.
+/// unbiased, but its log is biased downwards. The bias is smaller for more trajectories, and if P_F and P_B
+/// are closer to balance; if they balance exactly, one trajectory gives the exact value. Up to isomorphism x
+/// is an isomorphism class, and the ratio is divided by |Aut(x)| / |Aut(s0)|, the factor by which training
+/// multiplies the reward. If several states are one object
+/// ([`Symmetry::forms`](crate::env::Symmetry::forms)), trajectories to each of the object's states are
+/// sampled, and p(x) is the sum of the probabilities of these states.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
@@ -31,7 +31,7 @@ use crate::{Error, Result, Rng};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] if there are no objects or `paths` is 0; those of
+/// [`Error::Config`] if there are no objects or `paths` is 0; the errors of
 /// [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and of scoring.
 pub fn estimate_log_probs<E: Env>(
     env: &E,
@@ -53,7 +53,7 @@ pub fn estimate_log_probs<E: Env>(
 /// ratios for each of the object's states.
 ///
 /// # Errors
-/// [`Error::Config`] if there are no objects or `paths` is 0; those of
+/// [`Error::Config`] if there are no objects or `paths` is 0; the errors of
 /// [`Symmetry::forms`](crate::env::Symmetry::forms), of sampling and of scoring.
 pub fn path_log_ratios<E: Env>(
     env: &E,
@@ -70,10 +70,10 @@ pub fn path_log_ratios<E: Env>(
         None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
     };
     let sampler = Sampler::new(env, policy);
-    // The log importance weight with R = 1 is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
-    // classes, minus log n for an object with n states. Its negative is the ratio that is returned. The
-    // exponential of the ratio estimates n p(state), and the mean over the n states is the sum of their
-    // probabilities, p(x).
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are isomorphism
+    // classes, minus log n for an object with n states. The returned ratio is minus this weight. The
+    // exponential of the ratio estimates n p(state), so its mean over the object's n states estimates the sum
+    // of their probabilities, p(x).
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let mut values = in_batches(states.len() * paths, rng, |range, rng| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();

@@ -1,4 +1,4 @@
-//! Bounds on log Z and an importance-sampled estimate from trajectories, for environments whose states can't
+//! Estimates of log Z, and of bounds on log Z, from sampled trajectories, for environments whose states can't
 //! be listed.
 
 use super::empirical::mean_and_sd;
@@ -15,10 +15,10 @@ use crate::{Error, Result, Rng};
 /// The half-width of a 95 % confidence interval, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// The mean of some values with its standard error.
+/// The estimated mean of a distribution, with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean of the values.
+    /// The mean of the samples.
     pub mean: f64,
     /// The standard error of the mean.
     pub standard_error: f64,
@@ -33,17 +33,17 @@ impl Estimate {
     }
 }
 
-/// An estimate of log Z from forward trajectories, with `log w = log R + log P_B - log P_F` of each
-/// trajectory.
+/// An estimate of log Z from forward trajectories. Each trajectory has the importance weight w, with `log w =
+/// log R + log P_B - log P_F`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
-    /// The mean of log w, an estimate of a lower bound on log Z. Its expectation is at most log Z. It equals
-    /// log Z if P_F and P_B satisfy trajectory balance exactly.
+    /// The mean of log w. Its expectation, the evidence lower bound (ELBO), is at most log Z, and equals log
+    /// Z if P_F and P_B satisfy trajectory balance exactly.
     pub elbo: Estimate,
-    /// The log of the mean of w. It converges to log Z with the number of trajectories.
+    /// The log of the mean of w. This estimate converges to log Z as the number of trajectories grows.
     pub log_z: f64,
-    /// The 95 % confidence interval of `log_z` (delta method). It is an estimate and not a bound, and it is
-    /// reliable only if `effective_samples` is large.
+    /// The 95 % confidence interval of `log_z`, computed by the delta method. The interval is an estimate and
+    /// not a bound: it is reliable only if `effective_samples` is large.
     pub interval: (f64, f64),
     /// The effective sample size `(sum w)^2 / sum w^2`: the number of equally weighted samples with the same
     /// information.
@@ -52,8 +52,8 @@ pub struct LogZEstimate {
 
 /// Estimates log Z from `n` forward trajectories of a policy.
 ///
-/// The weights use the reward of training, with the environment's correction for symmetry. The estimated log
-/// Z is still the log of the sum of the raw reward over objects.
+/// The weights use the reward as training uses it, with the environment's correction for symmetry. The
+/// estimated log Z is the log of the sum of the uncorrected rewards over all objects.
 ///
 /// # Errors
 /// The errors of sampling and scoring; [`Error::Config`] if `n` is 0.
@@ -92,7 +92,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let log_z = log_sum - (n as f64).ln();
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
     let relative: Vec<f64> = log_weights.iter().map(|w| (w - log_z).exp()).collect();
-    // A single sample gives no information about the spread, so the interval is infinite.
+    // A single weight gives no information about the spread of the weights, so the interval is infinite.
     let half = if n > 1 { Z_95 * Estimate::from_values(&relative).standard_error } else { f64::INFINITY };
     Ok(LogZEstimate {
         elbo: Estimate::from_values(log_weights),
@@ -105,9 +105,10 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 /// Estimates an upper bound on log Z: the mean of log w over trajectories sampled backwards from finished
 /// objects that were drawn from the *target* distribution.
 ///
-/// The expectation is at least log Z for any policy. The mean over few objects can be far below the
-/// expectation, because rare objects that weren't drawn affect neither the mean nor its standard error.
-/// `certify` of the package `gfn-judge` computes a rigorous bound from such objects.
+/// The expectation (the evidence upper bound, EUBO) is at least log Z for any policy. The mean over few
+/// objects can be far below the expectation, because rare objects that weren't drawn affect neither the mean
+/// nor its standard error. `certify` of the package `gfn-judge` computes a rigorous bound from objects drawn
+/// from the target.
 ///
 /// # Errors
 /// The errors of sampling and scoring; [`Error::Config`] if there are no objects.
@@ -166,7 +167,7 @@ pub(super) fn log_weights<E: Env>(
 mod tests {
     use super::*;
 
-    /// Checks the equation `(sum w)^2 / sum w^2` on small examples.
+    /// Checks the effective sample size, `(sum w)^2 / sum w^2`, on small examples.
     #[test]
     fn effective_samples_are_fewer_where_weights_differ() {
         let of = |log_weights: &[f64]| importance_log_z(log_weights).unwrap().effective_samples;

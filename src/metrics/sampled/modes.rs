@@ -15,7 +15,7 @@ pub struct ModeCount {
     pub modes: usize,
 }
 
-/// Counts the distinct modes found, as a function of training steps and of reward calls.
+/// A counter of the distinct modes found, as a function of training steps and of reward calls.
 ///
 /// Modes are distinguished by a key, such as the key of an [`EnumerableEnv`](crate::env::EnumerableEnv): up
 /// to isomorphism an object counts once under all its labellings. [`CountModes`](crate::run::CountModes) uses
@@ -51,8 +51,8 @@ impl<K: Ord> ModeTracker<K> {
         Self::default()
     }
 
-    /// Creates a tracker from the keys of modes and the points of its curve. Returns `None` unless the counts
-    /// rise from point to point and end at the number of modes.
+    /// Creates a tracker from the keys of its modes and the points of its curve. Returns `None` unless the
+    /// counts rise from point to point and the last count is the number of modes.
     pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises =
             curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
@@ -86,7 +86,7 @@ impl<K: Ord> ModeTracker<K> {
         self.modes.iter()
     }
 
-    /// Returns the points at which the count rose. The count is constant between two points.
+    /// Returns the points at which the number of modes rose. Between two points this number is constant.
     #[must_use]
     pub fn curve(&self) -> &[ModeCount] {
         &self.curve

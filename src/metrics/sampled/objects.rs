@@ -7,8 +7,8 @@ use crate::policy::Policy;
 use crate::rollout::Sampler;
 use crate::{Error, Result, Rng};
 
-/// The number of trajectories that are sampled and scored at once. Each of these batches has its own random
-/// stream.
+/// The number of trajectories that are sampled and scored at once. Each batch of this size gets a separate
+/// random stream.
 const BATCH: usize = 1024;
 
 /// Samples `n` objects from a policy. Trajectories are sampled in batches, so that memory for trajectories

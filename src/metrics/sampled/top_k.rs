@@ -5,8 +5,8 @@ use crate::{Error, Result};
 /// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based
 /// Generative Models for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
-/// An object that was sampled twice counts twice, so a sampler that collapsed onto few objects shows little
-/// diversity. To rank objects instead of samples, pass distinct objects.
+/// An object that was sampled twice counts twice, so a sampler that collapsed onto few objects has little
+/// diversity. To rank distinct objects instead of samples, remove duplicates before.
 ///
 /// ```
 /// use gfn::metrics::TopK;
@@ -32,7 +32,7 @@ pub struct TopK {
 
 impl TopK {
     /// Finds the `k` samples with the largest reward. `distance(i, j)` is the distance between samples `i`
-    /// and `j`; it is called with the better sample first.
+    /// and `j`. `distance` is called with the sample of larger reward first.
     ///
     /// # Errors
     /// [`Error::Config`] if `k` is 0 or larger than the number of samples; [`Error::NonFinite`] for a

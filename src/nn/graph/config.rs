@@ -24,46 +24,47 @@ pub enum BackwardPolicy {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GraphNetConfig {
-    /// The kind of message passing. By default it is chosen so that the network reads all edge features of
-    /// the environment. A kind that can't read them is refused, unless [`ablation`](Self::ablation) is set.
+    /// The kind of message passing. By default the kind is chosen so that the network uses all edge features
+    /// of the environment. A kind that can't use all these features is refused, unless
+    /// [`ablation`](Self::ablation) is set.
     pub conv: ConvKind,
     /// The number of rounds of message passing, or of layers of a transformer.
     pub layers: usize,
     /// The width of node embeddings and of the heads' hidden layers, at least 1.
     pub embedding: i64,
-    /// `true` for a network that reads node labels if they have a meaning. In labelled environments these are
-    /// all labels; in environments up to isomorphism they are the labels of the nodes of the initial graph.
-    /// If it is `false`, a network gives equal values to nodes of a labelled graph that differ only in their
-    /// label.
+    /// `true` for a network whose input includes node labels that have a meaning. In labelled environments
+    /// all labels have a meaning; in environments up to isomorphism only the labels of the nodes of the
+    /// initial graph have a meaning. If this setting is `false`, a network gives equal values to nodes of a
+    /// labelled graph that differ only in their label.
     pub identity: bool,
-    /// `true` for a network that reads the degree `d` of each node and the number `n` of nodes of its graph,
-    /// as `log(1 + d)`, `d / n`, `1 / (1 + d)` and `log(1 + n)`. In directed graphs it reads in-degree and
-    /// out-degree. Set it for convolutions that average over neighbours, and for graphs larger than those on
-    /// which the network was trained.
+    /// `true` for a network whose input includes the degree `d` of each node and the number `n` of nodes of
+    /// its graph, as `log(1 + d)`, `d / n`, `1 / (1 + d)` and `log(1 + n)`. In directed graphs the input
+    /// includes the in-degree and the out-degree. Use this setting for convolutions that average over
+    /// neighbours, and for graphs larger than those on which the network was trained.
     pub degrees: bool,
-    /// The number of lengths of closed walks that the network reads at each node, as
-    /// `log(1 + number of walks)` for lengths 2, 3, ...; at least 1, or `None`. In undirected graphs the
-    /// number for length 2 is the number of neighbours, and the number for length 3 is twice the number of
-    /// triangles. In directed graphs walks follow the edges. Message passing can't count closed walks: it
-    /// can't distinguish two triangles from a hexagon. The walks between all pairs of nodes of a graph are
-    /// counted, in `O(n m)` operations per length.
+    /// The number of walk lengths (2, 3, ...) for which `log(1 + number of closed walks)` is an input feature
+    /// of each node; at least 1, or `None`. In undirected graphs the number for length 2 is the number of
+    /// neighbours, and the number for length 3 is twice the number of triangles that contain the node. In
+    /// directed graphs walks follow the edges. Message passing can't count closed walks: it can't distinguish
+    /// two triangles from a hexagon. The walks between all pairs of nodes of a graph are counted, in `O(n m)`
+    /// operations per length.
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
     pub norm: NormKind,
     /// The rounds from which node and graph embeddings are computed.
     pub jumping: JumpingKnowledge,
-    /// `true` to allow a `conv` that can't read all edge features of the environment (classes, attributes,
+    /// `true` to allow a `conv` that can't use all edge features of the environment (classes, attributes,
     /// direction).
     pub ablation: bool,
-    /// The number of lengths of walks for which the walks between two nodes are counted, as features of the
-    /// pair. A further feature shows if there is an edge in the opposite direction. `None` for a network
-    /// without pair features.
+    /// The number of walk lengths for which the walks between two nodes are counted as features of the pair;
+    /// `None` for a network without pair features. A further feature shows if there is an edge in the
+    /// opposite direction.
     pub pair_walks: Option<usize>,
     /// `true` if heads of nodes, edges and pairs use the whole graph, and not only the neighbourhood that
-    /// messages reach. With conditions this is always the case, because a condition reaches these heads only
-    /// through the embedding of the graph.
+    /// messages reach. With conditions the heads always use the whole graph, because a condition reaches
+    /// these heads only through the embedding of the graph.
     pub global: bool,
-    /// The kind of backward policy.
+    /// The kind of backward policy: uniform, or learned with a shared or a separate torso.
     pub backward: BackwardPolicy,
     /// The setting that decides which numbers of automorphisms are an input of the network.
     pub symmetry: Symmetry,
@@ -71,8 +72,8 @@ pub struct GraphNetConfig {
     pub estimators: EstimatorsConfig,
     /// The factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and
     /// log F must be of that size. With a factor of 1 a network needs many training steps to reach this size,
-    /// above all for log F. A larger factor shortens this, but moves an untrained network further from the
-    /// uniform policy.
+    /// above all for log F. A larger factor shortens the training, but moves an untrained network further
+    /// from the uniform policy.
     pub unit: f64,
     /// The initial bias of the exit action's logit. With a bias of 0 an untrained policy takes each legal
     /// action about equally often, so trajectories are long if there are many actions. A larger bias makes
@@ -81,7 +82,7 @@ pub struct GraphNetConfig {
 }
 
 impl Default for GraphNetConfig {
-    /// The default settings: two rounds of message passing of width 128 that read labels and the whole graph,
+    /// The default settings: two rounds of message passing of width 128 that use labels and the whole graph,
     /// uniform P_B, no flow head, no conditions, and log Z from the first batch.
     fn default() -> Self {
         Self {
@@ -129,7 +130,7 @@ impl GraphNetConfig {
         }
     }
 
-    /// Checks that the network reads all edge features of a schema, unless [`ablation`](Self::ablation) is
+    /// Checks that the network uses all edge features of a schema, unless [`ablation`](Self::ablation) is
     /// set.
     pub(super) fn check_edge_features(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.missing_features(schema) {

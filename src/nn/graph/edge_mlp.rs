@@ -61,7 +61,7 @@ pub struct EdgeMlp {
     pb: Vec<Columns>,
     /// The network that computes the logits of P_F, the logits of P_B if P_B shares the torso, and log F.
     torso: Mlp,
-    /// The separate network of P_B; `None` unless the setting is [`BackwardPolicy::Separate`].
+    /// The network of P_B if the setting is [`BackwardPolicy::Separate`]; otherwise `None`.
     backward: Option<Mlp>,
     estimators: Estimators,
     parameters: Parameters,
@@ -83,9 +83,9 @@ impl EdgeMlp {
     /// Builds a network for the graphs and actions of an environment, with initial weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose initial graphs have no nodes or fewer than the maximum
-    /// number, and for sizes below 1; [`Error::Contract`] for an initial graph that violates the schema;
-    /// [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for an environment whose initial graphs have no nodes or fewer nodes than later
+    /// graphs can have, and for sizes below 1; [`Error::Contract`] for an initial graph that violates the
+    /// schema; [`Error::Device`] for a device that isn't available.
     pub fn new(
         env: &GraphEnv,
         config: EdgeMlpConfig,
@@ -139,7 +139,8 @@ impl EdgeMlp {
     /// Encodes graphs and their conditions as the network's input, `[B, inputs]`.
     ///
     /// # Errors
-    /// An error if the network wasn't built for the graphs or the conditions.
+    /// [`Error::Contract`] or [`Error::Shape`] for graphs that the network wasn't built for; the errors of
+    /// [`checked_conditions`].
     fn inputs(&self, batch: &GraphBatch<'_>) -> Result<Tensor> {
         self.expected_graphs.check(batch)?;
         let schema = &self.expected_graphs.schema;
@@ -202,7 +203,8 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
 }
 
 /// Returns the number of inputs per node and the number of inputs per ordered pair of nodes. A single edge
-/// class needs an input, which shows if there is an edge; a single node class needs none.
+/// class has an input, because this input shows if there is an edge. A single node class has no input,
+/// because the input would always be 1.
 fn widths(schema: &GraphSchema) -> (usize, usize) {
     let values = |attributes: &[u8]| attributes.iter().map(|&n| usize::from(n)).sum::<usize>();
     let node_classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
@@ -215,7 +217,8 @@ fn n_inputs(schema: &GraphSchema) -> usize {
     schema.max_nodes * (node + schema.max_nodes * pair)
 }
 
-/// Writes the input of graph `g` to `row`: its pairs of nodes, followed by its nodes.
+/// Writes the input of graph `g` to `row`: the inputs of all ordered pairs of nodes, followed by the inputs
+/// of all nodes.
 fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64]) {
     let graph_nodes = &arrays.nodes[arrays.node_ptr[g]..arrays.node_ptr[g + 1]];
     let n = graph_nodes.len();

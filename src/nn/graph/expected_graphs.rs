@@ -13,7 +13,7 @@ pub(crate) struct ExpectedGraphs {
     /// The number of labels for which the network has vectors; `None` if labels don't limit the number of
     /// nodes.
     pub(crate) n_labels: Option<usize>,
-    /// The classes of labels, as the network distinguishes them.
+    /// The class of each label. The network distinguishes two labels only if their classes differ.
     pub(crate) labels: Labels,
 }
 
@@ -32,15 +32,15 @@ impl ExpectedGraphs {
     }
 
     /// Checks that the network distinguishes no two labels that are equivalent in an environment. A network
-    /// may do so if it was built for another initial graph.
+    /// can distinguish such labels if it was built for another initial graph.
     pub(crate) fn check_classes(&self, classes: &[u32], max_nodes: usize) -> Result<()> {
         if self.labels.0.is_empty() || self.labels.0 == classes {
             return Ok(());
         }
         let env_labels = Labels(classes.to_vec());
         let mut network_classes = HashMap::new();
-        // All labels beyond both lists have the last class of their list, so one of them is enough for the
-        // check.
+        // Labels beyond the end of a list have its last class, so one label beyond both lists is enough for
+        // the check.
         let n_labels = classes.len().max(self.labels.0.len()) + 1;
         for label in 0..n_labels.min(max_nodes) as u32 {
             let network_class = self.labels.class(label);

@@ -10,7 +10,7 @@ use crate::graph::{Attributes, GraphArrays, GraphKind, GraphSchema};
 use crate::nn::{Linear, Scope};
 
 /// The class of each node label. A network distinguishes two labels only if their classes differ. The list is
-/// empty if the network doesn't read labels.
+/// empty if the network doesn't use labels.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Labels(pub(crate) Vec<u32>);
 
@@ -32,7 +32,7 @@ impl Labels {
 #[derive(Debug)]
 struct AttributeTable {
     /// The vectors of all attributes, one attribute after another, `[values, D]`. The first vector of an
-    /// attribute is for an attribute that isn't set.
+    /// attribute belongs to the value 0, which means that the attribute isn't set.
     vectors: Tensor,
     /// The index of each attribute's first vector in the table.
     starts: Vec<i64>,
@@ -64,24 +64,26 @@ impl AttributeTable {
 /// linear maps of its counts.
 #[derive(Debug)]
 pub(crate) struct NodeFeatures {
-    /// The table of a vector for each node class.
+    /// The learned vector of each node class, `[classes, D]`.
     classes: Tensor,
-    /// The classes of labels, and a table of a vector for each class, if the network reads labels.
+    /// The classes of labels, and the learned vector of each class, `[classes, D]`; `None` if the network
+    /// doesn't use labels.
     labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
-    /// The linear map of the features of degrees ([`degree_features`]), if the network reads them.
+    /// The linear map of the features of degrees ([`degree_features`]); `None` if the network doesn't use
+    /// degrees.
     degrees: Option<Linear>,
-    /// The number of lengths of closed walks that are counted, and the linear map of these counts; `None` if
-    /// the network doesn't read them.
+    /// The number of walk lengths for which closed walks are counted, and the linear map of these counts;
+    /// `None` if the network doesn't use closed walks.
     closed_walks: Option<(usize, Linear)>,
 }
 
-/// The counts that a network reads as features of a node.
+/// The counts that are input features of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
-    /// `true` if the network reads degrees and the number of nodes of the graph.
+    /// `true` if the degrees and the number of nodes of the graph are input features.
     pub(crate) degrees: bool,
-    /// The number of lengths of closed walks that the network reads, beginning with length 2.
+    /// The number of walk lengths for which counts of closed walks are input features. The first length is 2.
     pub(crate) closed_walks: usize,
 }
 
@@ -106,7 +108,8 @@ pub(crate) fn sizes_of_nodes(arrays: &GraphArrays) -> Vec<usize> {
     arrays.sizes().flat_map(|n| std::iter::repeat_n(n, n)).collect()
 }
 
-/// Returns the features of a node with these degrees in a graph of `n` nodes.
+/// Returns `log(1 + d)`, `d / n` and `1 / (1 + d)` for each of these degrees `d` of a node, followed by
+/// `log(1 + n)`, where `n` is the number of nodes of the graph.
 fn degree_features(degrees: impl Iterator<Item = usize>, n: usize) -> impl Iterator<Item = f64> {
     let n = n as f64;
     let features = degrees.map(|degree| degree as f64).flat_map(move |d| [d.ln_1p(), d / n, 1.0 / (1.0 + d)]);
@@ -136,13 +139,13 @@ impl NodeFeatures {
         }
     }
 
-    /// Returns the counts that the network reads as features of a node.
+    /// Returns the counts that are input features of a node.
     pub(crate) fn counts(&self) -> Counts {
         let closed_walks = self.closed_walks.as_ref().map_or(0, |(lengths, _)| *lengths);
         Counts { degrees: self.degrees.is_some(), closed_walks }
     }
 
-    /// Returns the classes of labels; the list is empty if the network doesn't read labels.
+    /// Returns the classes of labels. The list is empty if the network doesn't use labels.
     pub(crate) fn labels(&self) -> Labels {
         self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
     }

@@ -17,7 +17,7 @@ use crate::{Error, Result, Rng};
 /// A graph network, which consists of a torso (by default [`MessagePassing`]), a head for each action type, a
 /// head for the state flow, and log Z.
 ///
-/// The network is built from the environment's schema. By default it reads everything that distinguishes
+/// The network is built from the environment's schema. By default its input is everything that distinguishes
 /// graphs: labels that have a meaning, classes, attributes and the direction of edges. An untrained network
 /// is close to the uniform policy for graphs of any size.
 ///
@@ -35,12 +35,12 @@ use crate::{Error, Result, Rng};
 pub struct GraphNet {
     config: GraphNetConfig,
     pub(super) expected_graphs: ExpectedGraphs,
-    /// `true` if the torso is custom. A custom torso may read labels.
+    /// `true` if the torso is custom. A custom torso may use labels.
     has_custom_torso: bool,
-    /// The torso of P_F and log F. It is also the torso of P_B unless `backward` is set.
+    /// The torso of P_F and log F. This torso is also the torso of P_B unless `backward` is set.
     forward: Box<dyn ErasedTorso>,
     pf: Heads,
-    /// The separate torso of P_B; `None` unless the setting is [`BackwardPolicy::Separate`].
+    /// The torso of P_B if the setting is [`BackwardPolicy::Separate`]; otherwise `None`.
     backward: Option<Box<dyn ErasedTorso>>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
@@ -53,11 +53,13 @@ impl GraphNet {
     /// Builds a network for the graphs and actions of an environment, with initial weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, a transformer with a
-    /// norm or a jumping knowledge other than the default, a negative number of conditions, a convolution
-    /// that can't read all edge features of the environment, a schema that no graph can satisfy
-    /// ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many slots; [`Error::Contract`]
-    /// for an initial graph that violates the schema; [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for an embedding below 1, `closed_walks` of 0, attention heads that don't divide the
+    /// embedding, a transformer with a norm or a jumping knowledge other than the default, a negative number
+    /// of conditions, a convolution that can't use all edge features of the environment, a `unit` that isn't
+    /// positive and finite, numbers of automorphisms as input in an environment of labelled graphs, a schema
+    /// that no graph can satisfy ([`GraphSchema::check`](crate::graph::GraphSchema::check)), and too many
+    /// slots; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a
+    /// device that isn't available.
     pub fn new(
         env: &GraphEnv,
         config: GraphNetConfig,
@@ -88,14 +90,15 @@ impl GraphNet {
     }
 
     /// Builds a network with a custom torso. The function `torso` builds the torso in the scope that it
-    /// receives. With [`BackwardPolicy::Separate`] it is called a second time for P_B. The settings of the
-    /// default torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
+    /// receives. With [`BackwardPolicy::Separate`] `torso` is called a second time for P_B. The settings of
+    /// the default torso (`conv`, `layers`, `embedding`, `identity`, `degrees`, `closed_walks`, `norm`,
     /// `jumping`, `ablation`, `global`) are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many
-    /// slots, and layers of width below 1; [`Error::Contract`] for an initial graph that violates the schema;
-    /// [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for a negative number of conditions, a `unit` that isn't positive and finite,
+    /// numbers of automorphisms as input in an environment of labelled graphs, a schema that no graph can
+    /// satisfy, too many slots, and layers of width below 1; [`Error::Contract`] for an initial graph that
+    /// violates the schema; [`Error::Device`] for a device that isn't available.
     pub fn with_torso<T: Torso + Send + 'static>(
         env: &GraphEnv,
         mut torso: impl FnMut(&mut Scope<'_>) -> T,
@@ -179,14 +182,14 @@ impl GraphNet {
     }
 
     /// The network's configuration, in which the automatic choices [`ConvKind::Auto`](super::ConvKind::Auto)
-    /// (of the default torso) and [`Symmetry::Auto`](super::Symmetry::Auto) are replaced by the values
-    /// chosen.
+    /// (of the default torso) and [`Symmetry::Auto`](super::Symmetry::Auto) are replaced by the kind and the
+    /// setting that were chosen.
     #[must_use]
     pub fn config(&self) -> &GraphNetConfig {
         &self.config
     }
 
-    /// Adds the numbers of automorphisms of the graphs to the embeddings of a torso, if the network reads
+    /// Adds the numbers of automorphisms of the graphs to the embeddings of a torso, if the network uses
     /// them.
     fn add_symmetry<E: Engine>(
         &self,
@@ -295,7 +298,8 @@ impl GraphNetwork for GraphNet {
             separate.as_ref().or(shared.as_ref()),
             Direction::Backward,
         )?;
-        // The conditions were checked above if logits of P_F were computed.
+        // The logits of P_F exist only if the conditions were checked above, so the factor is computed from
+        // checked conditions.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         let values = log_flow.into_iter().collect();
         Ok(NetworkOutput { pf: scale_blocks(pf), pb: scale_blocks(pb), values, pf_scale })

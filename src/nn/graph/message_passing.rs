@@ -53,8 +53,8 @@ impl Jumping {
         }
     }
 
-    /// Adds the contribution of round `k` to the result of the rounds before it. `rows` is the output of
-    /// round `k`, and `before` must have as many rows.
+    /// Combines `rows`, the output of round `k`, with `before`, the result of the earlier rounds. `rows` and
+    /// `before` must have the same number of rows. Returns `None` if only the last round is used.
     fn read<E: Engine>(
         &self,
         engine: &E,
@@ -84,8 +84,8 @@ impl Jumping {
     }
 }
 
-/// The default torso of a [`GraphNet`](super::GraphNet). It computes node features, applies rounds of message
-/// passing, and pools the nodes of each graph.
+/// The default torso of a [`GraphNet`](super::GraphNet). The torso computes node features, applies rounds of
+/// message passing, and pools the nodes of each graph.
 ///
 /// [`GraphNet::new`](super::GraphNet::new) builds this torso from the environment's schema. Graph embeddings
 /// are twice as wide as node embeddings.
@@ -100,7 +100,8 @@ pub struct MessagePassing {
 }
 
 impl MessagePassing {
-    /// Builds a torso for graphs of a schema. The network distinguishes node labels by these classes.
+    /// Builds a torso for graphs of a schema. The network distinguishes two node labels only if their classes
+    /// in `labels` differ.
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         schema: &GraphSchema,

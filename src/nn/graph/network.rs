@@ -15,8 +15,8 @@ use crate::nn::host::Packed;
 use crate::nn::{NetworkOutput, Parameters};
 use crate::quantity::Quantities;
 
-/// A network that evaluates batches of graphs. Implement it for a custom GNN; to replace only the torso of a
-/// [`GraphNet`](super::GraphNet), implement [`Torso`](super::Torso) instead.
+/// A network that evaluates batches of graphs. Implement this trait for a custom GNN. To replace only the
+/// torso of a [`GraphNet`](super::GraphNet), implement [`Torso`](super::Torso) instead.
 pub trait GraphNetwork {
     /// Computes the blocks of logits and the estimates that `wants` requests.
     ///
@@ -65,7 +65,7 @@ pub trait GraphNetwork {
         None
     }
 
-    /// The trained parameters of the network. Batches are encoded on their device.
+    /// The trained parameters of the network. Batches are encoded on the device of the parameters.
     fn parameters(&self) -> &Parameters;
 }
 

@@ -6,7 +6,7 @@ use super::engine::{Engine, HeadEngine, HostGraphs, HostRows, TensorGraphs};
 use crate::graph::GraphBatch;
 use crate::{Error, Result};
 
-/// The output of a [`Torso`].
+/// The output of a [`Torso`]: embeddings of nodes and of graphs.
 #[derive(Debug)]
 pub struct Embeddings<R = Tensor> {
     /// The embedding of each node, `[N, D]`.
@@ -19,9 +19,9 @@ pub struct Embeddings<R = Tensor> {
 /// [`GraphNet::with_torso`](super::GraphNet::with_torso) adds heads for all action types, the state flow and
 /// log Z to a custom torso.
 ///
-/// A torso is written in the operations of an [`Engine`], and is therefore fast in roll-outs, too. If its
-/// layers need tensors, implement [`TensorTorso`] instead. Build the layers in the scope that `with_torso`
-/// passes. `examples/custom_network.rs` has a torso with custom node features.
+/// A torso is written in the operations of an [`Engine`], and is therefore fast in roll-outs, too. If the
+/// layers of a torso need tensors, implement [`TensorTorso`] instead. Build the layers in the scope that
+/// `with_torso` passes. `examples/custom_network.rs` has a torso with custom node features.
 pub trait Torso: std::fmt::Debug {
     /// The widths of node embeddings, `D`, and of graph embeddings, `G`.
     fn widths(&self) -> (i64, i64);
@@ -34,9 +34,9 @@ pub trait Torso: std::fmt::Debug {
     fn embed<E: Engine>(&self, engine: &E, conditions: Option<&E::Rows>) -> Result<Embeddings<E::Rows>>;
 }
 
-/// A [`Torso`] whose layers compute on tensors.
-/// [`GraphNet::with_tensor_torso`](super::GraphNet::with_tensor_torso) adds heads to it. With such a torso
-/// roll-outs use tensors, too, which is slower for small batches.
+/// A variant of [`Torso`] whose layers compute on tensors.
+/// [`GraphNet::with_tensor_torso`](super::GraphNet::with_tensor_torso) adds heads to a custom torso of this
+/// type. With such a torso roll-outs use tensors, too, which is slower for small batches.
 pub trait TensorTorso: std::fmt::Debug {
     /// The widths of node embeddings, `D`, and of graph embeddings, `G`.
     fn widths(&self) -> (i64, i64);
@@ -175,7 +175,8 @@ mod tests {
     use crate::nn::{GraphNet, GraphNetConfig, GraphNetwork};
     use crate::quantity::Quantities;
 
-    /// A torso whose embeddings have width 2, although [`Torso::widths`] returns these two widths.
+    /// A torso whose embeddings have width 2, although [`Torso::widths`] returns the two numbers of this
+    /// struct.
     #[derive(Debug)]
     struct WrongWidths(i64, i64);
 

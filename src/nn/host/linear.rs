@@ -1,20 +1,21 @@
 //! Linear layers on the host, for the small batches of a roll-out.
 //!
-//! A step of a roll-out evaluates a few states. For so few rows, the overhead of a libtorch operation is some
-//! microseconds, and its matrix product repacks the weights in each call, which costs more than the product
-//! itself. The layers here pack their weights once per roll-out.
+//! A step of a roll-out evaluates a few states. The overhead of a libtorch operation is some microseconds. In
+//! each call libtorch's matrix product packs the weights again, which costs more than the product itself for
+//! so few rows. The layers here pack their weights once per roll-out.
 
 use tch::Tensor;
 
 use crate::nn::Linear;
 use crate::parallel;
 
-/// The number of outputs that are computed together. They fill two vector registers of eight numbers.
+/// The number of outputs that are computed together. These outputs fill two vector registers of eight
+/// numbers.
 const LANES: usize = 16;
 /// The number of rows that a thread computes in one task.
 pub(super) const ROWS_PER_TASK: usize = 128;
 
-/// A copy of a linear layer on the host in single precision. Its weights are packed in an order that makes
+/// A copy of a linear layer on the host in single precision. The weights are packed in an order that makes
 /// products with a few rows fast.
 ///
 /// ```
@@ -108,7 +109,8 @@ impl HostLinear {
             }
             return out;
         }
-        // AArch64 always has fused multiplication. On other targets it is used only if it was detected above.
+        // AArch64 always has fused multiplication. Other targets without the features above multiply and add
+        // separately.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out
     }
@@ -144,7 +146,7 @@ impl HostLinear {
     }
 
     /// Computes one group of outputs for `ROWS` rows, beginning at row `first`. The sums stay in registers,
-    /// which makes it fast.
+    /// which makes the function fast.
     #[inline(always)]
     fn tile<const ROWS: usize, const FUSED: bool>(
         &self,
@@ -158,8 +160,8 @@ impl HostLinear {
         let mut sums = [*bias; ROWS];
         let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &x[(first + r) * self.inputs..][..self.inputs]);
         for (k, weights) in panel.as_chunks::<LANES>().0.iter().enumerate() {
-            // The loops are over indices, because the compiler vectorises them, but not the same loops over
-            // iterators.
+            // The loops run over indices, because the compiler vectorises loops over indices, but not the
+            // same loops over iterators.
             for r in 0..ROWS {
                 let factor = rows[r][k];
                 for j in 0..LANES {

@@ -9,7 +9,7 @@ use crate::nn::{Activation, LayerNorm, Mlp};
 use crate::parallel;
 
 impl LayerNorm {
-    /// Copies the norm to the host. Its parameters must be in single precision.
+    /// Copies the norm to the host. The parameters must be in single precision.
     pub fn on_host(&self) -> HostNorm {
         HostNorm {
             width: self.width as usize,
@@ -43,8 +43,8 @@ impl HostNorm {
     }
 }
 
-/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients. Use it for small
-/// batches, where the overhead of tensor operations dominates.
+/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients. Use the copy for
+/// small batches, where the overhead of tensor operations dominates.
 ///
 /// The outputs of a row don't depend on the other rows, even in the last bit.
 ///
@@ -70,15 +70,15 @@ pub struct HostMlp {
 }
 
 impl HostMlp {
-    /// Copies a perceptron with its current noise. Returns `None` unless the perceptron is on the host in
-    /// single precision.
+    /// Copies a perceptron with its current noise. Returns `None` if the perceptron is on another device or
+    /// has another data type than single precision.
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
         is_on_host_in_f32(mlp).then(|| Self::from_mlp(mlp))
     }
 
     /// Copies a perceptron with its current noise, with only the outputs `columns`, in this order. Returns
-    /// `None` unless the perceptron is on the host in single precision.
+    /// `None` as [`new`](Self::new) does.
     #[must_use]
     pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
         is_on_host_in_f32(mlp).then(|| {
@@ -89,8 +89,7 @@ impl HostMlp {
     }
 
     /// Copies a perceptron with only a range of its outputs. Before the first layer, the copy applies `norm`
-    /// and the activation of `mlp` to its input. Returns `None` unless the perceptron is on the host in
-    /// single precision.
+    /// and the activation of `mlp` to its input. Returns `None` as [`new`](Self::new) does.
     pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let columns: Vec<i64> = outputs.collect();
         Some(Self { input_layer: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })

@@ -16,7 +16,7 @@ pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
 #[derive(Debug)]
 struct Entry {
     packed: Rc<dyn Any>,
-    /// The parameters that were packed. They are held so that their addresses aren't reused for other
+    /// The parameters that were packed. The entry holds them so that their addresses aren't reused for other
     /// tensors.
     _parameters: Vec<Tensor>,
 }

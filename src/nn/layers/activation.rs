@@ -37,7 +37,8 @@ impl Activation {
 
     /// Replaces each number of a list on the host by its activation.
     pub(in crate::nn) fn apply_on_host(self, x: &mut [f32]) {
-        // The comparisons keep NaN, as libtorch does, so that the check before actions are drawn finds it.
+        // NaN stays NaN, as in libtorch, because comparisons with NaN are false. So the check before actions
+        // are drawn finds NaN.
         match self {
             Self::Relu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x }),
             Self::LeakyRelu => x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x }),

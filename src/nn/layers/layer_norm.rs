@@ -4,8 +4,8 @@ use tch::Tensor;
 
 use crate::nn::Scope;
 
-/// A layer norm (Ba et al., *Layer Normalization*, 2016). It normalises each row to mean 0 and variance 1. If
-/// it is affine, it then applies a learned scale and shift.
+/// A layer norm (Ba et al., *Layer Normalization*, 2016). The layer normalises each row to mean 0 and
+/// variance 1. An affine layer norm then applies a learned scale and shift.
 #[derive(Debug)]
 pub struct LayerNorm {
     pub(in crate::nn) width: i64,

@@ -24,8 +24,8 @@ impl Linear {
         layer
     }
 
-    /// Builds a linear layer without a bias. Use it before a norm, or if the outputs of several layers are
-    /// summed.
+    /// Builds a linear layer without a bias. Use such a layer before a norm, or if the outputs of several
+    /// layers are summed.
     pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
     }

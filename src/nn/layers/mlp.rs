@@ -16,8 +16,8 @@ pub struct MlpConfig {
     pub layer_norm: bool,
     /// The initial amplitude of the noise on the weights of every linear layer ([`Linear::noisy`]), for
     /// exploration; `None` (the default) for no noise. The noise changes only when
-    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) is called. Call it before each batch,
-    /// and evaluate in [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) is called. Call that method before
+    /// each batch, and evaluate in [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
     #[serde(default)]
     pub noise: Option<f64>,
 }
@@ -70,7 +70,8 @@ impl Mlp {
         Self { hidden, output, activation: config.activation }
     }
 
-    /// Sets every bias of the output layer to `value`, which becomes the mean of the initial outputs.
+    /// Sets every bias of the output layer to `value`. The mean of the initial outputs over random weights is
+    /// then `value`.
     pub fn fill_output_bias(&self, value: f64) {
         if let Some(bias) = self.output.bias() {
             tch::no_grad(|| {
@@ -103,7 +104,7 @@ impl Mlp {
         });
     }
 
-    /// The kind (data type) of the parameters. The input must have the same kind.
+    /// The kind (data type) of the parameters. The input must have the same data type.
     pub fn kind(&self) -> tch::Kind {
         self.output.weight.kind()
     }

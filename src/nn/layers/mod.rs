@@ -94,8 +94,8 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// Checks that outputs agree with the paper's equation, that they are those of the mean weights if noise
-    /// is off, and that they change when noise is drawn again.
+    /// Checks that outputs agree with the paper's equation, that they equal the outputs of the mean weights
+    /// if noise is off, and that they change when new noise is drawn.
     #[test]
     fn noise_is_on_weight_and_bias() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);

@@ -4,7 +4,7 @@ use tch::{Tensor, no_grad};
 
 /// A guard that restores the values of tensors when it is dropped, also after an error or a panic.
 ///
-/// The list holds each tensor with a copy of its values.
+/// The field holds each tensor with a copy of its values.
 pub(crate) struct ParameterBackup(Vec<(Tensor, Tensor)>);
 
 impl ParameterBackup {

@@ -18,15 +18,13 @@ use tch::{Device, Kind, Tensor};
 use crate::runtime::DeviceKind;
 use crate::{Error, Result, Rng};
 
-/// The parameters of a model, in the order in which they were built. All have the same kind (libtorch's term
-/// for the data type) and are on the same device.
+/// The parameters of a model, in the order in which they were built. All parameters have the same data type
+/// (in libtorch: kind) and are on the same device.
 ///
-/// Initial values are drawn on the host in f64 from an [`Rng`], so a seed gives the same model on every
-/// device.
+/// Initial values are drawn on the host in f64 from an [`Rng`], so a seed gives one model on every device.
 ///
-/// Methods that build parameters don't return errors. The first mistake (for example a name used twice, or a
-/// negative size) is stored, and [`Parameters::check`] returns it. The optimiser and checkpoints call `check`
-/// before they use the parameters.
+/// Methods that build parameters return no errors: the first mistake (such as a name used twice) is stored,
+/// and [`Parameters::check`] returns it. The optimiser and checkpoints call `check` first.
 ///
 /// ```
 /// use gfn::{Rng, nn::{Group, Linear, Parameters}};
@@ -50,8 +48,7 @@ pub struct Parameters {
     names: HashSet<String>,
     device: Device,
     kind: Kind,
-    /// The first mistake made while parameters were built: the name of the setting, its value, and the
-    /// expected value.
+    /// The first mistake while parameters were built: the setting's name, its value, and the expected value.
     mistake: Option<(&'static str, String, &'static str)>,
     /// The requested device, if it isn't available.
     missing_device: Option<Device>,
@@ -65,10 +62,9 @@ pub struct Parameters {
 pub(crate) const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
-    /// Creates an empty list for parameters of one kind, which is the data type (`Kind::Float`, or
-    /// `Kind::Double` for tests of exactness), on one device. If the kind can't be used, parameters are built
-    /// in single precision, and if the device can't be used, they are built on the host; in both cases
-    /// [`check`](Self::check) returns an error.
+    /// Creates an empty list of parameters of the data type `kind` on one device. `Kind::Double` is meant for
+    /// tests of exactness. If the data type or the device can't be used, `Kind::Float` or the host is used
+    /// instead, and [`check`](Self::check) returns an error.
     pub fn new(device: Device, kind: Kind) -> Self {
         let missing_device = check_device(device).is_err().then_some(device);
         let is_float = matches!(kind, Kind::Float | Kind::Double);
@@ -144,18 +140,17 @@ impl Parameters {
         self.list.iter().for_each(Parameter::clear_gradient);
     }
 
-    /// Returns the root scope. Its name prefix is empty, its group is [`Group::Network`], and it draws
-    /// initial values from `rng`.
+    /// Returns the root scope, which draws initial values from `rng`. The scope has an empty name prefix and
+    /// the group [`Group::Network`].
     pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {
         Scope::root(self, rng)
     }
 
-    /// Checks that no mistake was made while parameters were built. Otherwise the error describes the first
-    /// mistake.
+    /// Returns an error that describes the first mistake made while parameters were built, if there was one.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than `Float` and
-    /// `Double`, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't available.
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a data type other than `Float`
+    /// and `Double`, and an invalid amplitude of noise; [`Error::Device`] for a device that isn't available.
     pub fn check(&self) -> Result<()> {
         if let Some((setting, got, expected)) = &self.mistake {
             return Err(Error::config(setting, got, expected));
@@ -186,7 +181,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or a tensor of
-    /// another kind or on another device. In these cases no variable is added.
+    /// another data type or on another device. In these cases no variable is added.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
         let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
         variables.sort_by(|a, b| a.0.cmp(&b.0));
@@ -204,7 +199,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or a tensor of
-    /// another kind or on another device.
+    /// another data type or on another device.
     fn check_addition(&self, name: &str, tensor: &Tensor) -> Result<()> {
         if self.names.contains(name) {
             return Err(Error::config(NAME, describe_duplicate(name), DIFFERENT));
@@ -250,8 +245,7 @@ impl Parameters {
         self.push(name, tensor, Group::Network);
     }
 
-    /// Registers a tensor as a parameter. If its name is taken, this is recorded as a mistake and the tensor
-    /// isn't registered.
+    /// Registers a tensor as a parameter. If its name is taken, only a mistake is recorded.
     pub(in crate::nn) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
         if self.names.insert(name.clone()) {
             self.list.push(Parameter { name, tensor, group });

@@ -11,8 +11,8 @@ use crate::nn::Parameters;
 /// Networks for Exploration*, 2018, eqs. 10 and 11).
 ///
 /// The noisy weight is `w + sigma_w * (f(e_out) f(e_in)^T)`, and the noisy bias is `b + sigma_b * f(e_out)`.
-/// Here `f(e) = sign(e) sqrt|e|`, and all `e` are drawn from the standard normal distribution. The amplitudes
-/// `sigma_w` and `sigma_b` start at `sigma / sqrt(inputs)`.
+/// Here `f(e) = sign(e) sqrt|e|` elementwise, and the elements of `e_out` and `e_in` are drawn from the
+/// standard normal distribution. The amplitudes `sigma_w` and `sigma_b` start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,

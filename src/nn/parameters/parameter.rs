@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-/// The group to which a parameter belongs. It determines the learning rate.
+/// The group to which a parameter belongs. The group determines the learning rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Group {
     /// The parameters of a network.

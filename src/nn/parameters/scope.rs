@@ -7,8 +7,8 @@ use super::{UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
-/// A scope in which parameters are built. It determines the prefix of their names, their group, and the
-/// random generator of their initial values.
+/// A scope in which parameters are built. The scope determines the prefix of their names, their group, and
+/// the random generator of their initial values.
 ///
 /// The methods [`uniform`](Self::uniform), [`constant`](Self::constant) and [`normal`](Self::normal) register
 /// a tensor that requires a gradient, and return a shallow clone of it. A mistake is recorded, and
@@ -94,7 +94,7 @@ impl<'a> Scope<'a> {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already,
-    /// and a tensor of another kind or on another device than the parameters.
+    /// and a tensor of another data type or on another device than the parameters.
     pub fn adopt(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
         let name = join(&self.prefix, name);
         self.parameters.check_addition(&name, tensor)?;
@@ -110,8 +110,8 @@ impl<'a> Scope<'a> {
         tensor
     }
 
-    /// Checks the amplitude of noise and returns it. If the amplitude is invalid, this is recorded as a
-    /// mistake, and 0 is returned.
+    /// Checks the amplitude of noise and returns it. If the amplitude is invalid, a mistake is recorded and 0
+    /// is returned.
     pub(in crate::nn) fn checked_noise(&mut self, sigma: f64) -> f64 {
         if sigma.is_finite() && sigma >= 0.0 {
             return sigma;

@@ -12,7 +12,7 @@ const FEED_FORWARD: i64 = 4;
 /// begins with a layer norm and has a residual connection. The input is the sum of a learned vector of the
 /// token and a learned vector of the position.
 ///
-/// The row that an input leaves for later steps holds the output, followed by the key and the value of each
+/// The row of an input, which later steps use, holds the output, followed by the key and the value of each
 /// layer.
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {

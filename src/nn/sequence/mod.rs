@@ -21,8 +21,8 @@ pub enum SequenceKind {
     Lstm,
     /// A network of gated recurrent units (Cho et al., 2014).
     Gru,
-    /// A causal transformer (Vaswani et al., 2017). Each block begins with the norm (Xiong et al., 2020), and
-    /// positions have learned vectors.
+    /// A causal transformer (Vaswani et al., 2017). Each block begins with a layer norm (Xiong et al., 2020),
+    /// and positions have learned vectors.
     Transformer {
         /// The number of attention heads, which must divide the width.
         heads: i64,
@@ -99,8 +99,8 @@ pub(crate) trait SequenceNet: Debug + Send {
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
     /// Processes the input at `position` of each of `n` sequences, `[n]`, and returns the rows of these
-    /// inputs, `[n, row_width]`. `memory` holds the rows of the `reach(position)` inputs before it, `[n,
-    /// reach, row_width]`, with the most recent one last.
+    /// inputs, `[n, row_width]`. `memory` holds the rows of the `reach(position)` preceding inputs, `[n,
+    /// reach, row_width]`, with the most recent input last.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
     /// Returns the number of preceding rows that a step at `position` uses.

@@ -5,7 +5,7 @@ use tch::Tensor;
 use super::SequenceNet;
 use crate::nn::{Embedding, Scope};
 
-/// The kind of recurrent cell.
+/// The kind of recurrent cell: LSTM or GRU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
     Lstm,
@@ -30,10 +30,10 @@ impl Cell {
     }
 }
 
-/// A recurrent network. It has an embedding of the inputs, and layers of one kind of cell. Weights have
-/// PyTorch's layout and initialisation.
+/// A recurrent network. The network has an embedding of the inputs, and layers of one kind of cell. Weights
+/// have PyTorch's layout and initialisation.
 ///
-/// The row that an input leaves for later steps holds the hidden states of all layers, followed in an LSTM by
+/// The row of an input, which later steps use, holds the hidden states of all layers, followed in an LSTM by
 /// their cell states.
 #[derive(Debug)]
 pub(crate) struct Recurrent {
@@ -65,8 +65,8 @@ impl Recurrent {
     /// [`Cell::n_states`] tensors `[layers, B, width]`.
     fn run(&self, inputs: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let x = self.embedding.forward(inputs);
-        // Training mode is on, because gradients on a GPU need it. It has no other effect, because dropout is
-        // 0.
+        // Training mode is on, because gradients on a GPU need it. Training mode has no other effect, because
+        // dropout is 0.
         match self.cell {
             Cell::Lstm => {
                 let (out, hidden, cell) =

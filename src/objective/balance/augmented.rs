@@ -12,7 +12,7 @@ struct AugmentedTerms<'a> {
     edges: &'a Tensor,
     /// log F of the state before each transition, `[transitions]`.
     log_flow: &'a Tensor,
-    /// log(R(x) + r(x)) of each trajectory, `[n]`.
+    /// log(R(x) + r(x)) of each trajectory, `[n]`, where r(x) is the intrinsic reward of the terminal state.
     log_reward: Tensor,
     /// log F of the state after each transition, `[transitions]`. After the last transition of a trajectory
     /// it is log(R(x) + r(x)).
@@ -34,17 +34,17 @@ impl<'a> AugmentedTerms<'a> {
 /// paper's edge-based form has no rewards of terminal states).
 ///
 /// The residual of a trajectory is `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s')
-/// / F(s'))`, with sums over the transitions s -> s'. P_B of the exit is 1. The objective needs log Z, log F
-/// and intrinsic rewards (`Intrinsic` in the package `gfn-extras`).
+/// / F(s'))`, with sums over the transitions s -> s'. P_B of the exit action is 1. The objective needs log Z,
+/// log F and intrinsic rewards (`Intrinsic` in the package `gfn-extras`).
 ///
 /// Intrinsic rewards **change the target**: while they aren't 0, the policy for which all residuals vanish
 /// doesn't sample from R / Z, but from the distribution of the flows `F(s) = R(s) + r(s) [if s can end] + sum
 /// over s' of F(s') P_B(s | s') + r(s -> s')`. If all intrinsic rewards are 0, this objective equals
 /// [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
 ///
-/// Intrinsic rewards of edges and of terminal states have separate coefficients. In torchgfn's example only
-/// one of the two is used, except that a reward of the terminal state comes with the rewards of edges. If
-/// there is no exit action, the flow after the last transition is known: it is `R(x) + r(x)`.
+/// Intrinsic rewards of edges and of terminal states have separate coefficients. torchgfn's example uses
+/// either rewards of terminal states alone, or rewards of edges that include a reward of the terminal state.
+/// Without exit action the flow after the last transition is known to be `R(x) + r(x)`.
 ///
 /// This example computes the residual of one trajectory of one transition and an exit by hand:
 ///
@@ -88,8 +88,8 @@ impl Objective for AugmentedTrajectoryBalance {
 /// [`AugmentedTrajectoryBalance`] explains how intrinsic rewards change the target. If all intrinsic rewards
 /// are 0, this objective equals [`DetailedBalance`](super::DetailedBalance).
 ///
-/// The residuals of this objective determine F. The residuals of `AugmentedTrajectoryBalance` may also
-/// vanish for another F.
+/// All residuals of this objective vanish for a single F only. The residuals of `AugmentedTrajectoryBalance`
+/// may also vanish for another F.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedDetailedBalance;
 

@@ -12,10 +12,10 @@ use crate::quantity::{Quantities, Quantity};
 ///
 /// Each visited state except the initial one has the residual `log (sum of edge flows in) - log (sum of edge
 /// flows out)`, and each trajectory has the residual `log F(x -> exit) - log R(x)`. The loss is the mean over
-/// the states plus `alpha` times the mean over the trajectories. A state counts as often as it is visited. If
-/// trajectories end without an exit action, the only residual of a terminal state is `log (sum of edge flows
-/// in) - log R(x)`. The objective needs edge flows, so the environment must be discrete and the policy must
-/// have logits. P_B isn't used.
+/// the states plus `alpha` times the mean over the trajectories. A state that is visited several times counts
+/// several times. If trajectories end without an exit action, the only residual of a terminal state is `log
+/// (sum of edge flows in) - log R(x)`. The objective needs edge flows, so the environment must be discrete
+/// and the policy must have logits. P_B isn't used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,

@@ -1,5 +1,5 @@
-//! Balance objectives. Their residuals vanish if forward and backward flows agree: on whole trajectories, on
-//! parts of trajectories, on transitions, or in states.
+//! Balance objectives. Their residuals vanish if forward and backward flows are equal: along whole
+//! trajectories, along parts of trajectories, along transitions, or in states.
 
 mod augmented;
 mod flow_matching;

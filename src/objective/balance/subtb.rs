@@ -9,15 +9,16 @@ use crate::objective::{Objective, RegressionLoss, Residuals, Scores, as_json};
 use crate::quantity::Quantities;
 use crate::tensor::{from_host, select_rows, to_host};
 
-/// The weight of the residual of each sub-trajectory. `n` is the number of transitions of the whole
-/// trajectory, `l` the number of transitions of the sub-trajectory.
+/// The choice of the weights of sub-trajectories' residuals. `n` is the number of transitions of the whole
+/// trajectory, and `l` is the number of transitions of the sub-trajectory.
 ///
 /// The weights of all sub-trajectories of a batch of `N` trajectories sum to 1.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Weighting {
     /// Single transitions only, all with equal weight. This is detailed balance.
     Db,
-    /// Single transitions only, with weight `1 / (n N)`. The weights of each trajectory have the same sum.
+    /// Single transitions only, with weight `1 / (n N)`, so that the weights of each trajectory have the same
+    /// sum.
     ModifiedDb,
     /// Whole trajectories only, with weight `1 / N`. This is trajectory balance with log F(s0) as log Z.
     Tb,
@@ -26,9 +27,9 @@ pub enum Weighting {
     /// All sub-trajectories, with weight `2 / (n (n + 1) N)`. Weights are equal within each trajectory, and
     /// the weights of each trajectory have the same sum.
     EqualWithin,
-    /// All sub-trajectories. The weights of those of length `l` have a sum proportional to `lambda^(l-1)`,
-    /// shared equally among all sub-trajectories of that length in the batch. Lengths range from 1 to the
-    /// length of the longest trajectory.
+    /// All sub-trajectories. The length `l` gets a total weight proportional to `lambda^(l-1)`, which all
+    /// sub-trajectories of this length in the batch share equally. Lengths range from 1 to the length of the
+    /// longest trajectory.
     Geometric {
         /// The factor per transition, in `(0, 1]`. A small value favours short sub-trajectories.
         lambda: f64,
@@ -72,7 +73,7 @@ impl SubTrajectoryBalance {
         Self { flow, ..self }
     }
 
-    /// Returns the lengths of the sub-trajectories that have a weight, in a trajectory of `n` transitions.
+    /// Returns the lengths of the sub-trajectories whose weight isn't 0, in a trajectory of `n` transitions.
     fn weighted_lengths(&self, n: usize) -> std::ops::RangeInclusive<usize> {
         match self.weighting {
             Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
@@ -81,8 +82,8 @@ impl SubTrajectoryBalance {
         }
     }
 
-    /// Returns the loss as a function of the [potentials](compute_potentials), and its derivative with
-    /// respect to each potential. Time is quadratic in the lengths of trajectories.
+    /// Computes the loss from the [potentials](compute_potentials), and its derivative with respect to each
+    /// potential. Time is quadratic in the lengths of trajectories.
     fn cost(&self, potentials: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
         let weight = self.weights(lengths);
         let mut loss = 0.0;
@@ -120,15 +121,16 @@ impl SubTrajectoryBalance {
         let transitions: usize = lengths.iter().sum();
         let pairs: usize = n_of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // The normalisation of `Geometric` depends only on the batch, so it is computed once.
+        // The sum of the weights of `Geometric` depends only on the longest trajectory of the batch, so it is
+        // computed once.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
         };
         let within: Vec<f64> = match self.weighting {
             Weighting::GeometricWithin { lambda } => {
-                // The sum over l of (n - l + 1) lambda^(l-1) equals the sum over k from 1 to n of the partial
-                // sums up to k.
+                // The sum over l of (n - l + 1) lambda^(l-1) equals the sum, over k from 1 to n, of the
+                // partial sums of lambda^(l-1) up to l = k.
                 let mut sums = vec![0.0; longest + 1];
                 let mut partial = 0.0;
                 for l in 1..=longest {
@@ -193,9 +195,9 @@ impl Objective for SubTrajectoryBalance {
         let (kind, device) = (log_flow.kind(), log_flow.device());
         let potentials = compute_potentials(scores, &log_flow);
         let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
-        // The derivatives with respect to the potentials are known. The product of potentials and derivatives
-        // therefore gives the right gradient, and autograd records nothing else. In the returned value the
-        // product and its detached copy cancel exactly, so the value is `loss`.
+        // `cost` computes the loss and its derivatives outside of autograd. The sum of potentials times these
+        // derivatives has the gradient of the loss, so only this sum is recorded. Its detached copy cancels
+        // its value exactly, so the returned value is `loss`.
         let product = (&potentials * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
         Ok((&product - product.detach() + loss).to_kind(kind))
     }
@@ -208,8 +210,8 @@ fn trajectory_lengths(scores: &Scores) -> Vec<usize> {
 /// Returns the potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` of each state of each
 /// trajectory, `[transitions + n]`. The residual of a sub-trajectory is the difference of two potentials.
 fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
-    // The sums are in double precision, because the sum before each trajectory is subtracted again, which
-    // would leave a rounding error in single precision.
+    // The sums are in double precision. Subtracting the sum before each trajectory would leave a rounding
+    // error in single precision.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
     // The cumulative sum within a trajectory is the cumulative sum over all rows, minus the sum over the rows
     // before the trajectory.

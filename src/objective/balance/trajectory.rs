@@ -34,10 +34,10 @@ impl Objective for TrajectoryBalance {
 /// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with
 /// GFlowNets*, 2023).
 ///
-/// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is
-/// `mean(v) - v`: the batch mean replaces log Z, and gradients flow through it. The objective needs no
-/// further quantity. A batch has at least two trajectories, because the residual of a single trajectory is
-/// always 0. Batches with different conditions are refused, because log Z depends on the condition.
+/// Each trajectory gives the estimate `v = log R(x) + sum log P_B - sum log P_F` of log Z. The residual is
+/// `mean(v) - v`: the batch mean replaces log Z, and gradients flow through the mean. The objective needs no
+/// further quantity. A batch must have at least two trajectories, because the residual of a single trajectory
+/// is always 0. A batch with several conditions is refused, because log Z depends on the condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
@@ -63,8 +63,8 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
     Ok(scores.sums(&(&scores.log_pf - scores.need(Quantity::LogPrior, objective)?)))
 }
 
-/// Checks that all trajectories have the same instance and the same condition. Otherwise they have different
-/// values of log Z, which one batch mean can't replace.
+/// Checks that all trajectories have the same instance and the same condition. Different instances or
+/// conditions have different values of log Z, which a single batch mean can't replace.
 fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     if scores.instance.is_none() {
         let remedy = "sample each batch from one instance (`Sampler::forward_of`), or use an objective of \
@@ -82,19 +82,20 @@ fn check_one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
 }
 
 /// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*,
-/// 2024, eq. 8). It trains a policy that samples from the posterior proportional to `prior(x) R(x)^beta`,
-/// given a frozen prior.
+/// 2024, eq. 8). The objective trains a policy that samples from the posterior proportional to `prior(x)
+/// R(x)^beta`, given a frozen prior.
 ///
-/// The residual of a trajectory is `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so
-/// does the symmetry correction of environments up to isomorphism, so R is the raw reward. The objective
-/// needs log Z and a prior ([`WithPrior`](crate::policy::WithPrior)).
+/// The residual of a trajectory is `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B and the
+/// symmetry correction of environments up to isomorphism occur in both posterior and prior, so they cancel,
+/// and R is the uncorrected reward. The objective needs log Z and a prior
+/// ([`WithPrior`](crate::policy::WithPrior)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
 }
 
 impl RelativeTrajectoryBalance {
-    /// Returns relative trajectory balance with the reward raised to `beta`.
+    /// Returns relative trajectory balance for the reward to the power `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
@@ -134,7 +135,7 @@ pub struct RelativeLogPartitionVariance {
 }
 
 impl RelativeLogPartitionVariance {
-    /// Returns the variance form with the reward raised to `beta`.
+    /// Returns the variance form for the reward to the power `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.

@@ -12,15 +12,15 @@ pub enum StateFlow {
     /// The state flow log F(s) itself.
     #[default]
     Whole,
-    /// The difference between log F and the reward of the state itself (forward-looking): `log F(s) = log
-    /// R(s) + estimate` (Pan et al., *Better Training of GFlowNets with Local Credit and Incomplete
-    /// Trajectories*, 2023). It needs rewards of partial states
+    /// The difference between log F(s) and log R(s), the reward of the partial state (forward-looking): `log
+    /// F(s) = log R(s) + estimate` (Pan et al., *Better Training of GFlowNets with Local Credit and
+    /// Incomplete Trajectories*, 2023). This choice needs rewards of partial states
     /// ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
     ForwardLooking,
 }
 
 impl StateFlow {
-    /// Returns the quantities from which log F is computed.
+    /// Returns the quantities from which [`log_flow`](Self::log_flow) computes log F.
     pub(in crate::objective) fn needs(self) -> Quantities {
         match self {
             Self::Whole => Quantity::LogFlow.into(),
@@ -71,11 +71,11 @@ impl Objective for DetailedBalance {
 }
 
 /// Modified detailed balance (Deleu et al., *Bayesian Structure Learning with GFlowNets*, 2022, eq. 9), for
-/// environments in which every state can be terminal. It doesn't need state flows.
+/// environments in which every state can be terminal. The objective doesn't need state flows.
 ///
 /// The residual of a transition from s to s' that isn't an exit is `log P_F(s' | s) + log P_F(exit | s') -
 /// log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. The objective needs the log-probability of
-/// the exit in every state and the change of log R in every step. A batch that consists of exits alone has no
+/// the exit in every state and the change of log R in every step. A batch that consists only of exits has no
 /// residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModifiedDetailedBalance {
@@ -89,8 +89,8 @@ pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
     TrainedPolicy,
-    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Training with
-    /// either policy has the same solution.
+    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. The solution is
+    /// the same as with the trained policy.
     TargetNetwork,
 }
 
@@ -132,7 +132,8 @@ mod tests {
     use super::*;
     use crate::tensor::to_host;
 
-    /// Computes residuals of one trajectory of three transitions, the last of which is its exit.
+    /// Checks, on a trajectory of two transitions and an exit, that the setting `next_exit` chooses the exit
+    /// probability in the residuals.
     #[test]
     fn the_next_exit_comes_from_the_chosen_network() {
         let [log_pf, log_pb] =
@@ -149,7 +150,7 @@ mod tests {
             .unwrap();
         let residuals =
             |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
-        // The residual is log P_F + log exit' - log P_B - log exit - change of log R.
+        // A residual is log P_F + log P_F(exit | s') - log P_B - log P_F(exit | s) - change of log R.
         assert_eq!(
             residuals(NextExit::TrainedPolicy),
             [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]

@@ -1,5 +1,5 @@
-//! Objectives whose loss is an expectation under the policy or a likelihood, instead of the residual of a
-//! balance.
+//! Objectives whose loss is an expectation under the policy or a likelihood, instead of a function of balance
+//! residuals.
 
 mod likelihood;
 mod policy_gradient;

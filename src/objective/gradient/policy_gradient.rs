@@ -1,10 +1,10 @@
 //! Policy gradients, which treat sampling in proportion to a reward as entropy-regularised reinforcement
 //! learning.
 //!
-//! The soft reward is `log P_B - log P_F` for each transition, plus `log R(x)` for the last, so the return of
-//! a trajectory is `log R(x) + sum log P_B - sum log P_F`. Its mean is largest, and equal to log Z, if P_F
-//! samples in proportion to R (Tiapkin et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024;
-//! Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
+//! The soft reward of a transition is `log P_B - log P_F`, plus `log R(x)` for the last transition. The
+//! return of a trajectory is therefore `log R(x) + sum log P_B - sum log P_F`. The mean return is at most log
+//! Z, and equal to log Z if P_F samples in proportion to R (Tiapkin et al., *Generative Flow Networks as
+//! Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,17 +19,19 @@ use crate::tensor::{from_host, to_host};
 /// The advantage of a transition: the estimated return of its action, minus a baseline.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Advantage {
-    /// The return of the whole trajectory, minus the batch mean. A batch needs at least two trajectories,
-    /// because the advantage of a single trajectory would be 0.
+    /// The return of the whole trajectory, minus the mean return of the batch. A batch needs at least two
+    /// trajectories, because the advantage in a batch of one trajectory would be 0.
     Total,
-    /// The return from this transition on, minus the batch mean of whole trajectories.
+    /// The return from this transition to the end, minus the batch mean of the returns of whole trajectories.
     RewardToGo,
-    /// The return from this transition on, minus log F(s), the soft value of the state.
+    /// The return from this transition to the end, minus log F(s), the soft value of the state before the
+    /// transition.
     Baseline,
     /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the
     /// temporal differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
     Gae {
-        /// The factor by which each later difference is discounted: 0 uses one step, 1 the whole return.
+        /// The factor by which each later difference is discounted, in `[0, 1]`. With 0 only the temporal
+        /// difference of this transition counts; with 1 the advantage equals that of `Baseline`.
         lambda: f64,
     },
 }
@@ -50,22 +52,22 @@ impl Advantage {
         }
     }
 
-    /// Returns 2 for [`Total`](Self::Total), otherwise 1. In a batch of one trajectory the mean return is the
-    /// return itself, so every total advantage would be 0.
+    /// Returns the smallest number of trajectories in a batch: 2 for [`Total`](Self::Total), otherwise 1.
+    /// With a single trajectory the batch mean equals its return, so every total advantage would be 0.
     fn smallest_batch(self) -> usize {
         if self == Self::Total { 2 } else { 1 }
     }
 }
 
-/// The advantages and the returns from each transition on, `[transitions]` each, without gradient. Both
-/// objectives of this file use them.
+/// The advantage of each transition, and the return from each transition to the end, `[transitions]` each,
+/// without gradient. Both objectives of this file use these values.
 struct Constants {
     advantages: Tensor,
     returns: Tensor,
 }
 
 /// Computes advantages and returns on the host, in one pass from the last transition to the first. `log_pf`
-/// and `log_flow` are those of the policy that sampled the batch.
+/// and `log_flow` come from the policy that sampled the batch.
 fn compute_constants(
     advantage: Advantage,
     scores: &Scores,
@@ -123,8 +125,8 @@ fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
 }
 
 /// Returns the sum of `terms`, `[transitions]`, divided by the number of trajectories, plus `value_weight`
-/// times the critic's loss, which is the mean regression loss of log F against the returns. Without log F
-/// there is no critic.
+/// times the critic's loss. The critic's loss is the mean regression loss of log F against the returns;
+/// without log F it is left out.
 fn loss_with_critic(
     terms: &Tensor,
     scores: &Scores,
@@ -137,11 +139,11 @@ fn loss_with_critic(
     policy + regression.apply(&(log_flow - returns)).mean(log_flow.kind()) * value_weight
 }
 
-/// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
+/// The policy gradient of the soft return (REINFORCE), with a critic (log F) if the advantage needs log F.
 ///
 /// The loss is `-mean over trajectories of sum A_t log P_F` with constant advantages A_t, plus `value_weight`
-/// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t on. P_B is
-/// a part of the reward and isn't trained. The objective is on-policy.
+/// times the mean regression loss of `log F(s_t) - G_t`, where G_t is the return from transition t to the
+/// end. P_B is part of the soft reward and isn't trained. The objective is on-policy.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     /// The advantage of a transition.
@@ -189,7 +191,7 @@ impl Objective for PolicyGradient {
 }
 
 /// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several
-/// updates on one batch, kept close to the policy that sampled it.
+/// updates on one batch, which keep the policy close to the policy that sampled the batch.
 ///
 /// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
 /// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`,
@@ -199,8 +201,8 @@ impl Objective for PolicyGradient {
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
-    /// The clipping range: the gain doesn't grow if `rho` moves further from 1 than `clip`. Infinity turns
-    /// clipping off.
+    /// The clipping range: the objective doesn't reward a `rho` that differs from 1 by more than `clip`.
+    /// Infinity disables clipping.
     pub clip: f64,
     /// The weight of the divergence from the old policy: 0 or a positive number.
     pub kl: f64,
@@ -218,7 +220,7 @@ impl Default for ProximalPolicy {
     }
 }
 
-/// The bound on the absolute value of log rho. It keeps `rho` finite.
+/// The bound on the absolute value of log rho. The bound keeps `rho` finite.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 
 impl Objective for ProximalPolicy {
@@ -279,8 +281,8 @@ mod tests {
         Tensor::from_slice(values)
     }
 
-    /// Returns the scores of two trajectories, the first of two transitions and the second of one. log F is
-    /// 0.5, -0.25 and 1.
+    /// Returns the scores of two trajectories: one with two transitions and one with one transition. log F is
+    /// 0.5, -0.25 and 1 in the states before the three transitions.
     fn scores(log_pf: &Tensor) -> Scores {
         let log_pb = numbers(&[-0.5, 0.0, 0.0]);
         let mut scores = Scores::new(vec![0, 2, 3], log_pf.shallow_clone(), log_pb, numbers(&[2.0, -1.0]));
@@ -288,7 +290,8 @@ mod tests {
         scores
     }
 
-    /// The derivative with respect to log P_F is minus the advantage divided by the number of trajectories.
+    /// Compares the derivatives of the loss with advantages computed by hand. The derivative with respect to
+    /// log P_F is minus the advantage divided by 2, the number of trajectories.
     #[test]
     fn advantages_equal_hand_computed_ones() {
         // The soft rewards of the three transitions are -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
@@ -309,8 +312,8 @@ mod tests {
         }
     }
 
-    /// Checks that a gain is clipped only if that makes it smaller, and that advantages are computed from the
-    /// log F of the policy that sampled the batch.
+    /// Checks that `rho A` is clipped only if the clipped product is smaller, and that advantages are
+    /// computed from the old log F, that is, from the policy that sampled the batch.
     #[test]
     fn clipped_gains_equal_hand_computed_ones() {
         let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
@@ -322,7 +325,7 @@ mod tests {
             zeros.shallow_clone(),
             zeros.shallow_clone(),
         );
-        // The returns are 1 and log F of the old policy is 0 or 2, so the advantages are 1 or -1.
+        // All returns are 1, and the old log F is 0 or 2, so the advantages are 1 or -1.
         scores.set(Quantity::LogFlow, zeros).unwrap();
         scores.old =
             Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));

@@ -11,12 +11,14 @@ use crate::rollout::Trajectories;
 use crate::tensor::{segment_ids, segment_logsumexp, segment_max, select_rows};
 use crate::{Error, Result};
 
-/// The quantities that [`edge_flows`] computes. It always computes all of them.
+/// The quantities that [`edge_flows`] computes. One call always computes all of them.
 pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
     [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
 
-/// Computes the log-sums of the flows on the edges into and out of the visited states. Parents that were
-/// visited themselves aren't evaluated again.
+/// Computes the quantities in [`EDGE_FLOWS`]. A balanced state is a state that a transition leads to and from
+/// which the trajectory continues. The results are the log inflow and the log outflow of each balanced state,
+/// the log outflow of each initial state, and the log flow of each terminal state. Parents among the visited
+/// states aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -26,8 +28,8 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     trajectories: &Trajectories<E>,
 ) -> Result<Values> {
     let (_, after) = visited.inner();
-    // Flows must balance in each state after a transition. These are all visited states except the initial
-    // one.
+    // Flows must balance in each state that a transition leads to, that is, in all visited states except the
+    // initial state.
     let mut children = visited.group_of(after);
     children.sort_unstable();
     children.dedup();
@@ -56,8 +58,9 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = select_rows(&outflow, &starts);
 
-    // `sources` are indices into the list of flows along exits followed by the list of flows into balanced
-    // states. A terminal state without an exit gets the flow into it.
+    // The flow of each terminal state is selected from two concatenated lists: the flows along exits, and the
+    // flows into `children`. `sources` holds the selected indices. For a terminal state without an exit
+    // action the flow into this state is selected.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.rename(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
@@ -76,8 +79,8 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
 }
 
-/// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds
-/// the index of the child of each parent among the distinct states.
+/// Returns the log flow of the forward action from each parent to its child, `[parents]`. `children` holds,
+/// for each parent, the index of its child among the distinct states.
 fn parent_weights<E: Env>(
     env: &E,
     policy: &dyn Policy<E>,
@@ -96,8 +99,8 @@ fn parent_weights<E: Env>(
         Some(_) => Grouping::identity(states.len()),
         None => states.group(),
     };
-    // `first_rows` is the row in `states` of the first state equal to each parent. `unvisited` are the rows
-    // to evaluate, in ascending order.
+    // `first_rows` holds, for each parent, the row in `states` of the first equal state. `unvisited` holds
+    // the rows of states that must be evaluated, in ascending order.
     let first_rows: Vec<usize> =
         grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
     let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
@@ -122,7 +125,8 @@ fn parent_weights<E: Env>(
     Ok(select_rows(&Tensor::cat(&[&known_weights, &new_weights], 0), &position))
 }
 
-/// Returns the log of the sum of exponentials of each segment, `[segments]`. No segment may be empty.
+/// Returns, for each segment of `values`, the log of the sum of exponentials, `[segments]`. No segment may be
+/// empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

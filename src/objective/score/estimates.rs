@@ -1,14 +1,14 @@
-//! Estimates per trajectory on the host, in double precision. They are reported, and are used for replay
-//! priorities and by teachers.
+//! Estimates of log Z and of the imbalance of each trajectory, on the host, in double precision. Reports,
+//! replay priorities and teachers use these estimates.
 
 use super::Scores;
 use crate::quantity::Quantity;
 use crate::tensor::to_host;
 
 impl Scores {
-    /// Returns an estimate of log Z for each trajectory. It is the first of these that the scores have: the
-    /// policy's log Z, log F(s0), the log flow out of s0, and the mean log importance weight of the batch,
-    /// with R to the power `beta` if the scores have a prior.
+    /// Returns an estimate of log Z for each trajectory. The estimate is the policy's log Z if the scores
+    /// have it, else log F(s0), else the log flow out of s0, else the mean log importance weight of the
+    /// batch, with R to the power `beta` if the scores have a prior.
     pub(crate) fn log_z_estimates(&self, beta: f64) -> Vec<f64> {
         if let Some(log_z) = self.get(Quantity::LogZ) {
             return to_host(log_z);
@@ -16,7 +16,8 @@ impl Scores {
         let starts = &self.offsets[..self.len()];
         if let Some(log_flow) = self.get(Quantity::LogFlow) {
             let log_flow = to_host(log_flow);
-            // A forward-looking estimate of log F doesn't contain the reward of the state, so log R is added.
+            // If log F is forward-looking, its estimate doesn't contain the reward of the state, so log R(s0)
+            // is added.
             let rewards = self.get(Quantity::StateLogReward).map(to_host);
             let reward_at = |row: usize| rewards.as_ref().map_or(0.0, |rewards| rewards[row]);
             return starts.iter().map(|&row| log_flow[row] + reward_at(row)).collect();
@@ -28,9 +29,9 @@ impl Scores {
         vec![sum / self.len().max(1) as f64; self.len()]
     }
 
-    /// Returns the imbalance of each trajectory, for any objective. It is the estimate of log Z minus the log
-    /// importance weight: `log Z + sum log P_F - log R - sum log P_B`. If the scores have a prior, it is `log
-    /// Z + sum log P_F - beta log R - sum log prior`.
+    /// Returns the imbalance of each trajectory, for any objective. The imbalance is the estimate of log Z
+    /// minus the log importance weight: `log Z + sum log P_F - log R - sum log P_B`. If the scores have a
+    /// prior, the imbalance is `log Z + sum log P_F - beta log R - sum log prior`.
     pub fn imbalances(&self, beta: f64) -> Vec<f64> {
         self.log_z_estimates(beta)
             .into_iter()
@@ -46,7 +47,8 @@ mod tests {
 
     use super::*;
 
-    /// Checks that imbalances relative to a prior use the raw log R, and all others the corrected log R.
+    /// Checks that imbalances relative to a prior use the uncorrected log R, and that all other imbalances
+    /// use the corrected log R.
     #[test]
     fn imbalances_use_the_reward_of_training() {
         let [log_pf, log_pb, log_reward] =

@@ -19,12 +19,12 @@ use edge_flows::EDGE_FLOWS;
 use quantities::{EvaluatedBatch, exits_of, log_exits, no_pf};
 use visited_states::VisitedStates;
 
-/// The name of the caller in error messages about missing quantities.
+/// The name that error messages about missing quantities give to the code of this module.
 pub(crate) const SCORING: &str = "scoring";
 
 /// Computes the scores of a batch of trajectories: log-probabilities, log-rewards and the quantities in
 /// `needs`, with gradients. The policy evaluates each distinct state once. Intrinsic rewards and the
-/// quantities of target networks ([`score_target`]) aren't computed here, because a trainer adds them.
+/// quantities of target networks ([`score_target`]) aren't computed here; a trainer's companions add them.
 ///
 /// Scores have the precision of the policy's log-probabilities. If a log-reward in the batch has an absolute
 /// value of 16,384 or more, the scores are in double precision, because the rounding of single precision
@@ -47,10 +47,10 @@ pub fn score<E: Env>(
 }
 
 /// Computes the scores of single transitions, for an objective that [learns from
-/// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a trajectory of its
-/// own. If a transition doesn't finish its object, its trajectory has a second row, the next transition of
-/// the original trajectory. From the second row objectives read the flow of the next state; it has no weight
-/// in the loss ([`Scores::mean_weights`]).
+/// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a separate
+/// trajectory. If a transition doesn't finish its object, its trajectory gets a second row, the next
+/// transition of the original trajectory. Objectives take the flow of the next state from the second row,
+/// which has no weight in the loss ([`Scores::mean_weights`]).
 ///
 /// ```
 /// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
@@ -87,15 +87,15 @@ pub fn score_transitions<E: Env>(
 pub(crate) struct Scoring<'a> {
     /// The quantities to compute besides log-probabilities and log-rewards.
     pub(crate) needs: Quantities,
-    /// The factor of log R, which is the exponent of R
+    /// The exponent of R, by which log R is multiplied
     /// ([`TrainerConfig::reward_exponent`](crate::train::TrainerConfig::reward_exponent)).
     pub(crate) exponent: f64,
-    /// The value for [`Scores::ahead`]; `None` if whole trajectories are scored.
+    /// The value of [`Scores::ahead`] in the scores; `None` if whole trajectories are scored.
     pub(crate) ahead: Option<&'a [bool]>,
 }
 
 impl Scoring<'_> {
-    /// Returns the settings to compute these quantities for whole trajectories, with exponent 1.
+    /// Returns settings that compute the quantities `needs` of whole trajectories, with exponent 1.
     pub(crate) fn new(needs: Quantities) -> Self {
         Self { needs, exponent: 1.0, ahead: None }
     }
@@ -128,8 +128,8 @@ pub(crate) fn score_as<E: Env>(
 }
 
 /// Computes the quantities of a target network that are in `needs`, without gradient:
-/// [`Quantity::TargetLogFlow`] and [`Quantity::TargetLogExit`]. They are computed from the current parameters
-/// of `policy`. A trainer therefore calls this while the policy temporarily has the parameters of the target
+/// [`Quantity::TargetLogFlow`] and [`Quantity::TargetLogExit`]. The current parameters of `policy` are used.
+/// A trainer therefore calls this function while the policy temporarily has the parameters of the target
 /// network ([`Average::with`](crate::optim::Average::with)).
 ///
 /// # Errors

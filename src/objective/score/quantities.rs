@@ -14,8 +14,8 @@ use crate::rollout::Trajectories;
 use crate::tensor::{from_host, index_tensor, select_rows};
 use crate::{Error, Result};
 
-/// The smallest absolute value of a log-reward for which scores use double precision. In single precision the
-/// distance between adjacent numbers of this size is 2^-9 or more, which is too coarse for residuals.
+/// The absolute value of a log-reward from which scores use double precision. In single precision adjacent
+/// numbers of this size differ by 2^-9 or more, which is too coarse for residuals.
 const MIN_SIZE_FOR_DOUBLE: f64 = 16_384.0;
 
 /// A batch of trajectories, and the policy's evaluation of its distinct states.
@@ -26,7 +26,8 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
     visited_states: VisitedStates<'a, E>,
-    /// The forward actions of all transitions, in the labels of the distinct states.
+    /// The forward actions of all transitions, renamed to the labels of the distinct states, because the
+    /// policy evaluates only these.
     actions: E::Actions,
     pf: E::Dist,
     pb: E::Dist,
@@ -35,17 +36,18 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     values: Values,
     raw_log_reward: Vec<f64>,
     log_reward: Vec<f64>,
-    /// log P_F of each transition. All scores get the dtype and the device of this tensor.
+    /// log P_F of each transition, `[transitions]`. All scores get the dtype and the device of this tensor.
     log_pf: Tensor,
     /// `true` if some log-rewards are so large that scores need double precision.
     is_wide: bool,
 }
 
-/// A function that computes a quantity of a batch.
+/// A function that computes one quantity of an evaluated batch.
 type Compute<'a, E> = fn(&mut EvaluatedBatch<'a, E>) -> Result<Tensor>;
 
 impl<'a, E: Env> EvaluatedBatch<'a, E> {
-    /// The quantities that are computed only if an objective needs them, and the functions that compute them.
+    /// The quantities that are computed only if an objective needs them, each with the function that computes
+    /// it.
     pub(super) const QUANTITIES: [(Quantity, Compute<'a, E>); 9] = [
         (Quantity::LogFlow, |batch| batch.per_state(Quantity::LogFlow)),
         (Quantity::Entropy, Self::entropy),
@@ -58,8 +60,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         (Quantity::NextLogPaths, Self::next_log_paths),
     ];
 
-    /// Evaluates the policy in each distinct state of the trajectories, and the reward of each finished
-    /// object.
+    /// Evaluates the policy in each distinct state of the trajectories, and the reward of each terminal
+    /// state.
     pub(super) fn new(
         env: &'a E,
         reward: &'a dyn Reward<E::States>,
@@ -131,8 +133,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(scores)
     }
 
-    /// Returns the policy's values of a quantity for the state before each transition, `[transitions]`. The
-    /// quantity is removed from the batch, so it can be requested only once.
+    /// Returns the policy's estimate of a quantity for the state before each transition, `[transitions]`. The
+    /// function removes the quantity from the batch, so it can be called only once per quantity.
     pub(super) fn per_state(&mut self, quantity: Quantity) -> Result<Tensor> {
         let values = self.values.take_flat(quantity, self.visited_states.n_distinct(), SCORING)?;
         Ok(self.widened(select_rows(&values, self.rows())))
@@ -191,8 +193,9 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(log_prior.detach().to_kind(kind).to_device(device))
     }
 
-    /// Returns log n, the log of the number of paths, of the state before each transition that isn't an exit.
-    /// It is 0 for the initial state, which has one path.
+    /// Returns the policy's estimate of log n for the state before each transition that isn't an exit. Here n
+    /// is the number of paths from the initial state to the state. The initial state has one path, so its log
+    /// n is 0.
     fn log_paths(&mut self) -> Result<Tensor> {
         let (inner, _) = self.visited_states.inner();
         let mut has_parents = vec![1.0; self.visited_states.n_rows];
@@ -205,14 +208,16 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         Ok(&paths * from_host(&has_parents, paths.kind(), paths.device()))
     }
 
-    /// Returns log n, the log of the number of paths, of the state after each transition that isn't an exit.
+    /// Returns the policy's estimate of log n for the state after each transition that isn't an exit. Here n
+    /// is the number of paths from the initial state to the state.
     fn next_log_paths(&mut self) -> Result<Tensor> {
         let (_, after) = self.visited_states.inner();
         let after = self.visited_states.group_of(after);
         self.paths_of(&after)
     }
 
-    /// Returns log n, the log of the number of paths, of the distinct states with these indices.
+    /// Returns the policy's estimates of log n, the log of the number of paths from the initial state, for
+    /// the distinct states with these indices.
     fn paths_of(&mut self, groups: &[usize]) -> Result<Tensor> {
         let paths = self.values.take_flat(Quantity::LogPaths, self.visited_states.n_distinct(), SCORING)?;
         let selected = select_rows(&paths, groups);
@@ -234,13 +239,13 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
         from_host(values, kind, device)
     }
 
-    /// Converts a tensor to double precision if the log-rewards need it.
+    /// Converts a tensor to double precision if the batch's log-rewards are so large that scores need it.
     fn widened(&self, tensor: Tensor) -> Tensor {
         if self.is_wide { tensor.to_kind(Kind::Double) } else { tensor }
     }
 }
 
-/// Returns the exit action of the state before each transition, in the labels of the distinct states.
+/// Returns the exit action of the state before each transition, renamed to the labels of the distinct states.
 pub(super) fn exits_of<E: Env>(
     env: &E,
     visited: &VisitedStates<'_, E>,

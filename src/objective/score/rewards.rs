@@ -1,4 +1,4 @@
-//! The rewards of a batch: rewards of finished objects, rewards of partial states, and changes of log R along
+//! The rewards of a batch: rewards of terminal states, rewards of partial states, and changes of log R along
 //! transitions.
 
 use std::collections::HashMap;
@@ -12,12 +12,13 @@ use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
-/// The allowed difference between log R and the sum of its changes. It allows for the rounding of rewards
-/// that networks compute; a difference of this size changes each probability by at most a thousandth.
+/// The allowed difference between log R and the sum of its changes. This tolerance allows for the rounding of
+/// rewards that networks compute. A difference of this size changes each probability of the target by about a
+/// thousandth at most.
 const CHANGE_TOLERANCE: f64 = 1e-3;
 
-/// A further allowed difference, relative to the largest absolute value. It allows for the rounding of sums
-/// in single precision.
+/// A further allowed difference between log R and the sum of its changes, relative to the largest absolute
+/// value among them. This tolerance allows for the rounding of sums in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
 /// Multiplies log-rewards by the exponent of R.
@@ -27,9 +28,9 @@ fn apply_exponent(log_rewards: &mut [f64], exponent: f64) {
     }
 }
 
-/// Returns log R of each finished object as the reward returns it, and log R as training uses it, corrected
-/// for symmetry and for objects of several states. Log-rewards that were recorded with the trajectories are
-/// used instead of the reward.
+/// Returns log R of each terminal state twice, multiplied by `exponent`: without corrections, and corrected
+/// for symmetry and for objects of several states, as in training. If the trajectories have recorded
+/// log-rewards, these are used instead of the reward.
 pub(in crate::objective) fn both_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -46,7 +47,7 @@ pub(in crate::objective) fn both_log_rewards<E: Env>(
     Ok((raw, corrected))
 }
 
-/// Returns log R of the state before each transition, with the same corrections as log R of finished objects.
+/// Returns log R of the state before each transition, with the same corrections as log R of terminal states.
 pub(in crate::objective) fn partial_log_rewards<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -64,8 +65,8 @@ pub(in crate::objective) fn partial_log_rewards<E: Env>(
 }
 
 /// Returns the change of log R in each transition, with the same corrections as log R, `[transitions]`; 0 for
-/// exits. `raw` and `corrected` are the log-rewards of the finished objects. The changes along each
-/// trajectory are checked to add up to log R, except if single transitions are scored.
+/// exits. `raw` and `corrected` are the log-rewards of the terminal states. Unless single transitions are
+/// scored, the function checks that the changes along each trajectory add up to log R.
 pub(in crate::objective) fn log_reward_changes<E: Env>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -120,8 +121,9 @@ fn changes_of_steps<E: Env>(
     Ok(distinct.of.into_iter().map(|group| change[group]).collect())
 }
 
-/// Checks that the changes along each trajectory add up to log R, without conditions. All trajectories of an
-/// instance start at the same state, so log R minus the sum of changes must be the same for all of them.
+/// Checks that the changes along each trajectory add up to log R, for trajectories without conditions. All
+/// trajectories of an instance start at the same state, so log R minus the sum of changes must be the same
+/// for all trajectories of the instance.
 fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
     let mut starts = HashMap::new();
@@ -135,9 +137,9 @@ fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards:
     Ok(())
 }
 
-/// Checks that the changes along each trajectory add up to log R, with conditions. Under each condition log R
-/// of the initial state may differ, so trajectories can't be compared. Instead, if the reward has partial
-/// rewards, the partial reward of each finished object must be equal to its reward.
+/// Checks the changes along trajectories with conditions. Log R of the initial state may depend on the
+/// condition, so trajectories can't be compared with each other. Instead, if the reward has partial rewards,
+/// the partial reward of each terminal state must be equal to its reward.
 fn check_ends<S: Rows>(
     reward: &dyn Reward<S>,
     terminal: &S,
@@ -157,7 +159,7 @@ fn check_ends<S: Rows>(
     Ok(())
 }
 
-/// Returns the allowed difference between sums of these values.
+/// Returns the allowed difference between two sums of these values.
 fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
@@ -182,7 +184,7 @@ fn no_partial() -> Error {
 mod tests {
     use super::*;
 
-    /// Checks that the tolerance grows with the size of the values, because sums of large numbers have larger
+    /// Checks that the tolerance is larger for larger values, because sums of large numbers have larger
     /// rounding errors.
     #[test]
     fn large_rewards_have_a_larger_tolerance() {

@@ -5,15 +5,15 @@ use crate::quantity::{Per, Quantity, Values, flat};
 use crate::tensor::{from_host, segment_ids, segment_sum, select_rows, to_host};
 use crate::{Error, Result};
 
-/// The quantities from which objectives compute their loss. A row is a transition; the rows of a trajectory
-/// are adjacent.
+/// The quantities of a batch from which objectives compute their loss. A row is a transition. The rows of a
+/// trajectory are adjacent.
 ///
-/// A trajectory visits the states `s_0 .. s_{n-1}`. Its last transition is the exit action, whose P_B is 1;
-/// without an exit action the last transition leads to the terminal state. In both cases the flow after the
-/// last transition is the reward.
+/// The transitions of a trajectory of k transitions start in the states `s_0 .. s_{k-1}`, one per row. Its
+/// last transition is the exit action, whose P_B is 1; in an environment without exit action the last
+/// transition leads to the terminal state. In both cases the flow after the last transition is the reward.
 ///
-/// Quantities that are always there are fields. Quantities that an objective requested
-/// ([`Objective::needs`](crate::objective::Objective::needs)) are read by [`need`](Self::need):
+/// Quantities that all scores have are fields. [`need`](Self::need) returns the quantities that an objective
+/// requested ([`Objective::needs`](crate::objective::Objective::needs)):
 ///
 /// ```
 /// use gfn::objective::Scores;
@@ -31,7 +31,7 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct Scores {
-    /// The first row of each trajectory, followed by the number of rows, `[n + 1]`.
+    /// The first row of each trajectory, followed by the number of rows, `[n + 1]` for n trajectories.
     pub offsets: Vec<usize>,
     /// The rows of transitions that aren't exits, in ascending order.
     pub inner: Vec<usize>,
@@ -40,26 +40,28 @@ pub struct Scores {
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
     /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment
-    /// needs one. If several states are the same object, log R is divided among them.
+    /// needs it. If several terminal states are the same object, R is divided by their number.
     pub log_reward: Tensor,
-    /// log R as returned by the reward, `[n]`, without these corrections. Objectives relative to a prior use
-    /// it, because the probability under the prior contains them already. Like `log_reward` it is multiplied
-    /// by the [exponent of R in this step](crate::train::TrainerConfig::reward_exponent).
+    /// log R of each trajectory's object, `[n]`, without the corrections of `log_reward`. Objectives relative
+    /// to a prior use this log R, because the prior's probabilities already contain these corrections. Like
+    /// `log_reward` it is multiplied by the [exponent of R in this
+    /// step](crate::train::TrainerConfig::reward_exponent).
     pub raw_log_reward: Tensor,
     /// The condition of each trajectory, `[n, C]`; `None` without conditions.
     pub conditions: Option<Tensor>,
-    /// The instance of the environment to which all trajectories belong; `None` if they belong to several.
+    /// The instance of the environment to which all trajectories belong; `None` if they belong to several
+    /// instances.
     pub instance: Option<u32>,
-    /// The quantities as they were before the first update on this batch, without gradient, if the objective
-    /// makes several updates per batch; `None` in the first update.
+    /// The quantities before the first update on this batch, without gradient, for an objective that makes
+    /// several updates per batch; otherwise, and in the first update, `None`.
     pub old: Option<Values>,
-    /// The number of states that the policy evaluated, and the number of visited states.
+    /// The number of distinct states, which the policy evaluated, and the number of visited states.
     pub distinct: (usize, usize),
-    /// `true` for each row that isn't a transition of the batch, but was added after one to hold its next
-    /// state, `[transitions]`. `None` unless these are the scores of [single
-    /// transitions](crate::objective::score_transitions).
+    /// A flag per row, `[transitions]`, for the scores of [single
+    /// transitions](crate::objective::score_transitions): `true` if the row was added only to hold the next
+    /// state of the transition before it. `None` for the scores of whole trajectories.
     pub(crate) ahead: Option<Vec<bool>>,
-    /// All quantities that have no field of their own.
+    /// All quantities that aren't stored in a separate field.
     values: Values,
 }
 
@@ -81,8 +83,9 @@ impl Scores {
         self.len() == 0
     }
 
-    /// Creates scores from log-probabilities, `[transitions]`, and log-rewards, `[n]`. The last transition of
-    /// each trajectory counts as its exit.
+    /// Creates scores from the first row of each trajectory (followed by the number of rows),
+    /// log-probabilities, `[transitions]`, and log-rewards, `[n]`. The last transition of each trajectory
+    /// counts as its exit.
     #[must_use]
     pub fn new(offsets: Vec<usize>, log_pf: Tensor, log_pb: Tensor, log_reward: Tensor) -> Self {
         let n = offsets.last().copied().unwrap_or(0);
@@ -102,7 +105,7 @@ impl Scores {
         }
     }
 
-    /// Returns the tensor of a quantity; `None` if it wasn't requested.
+    /// Returns the tensor of a quantity; `None` if the scores don't have the quantity.
     #[must_use]
     pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
         match quantity {
@@ -118,8 +121,8 @@ impl Scores {
     /// error.
     ///
     /// # Errors
-    /// [`Error::Missing`] if the quantity isn't there; the error names the objective, the quantity and the
-    /// setting that provides it.
+    /// [`Error::Missing`] for scores without the quantity. The error names the objective, the quantity and
+    /// the setting that provides the quantity.
     pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
         self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
     }
@@ -146,21 +149,21 @@ impl Scores {
         Ok(())
     }
 
-    /// Sets all quantities of a map.
+    /// Sets all quantities of `values`.
     ///
     /// # Errors
-    /// The errors of [`set`](Self::set). Quantities before the failing one stay set.
+    /// The errors of [`set`](Self::set). Quantities that were set before the error stay set.
     pub fn set_all(&mut self, values: Values) -> Result<()> {
         values.into_iter().try_for_each(|(quantity, tensor)| self.set(quantity, tensor))
     }
 
-    /// Removes a quantity and returns its tensor; `None` if it isn't there. Log-probabilities and rewards
-    /// can't be removed.
+    /// Removes a quantity and returns its tensor; `None` if the scores don't have the quantity.
+    /// Log-probabilities and rewards can't be removed.
     pub fn remove(&mut self, quantity: Quantity) -> Option<Tensor> {
         self.values.remove(quantity)
     }
 
-    /// Iterates over all quantities that are there.
+    /// Iterates over all quantities of these scores, including the quantities stored in fields.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Quantity, &Tensor)> {
         let always = [
             (Quantity::LogPf, &self.log_pf),
@@ -171,8 +174,8 @@ impl Scores {
         always.into_iter().chain(self.values.iter())
     }
 
-    /// Joins the scores of several batches to the scores of one batch. `make` converts each joined tensor
-    /// before it is stored.
+    /// Concatenates the scores of several batches to the scores of one batch. `make` converts each
+    /// concatenated tensor before it is stored.
     ///
     /// # Errors
     /// [`Error::Missing`] if `parts` is empty.
@@ -205,8 +208,8 @@ impl Scores {
     }
 
     /// Returns the weight of each transition's residual, `[transitions]`. The weights are equal and sum to 1.
-    /// For scores of [single transitions](crate::objective::score_transitions) the rows that only hold a next
-    /// state have weight 0.
+    /// For scores of [single transitions](crate::objective::score_transitions) the rows that were added only
+    /// to hold a next state have weight 0.
     pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
         let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
         let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();
@@ -219,9 +222,9 @@ impl Scores {
         segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
     }
 
-    /// Returns the value after each transition, `[transitions]`: the value of the next row, or `last`, `[n]`,
-    /// after the last transition of a trajectory. If `of_transitions` is log F and `last` is log R, this is
-    /// the log flow of the state after each transition.
+    /// Returns the value after each transition, `[transitions]`: the value of `of_transitions` in the next
+    /// row, or the trajectory's value of `last`, `[n]`, after its last transition. If `of_transitions` is log
+    /// F and `last` is log R, the result is the log flow of the state after each transition.
     pub fn behind(&self, of_transitions: &Tensor, last: &Tensor) -> Tensor {
         let rows = of_transitions.size()[0] as usize;
         let all = Tensor::cat(&[of_transitions.shallow_clone(), last.shallow_clone()], 0);
@@ -232,9 +235,9 @@ impl Scores {
         select_rows(&all, &next)
     }
 
-    /// Returns `beta log R + sum log prior - sum log P_F` of each trajectory. These are log importance
-    /// weights for the posterior proportional to prior times R^beta;
-    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from them.
+    /// Returns the log importance weight `beta log R + sum log prior - sum log P_F` of each trajectory, for
+    /// the posterior proportional to prior times R^beta.
+    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from these weights.
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without [`Quantity::LogPrior`].
@@ -243,10 +246,10 @@ impl Scores {
         Ok(self.log_weights(beta))
     }
 
-    /// Returns the log importance weight of each trajectory, `log R + sum log P_B - sum log P_F`;
-    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from them. If the scores have a
-    /// prior, the weights are [relative](Self::relative_log_weights) to it, with R to the power `beta`;
-    /// otherwise `beta` has no effect.
+    /// Returns the log importance weight `log R + sum log P_B - sum log P_F` of each trajectory.
+    /// [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z from these weights. If the
+    /// scores have a prior, the weights are [relative](Self::relative_log_weights) to the prior, with R to
+    /// the power `beta`; without a prior `beta` has no effect.
     #[must_use]
     pub fn log_weights(&self, beta: f64) -> Vec<f64> {
         let (reference, log_reward, beta) = match self.get(Quantity::LogPrior) {
@@ -258,14 +261,14 @@ impl Scores {
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
-    /// Returns detached copies of all quantities that a loss differentiates. An objective with several
-    /// updates per batch compares its later updates with these values of the first update.
+    /// Returns detached copies of all quantities through which a loss is differentiated. An objective with
+    /// several updates per batch compares the later updates with these values of the first update.
     pub(crate) fn to_old(&self) -> Values {
         let differentiated = self.all().filter(|(quantity, _)| quantity.is_differentiated());
         differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()
     }
 
-    /// Returns the scores without gradients. They share memory with these scores.
+    /// Returns a copy of the scores without gradients, which shares memory with these scores.
     pub(crate) fn detached(&self) -> Self {
         self.map(Tensor::detach)
     }
@@ -275,7 +278,7 @@ impl Scores {
         self.map(Tensor::shallow_clone)
     }
 
-    /// Returns a copy whose P_B has no gradient.
+    /// Returns a copy of the scores in which P_B has no gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
         Self { log_pb: self.log_pb.detach(), ..self.shallow_clone() }
     }
@@ -304,7 +307,8 @@ impl Scores {
 mod tests {
     use super::*;
 
-    /// Chunks and replicas may have different instances; the joined batch has no common instance then.
+    /// Checks that joined scores have an instance only if all parts have the same instance. Chunks or
+    /// replicas with different instances have no common instance.
     #[test]
     fn joined_scores_have_an_instance_only_if_all_parts_share_it() {
         let part = |instance| {

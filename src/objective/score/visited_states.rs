@@ -7,17 +7,17 @@ use crate::tensor::select_rows;
 
 /// The visited states of a batch of trajectories, in groups of equal states.
 ///
-/// The first rows are the states before each transition. They are followed by the terminal states of
-/// trajectories without an exit action, which are before no transition.
+/// Each row is a visited state. The first rows are the states before each transition. The terminal states of
+/// trajectories without an exit action follow, because no transition starts in these states.
 pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
     states: E::States,
     pub(in crate::objective) groups: StateGroups<E::States>,
     /// The condition of each row, `[rows, C]`; `None` without conditions.
     pub(in crate::objective) conditions: Option<Tensor>,
-    /// The number of transitions, which is the number of rows without the terminal states at the end.
+    /// The number of transitions, that is, the number of rows before the terminal states at the end.
     pub(in crate::objective) n_rows: usize,
-    /// The rows of transitions that aren't exits, and the row of the state after each of them.
+    /// The rows of transitions that aren't exits, and the row of the state after each of these transitions.
     inner: (Vec<usize>, Vec<usize>),
     /// The row of each trajectory's terminal state.
     pub(in crate::objective) terminal: Vec<usize>,
@@ -47,18 +47,19 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         self.groups.distinct(&self.states)
     }
 
-    /// Returns the states of these rows, and the conditions of their trajectories.
+    /// Returns the states of these rows, and the condition of each row.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
         let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
         (self.states.select(rows), conditions)
     }
 
-    /// Returns the number of rows.
+    /// Returns the number of rows, that is, of visited states.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Returns the rows of transitions that aren't exits, and the row of the state after each of them.
+    /// Returns the rows of transitions that aren't exits, and the row of the state after each of these
+    /// transitions.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
     }
@@ -68,18 +69,18 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         self.groups.grouping.first.len()
     }
 
-    /// Returns the group of the state before each transition. It is an index into the distinct states.
+    /// Returns the group of the state before each transition. A group is an index into the distinct states.
     pub(in crate::objective) fn groups_before(&self) -> &[usize] {
         &self.groups.grouping.of[..self.n_rows]
     }
 
-    /// Returns the group of each of these rows. It is an index into the distinct states.
+    /// Returns the group of each of these rows. A group is an index into the distinct states.
     pub(in crate::objective) fn group_of(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().map(|&row| self.groups.grouping.of[row]).collect()
     }
 
-    /// Renames actions of these rows: from the labels of the state of the row to the labels of the first
-    /// state of its group.
+    /// Renames actions in the states `rows` to the labels of the first state of their groups, which the
+    /// policy evaluates.
     pub(in crate::objective) fn rename(
         &self,
         direction: Direction,
@@ -110,8 +111,8 @@ mod tests {
     use crate::rollout::Sampler;
     use crate::tensor::to_host;
 
-    /// An environment in which 1 or 2 is added to a number until it is 2 or more. Objects are finished
-    /// without an exit action, after one or two steps.
+    /// An environment whose state is a number that starts at 0. Each action adds 1 or 2, until the number is
+    /// 2 or more. A trajectory has one or two steps, and no exit action.
     struct Sums;
 
     impl VectorRules for Sums {
@@ -154,7 +155,7 @@ mod tests {
             "walks of one and of two steps: {} in all",
             expected.len()
         );
-        // The finished objects are the last rows, because no transition starts at them.
+        // The terminal states are the last rows, because no transition starts in them.
         assert_eq!(visited.terminal, (expected.len()..expected.len() + 6).collect::<Vec<_>>());
         expected.extend([10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
         assert_eq!(to_host(visited.conditions.as_ref().unwrap()), expected);

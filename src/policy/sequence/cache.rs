@@ -1,4 +1,4 @@
-//! A cache of the outputs of a sequence network, called rows, with one row per prefix.
+//! A cache of a sequence network's results (output and memory), with one row of numbers per prefix.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,38 +8,42 @@ use super::prefixes::Prefixes;
 use crate::nn::SequenceNet;
 use crate::tensor::select_rows;
 
-/// The number that stands for the parent of the prefix that contains only the start symbol.
+/// The value of `parent` for the prefix that contains only the start symbol, because this prefix has no
+/// parent.
 const ROOT: u32 = u32::MAX;
-/// The minimum capacity of the tensor of rows.
+/// The minimum capacity of the tensor of rows, in rows.
 const MIN_CAPACITY: usize = 256;
 
-/// The rows that a [`SequenceNet`] computed for prefixes. Prefixes form a tree, in which a child has one more
-/// input than its parent.
+/// The rows that a [`SequenceNet`] computed for prefixes. Prefixes form a tree, in which a child is its
+/// parent followed by one more input. Prefixes are numbered in the order in which they were added.
 ///
 /// The network evaluates each prefix once, so every request gets the same row for a prefix. The cache is used
 /// for one roll-out, during which the parameters don't change.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
-    /// The number of the child of each prefix, by the number of the prefix and the next input.
+    /// A map from the number of a prefix and a further input to the number of the child that this input leads
+    /// to.
     children: HashMap<(u32, u32), u32>,
-    /// The number of the parent and the last input of each prefix. A parent has a smaller number than its
-    /// children.
+    /// The number of the parent and the last input of each prefix. The number of a parent is smaller than the
+    /// numbers of its children.
     prefixes: Vec<(u32, u32)>,
-    /// The rows of the prefixes, `[capacity, row_width]`.
+    /// The rows of the prefixes, `[capacity, row_width]`, by the prefixes' numbers; `None` while the cache is
+    /// empty.
     rows: Option<Tensor>,
     /// The maximum number of prefixes in the cache.
     limit: usize,
     /// The dtype and the device of the rows.
     options: (Kind, Device),
-    /// The number of network evaluations and the number of prefixes in them, since the caller last reset
-    /// these counts.
+    /// The number of network evaluations, and the number of prefixes in these evaluations. The caller may
+    /// reset both.
     pub(super) steps: (u64, u64),
 }
 
-/// The positions in the cache of a requested batch of prefixes, and the prefixes that the network must
-/// evaluate first, because they aren't in the cache.
+/// A plan for a requested batch of prefixes: the number of each prefix in the cache, and the prefixes that
+/// the network must evaluate first because they aren't in the cache.
 struct Plan {
-    /// The number in the cache of each requested prefix (`Ok`), or its index in `new` (`Err`).
+    /// An entry per requested prefix: `Ok` with its number if the cache holds the prefix, otherwise `Err`
+    /// with its index in `new`.
     positions: Vec<Result<u32, usize>>,
     new: Vec<NewPrefix>,
 }
@@ -61,8 +65,8 @@ impl PrefixCache {
     /// Returns the rows of these prefixes, `[n, row_width]`. The network evaluates the prefixes that aren't
     /// in the cache.
     ///
-    /// Returns `None` if the parent of a prefix isn't in the cache, or if `limit` is too small for the
-    /// prefixes and their ancestors. In both cases it is cheaper to evaluate whole sequences.
+    /// Returns `None` if neither a prefix nor its parent is in the cache, or if `limit` is too small for the
+    /// prefixes and their ancestors. The caller should then evaluate whole sequences.
     pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>) -> Option<Tensor> {
         let mut plan = self.plan(prefixes)?;
         if self.prefixes.len() + plan.new.len() > self.limit {
@@ -85,7 +89,8 @@ impl PrefixCache {
         })
     }
 
-    /// Looks up prefixes. Returns `None` if neither a prefix nor its parent is in the cache.
+    /// Looks up prefixes in the cache. Returns `None` if for any of them neither the prefix nor its parent is
+    /// in the cache.
     fn plan(&self, prefixes: &Prefixes<'_>) -> Option<Plan> {
         let mut plan = Plan { positions: Vec::with_capacity(prefixes.len()), new: Vec::new() };
         let mut new_indices: HashMap<(u32, u32), usize> = HashMap::new();
@@ -112,8 +117,8 @@ impl PrefixCache {
         Some(plan)
     }
 
-    /// Evaluates new prefixes, with one network evaluation per prefix length, and returns the number of each
-    /// prefix in the cache.
+    /// Evaluates new prefixes, with one network evaluation per prefix length, and adds them to the cache.
+    /// Returns their numbers in the cache.
     fn read(&mut self, net: &dyn SequenceNet, new: &[NewPrefix]) -> Vec<usize> {
         let mut by_position: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         new.iter()
@@ -147,7 +152,7 @@ impl PrefixCache {
         numbers
     }
 
-    /// Returns the rows of `n` times `reach` prefixes, given by their numbers, as `[n, reach, row_width]`.
+    /// Returns the rows of the prefixes with these `n * reach` numbers as `[n, reach, row_width]`.
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
@@ -156,8 +161,8 @@ impl PrefixCache {
         }
     }
 
-    /// Appends rows. If the capacity is too small, it at least doubles, but doesn't exceed `limit` unless the
-    /// rows need it.
+    /// Appends rows. If the capacity is too small, it is at least doubled. The capacity exceeds `limit` only
+    /// if the rows need more.
     fn store(&mut self, new: &Tensor) {
         let used = self.prefixes.len() as i64;
         let n = new.size()[0];

@@ -27,15 +27,16 @@ use prefixes::Prefixes;
 pub struct SequencePolicyConfig {
     /// The network whose input is the sequence.
     pub net: SequenceNetConfig,
-    /// The settings of the state-flow head and of log Z. Conditions aren't supported.
+    /// The settings of the state-flow head and of log Z. Settings with conditions are refused.
     pub estimators: EstimatorsConfig,
-    /// The maximum size in bytes of the cache of prefixes during sampling. If a batch of trajectories needs
-    /// more, every step evaluates its sequences from their start, which is slower but gives the same results.
+    /// The maximum size in bytes of the cache that holds the network's results for prefixes during sampling.
+    /// If a batch of trajectories needs a larger cache, every step evaluates its sequences from their start,
+    /// which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 
 impl Default for SequencePolicyConfig {
-    /// Returns the default network without flow head, a log Z that is initialised from the first batch, and
+    /// Returns the default network, without state-flow head; a log Z that is set from the first batch; and
     /// 256 MiB for the cache.
     fn default() -> Self {
         Self {
@@ -49,14 +50,14 @@ impl Default for SequencePolicyConfig {
 /// Counters of the network evaluations of a [`SequencePolicy`] since it was built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SequenceWork {
-    /// The number of evaluations of a batch of whole sequences.
+    /// The number of network evaluations whose input was a batch of whole sequences.
     pub passes: u64,
-    /// The number of sequences in these batches.
+    /// The number of sequences in the batches that `passes` counts.
     pub sequences: u64,
-    /// The number of evaluations that take a single further input per prefix, because the cache has the
-    /// results for the earlier inputs.
+    /// The number of evaluations of a batch of prefixes in which the network takes only the last input of
+    /// each prefix, because the cache holds the results for the earlier inputs.
     pub steps: u64,
-    /// The number of prefixes in these evaluations.
+    /// The number of prefixes in the evaluations that `steps` counts.
     pub prefixes: u64,
 }
 
@@ -65,15 +66,15 @@ pub struct SequenceWork {
 ///
 /// A state is a prefix, and the network's input is a start symbol followed by the prefix.
 /// [`Policy::evaluate`] runs the network once, over the sequences of the batch that aren't a prefix of
-/// another sequence (teacher forcing). In a roll-out ([`Policy::on_host`]) the network takes one input per
-/// prefix and step. Hidden states, or keys and values, are cached until the roll-out ends. Both methods give
-/// the same results, for any states in any order.
+/// another sequence (teacher forcing). In a roll-out ([`Policy::on_host`]) each step gives the network only
+/// the newest input of each prefix. Hidden states, or keys and values, of earlier inputs are cached until the
+/// roll-out ends. Both methods give the same results, for any states in any order.
 ///
-/// P_B is uniform over the legal backward actions. If only the last entry of a sequence can be removed, there
-/// is a single backward action, so a learned P_B would be the same.
+/// P_B is uniform over the legal backward actions. If only the last entry of a sequence can be removed, each
+/// state has a single backward action, so a learned P_B would be the same.
 ///
-/// Unlike torchgfn's recurrent policies, this policy supports sequences of several lengths, DB and state
-/// flows.
+/// Unlike torchgfn's recurrent policies, this policy supports batches of sequences of different lengths,
+/// detailed balance and state flows.
 ///
 /// ```
 /// use gfn::{objective::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
@@ -155,7 +156,8 @@ impl SequencePolicy {
         self.work.get()
     }
 
-    /// Returns the network's output for each state, `[states, width]`, computed in one pass.
+    /// Returns the network's output for each state, `[states, width]`, computed in one evaluation of whole
+    /// sequences.
     fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
         let kind = self.parameters.kind();
         let device = self.parameters.device();
@@ -219,8 +221,9 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
     }
 }
 
-/// A [`SequencePolicy`] during one roll-out, with its cache of prefixes. Each roll-out has a new cache,
-/// because changes of parameters between roll-outs can't always be detected ([`Parameters::version`]).
+/// A [`SequencePolicy`] during one roll-out, with its cache of prefixes. Each roll-out starts with an empty
+/// cache, because parameters may change between roll-outs and such a change can't always be detected
+/// ([`Parameters::version`]).
 struct SequenceRollout<'a> {
     policy: &'a SequencePolicy,
     cache: RefCell<PrefixCache>,

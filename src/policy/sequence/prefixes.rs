@@ -1,4 +1,4 @@
-//! States of sequence environments as prefixes, the inputs of sequence networks.
+//! States of sequence environments as prefixes, which sequence networks take as inputs.
 
 use tch::{Device, Tensor};
 
@@ -19,12 +19,13 @@ pub struct SequenceLayout {
     pub values: usize,
     /// The number of entries of a state, which is the length of the longest sequence.
     pub length: usize,
-    /// The entry that marks a position that isn't written yet. It may be among `0..values` or another number.
+    /// The entry that marks a position that isn't written yet. `unset` may be one of `0..values` or any other
+    /// number.
     pub unset: u16,
 }
 
 impl SequenceLayout {
-    /// Returns the number of different inputs of a network: the values and the start symbol.
+    /// Returns the number of different inputs that a network must accept: the values and the start symbol.
     pub(super) fn n_inputs(&self) -> i64 {
         self.values as i64 + 1
     }
@@ -48,7 +49,7 @@ impl<'a> Prefixes<'a> {
     /// Finds the prefix of each state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states whose length isn't that of the layout; [`Error::Config`] for a state with
+    /// [`Error::Shape`] for states whose length differs from the layout's; [`Error::Config`] for a state with
     /// a set entry after an unset entry, or with a value that the layout doesn't have.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
@@ -97,9 +98,10 @@ impl<'a> Prefixes<'a> {
         std::iter::once(self.start).chain(self.entries(row).iter().map(|&x| u32::from(x)))
     }
 
-    /// Finds the maximal prefixes, which aren't a prefix of another, in O(n log n) comparisons.
+    /// Finds the maximal prefixes, which aren't a prefix of another prefix, in O(n log n) comparisons.
     pub(super) fn maximal(&self) -> Maximal {
-        // A row that is a prefix of any other row is also a prefix of the next row in lexicographic order.
+        // If a sequence is a prefix of any other sequence, it is also a prefix of the next sequence in
+        // lexicographic order, so only neighbours are compared.
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
         let mut maximal = Maximal { rows: Vec::new(), sequence_of_row: vec![0; self.len()] };
@@ -113,9 +115,10 @@ impl<'a> Prefixes<'a> {
         maximal
     }
 
-    /// Returns the inputs of the maximal prefixes, `[sequences, T]`, and the index of each row's last input
-    /// in the flattened inputs, `[rows]`. Shorter sequences are padded with the start symbol at the end. The
-    /// padding doesn't affect the outputs that are used, because the network is causal.
+    /// Returns the network's inputs for the maximal prefixes, `[sequences, T]`, and, for each state, the
+    /// index of its last input in the flattened inputs, `[rows]`. Shorter sequences are padded with the start
+    /// symbol at the end. The padding doesn't affect the outputs that are used, because the network is
+    /// causal.
     pub(super) fn batch(&self, maximal: &Maximal, device: Device) -> (Tensor, Tensor) {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];
@@ -130,12 +133,12 @@ impl<'a> Prefixes<'a> {
     }
 }
 
-/// The prefixes of a batch that aren't a prefix of another one.
+/// The maximal prefixes of a batch, which aren't a prefix of another prefix of the batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
     /// The row of the state of each maximal prefix.
     rows: Vec<usize>,
-    /// The index in `rows` of a maximal prefix that begins with the prefix of each row.
+    /// The index in `rows`, for each state, of a maximal prefix that begins with the prefix of the state.
     sequence_of_row: Vec<usize>,
 }
 
@@ -184,7 +187,7 @@ mod tests {
         assert!(Prefixes::new(&LAYOUT, &short).unwrap_err().to_string().contains("expected [1, 4]"));
     }
 
-    /// Checks that the unset value may be among `0..values`, for example 0 if tokens start at 1.
+    /// Checks that `unset` may be one of `0..values`, for example 0 if tokens start at 1.
     #[test]
     fn unset_may_be_one_of_the_values() {
         let layout = SequenceLayout { values: 3, length: 3, unset: 0 };

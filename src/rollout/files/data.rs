@@ -9,7 +9,7 @@ use crate::Result;
 use crate::io::{FolderKind, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
 use crate::rollout::{ReplayEnv, Trajectories};
 
-/// The version of the format that is written. No other version can be read.
+/// The version of the data-set format that this library writes, and the only version that it reads.
 const FORMAT: u32 = 2;
 
 const LAYOUT: FolderKind = FolderKind {
@@ -32,7 +32,7 @@ struct DataManifest {
     format: u32,
     /// The version of this library that wrote the data set.
     gfn: String,
-    /// The fingerprint of the environment of the trajectories.
+    /// The fingerprint of the trajectories' environment ([`ReplayEnv::fingerprint`]).
     environment: String,
     /// The number of trajectories.
     len: u64,
@@ -51,8 +51,8 @@ impl DataManifest {
     }
 }
 
-/// Writes a data set of `len` trajectories and replaces an older data set. If writing fails, the older data
-/// set is untouched.
+/// Writes a data set of `len` trajectories and replaces an older data set at the same path. If writing fails,
+/// the older data set is unchanged.
 pub(super) fn write<E: ReplayEnv>(
     env: &E,
     path: &Path,
@@ -75,8 +75,8 @@ pub(super) fn write<E: ReplayEnv>(
     LAYOUT.write(path, &data, &manifest)
 }
 
-/// Reads a data set, and converts its tensors to trajectories by `convert`. It first checks format,
-/// environment, length and checksum, in this order, and creates tensors only if all of them are right.
+/// Reads a data set, and converts its tensors to trajectories by `convert`. The function first checks format,
+/// environment, length and checksum, in this order, and creates tensors only if all of these checks pass.
 pub(super) fn read<E: ReplayEnv>(
     env: &E,
     path: &Path,

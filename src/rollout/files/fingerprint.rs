@@ -2,17 +2,18 @@ use crate::Result;
 use crate::env::{Direction, DiscreteEnv, Slots};
 use crate::io::Hash;
 
-/// The maximum number of steps of each trajectory that the fingerprint follows.
+/// The maximum number of steps of each path that the fingerprint follows.
 const MAX_STEPS: usize = 1000;
-/// The maximum number of instances that the fingerprint covers.
+/// The maximum number of instances of the environment that the fingerprint covers.
 const MAX_INSTANCES: u32 = 16;
 
-/// Returns a hash that identifies the meaning of an environment's actions. It covers the legal slots, in both
-/// directions, of every state on two paths in each of the first instances. The first path takes the first
-/// legal action except the exit each time, the second path the last one.
+/// Returns a hash that identifies the meaning of an environment's actions. The function follows two paths in
+/// each of the first instances, and hashes the legal slots of every state on these paths, in both directions.
+/// The first path always takes the first legal action that isn't the exit; the second path always takes the
+/// last such action.
 ///
-/// Two environments whose actions have different meanings may still have the same hash, so every action of a
-/// file is checked, too.
+/// Two environments whose actions have different meanings may still have the same hash. Therefore every
+/// action of a file is checked, too.
 pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let mut hash = Hash::new();
     let first = 0..env.n_instances().clamp(1, MAX_INSTANCES);

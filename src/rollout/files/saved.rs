@@ -14,7 +14,7 @@ use crate::rollout::{ReplayEnv, Trajectories};
 const CONDITIONS: &str = "conditions";
 const LOG_REWARDS: &str = "log_rewards";
 
-/// Adds conditions, if there are any, to the tensors of a file.
+/// Appends the conditions to the tensors of a file, if `conditions` isn't `None`.
 pub(crate) fn with_conditions(
     mut tensors: Vec<(String, Tensor)>,
     conditions: Option<&Tensor>,
@@ -42,9 +42,9 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// i64 if the environment has several; `conditions`, `[n, C]`; and `log_rewards`, `[n]`, as f64. States
     /// aren't saved, because the actions determine them. `manifest.json` holds the version of the format, the
     /// version of this library, a fingerprint of the environment, the number of trajectories, the names,
-    /// shapes and dtypes of the tensors, the length of `data.safetensors`, and a checksum of both files. A
-    /// new folder is written beside an older one and then replaces it, so a reader always gets a complete
-    /// data set.
+    /// shapes and dtypes of the tensors, the length of `data.safetensors`, and a checksum of both files. The
+    /// new folder is written beside an older data set and then replaces it, so a reader always finds a
+    /// complete data set.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, examples::Chain, Rng};
@@ -60,8 +60,8 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::File`](crate::Error::File) if something that isn't a data set has the same path, or if
-    /// writing fails; the errors of [`walks`](Self::walks).
+    /// [`Error::File`](crate::Error::File) if `path` exists and isn't a data set, or if writing fails; the
+    /// errors of [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let walks = self.walks(env)?;
         let tensors = write_walks(env, &walks.terminal, &walks.actions, &walks.offsets);
@@ -72,14 +72,15 @@ impl<E: ReplayEnv> Trajectories<E> {
         data::write(env, path.as_ref(), tensors, self.len())
     }
 
-    /// Loads trajectories from a data set. They are replayed step by step from the initial state, and every
-    /// action is checked.
+    /// Loads trajectories from a data set. The actions are replayed step by step from the initial state, and
+    /// every action is checked.
     ///
-    /// In an environment up to isomorphism the states are isomorphic to the saved ones, and their nodes are
-    /// labelled in the order in which they were inserted. Conditions are loaded to the host.
+    /// In an environment up to isomorphism the loaded states are isomorphic to the saved states, and their
+    /// nodes are labelled in the order in which they were inserted. Conditions are loaded into host memory.
     ///
-    /// Loading needs memory for a state per action, even if the file is small. If the origin of a file is
-    /// unknown, compare `len` in its `manifest.json` with the available memory before loading it.
+    /// Loading needs memory for one state per action, which may be much more than the size of the file. If
+    /// the origin of a file is unknown, compare `len` in its `manifest.json` with the available memory before
+    /// loading it.
     ///
     /// # Errors
     /// [`Error::File`](crate::Error::File) for a data set that is damaged, truncated, or of another version

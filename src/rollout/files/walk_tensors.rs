@@ -7,11 +7,11 @@ use crate::env::{Rows, check_instances};
 use crate::io::{NamedTensors, malformed};
 use crate::rollout::ReplayEnv;
 
-/// The name of the tensor with the instance of each walk. It is written only if the environment has several
-/// instances.
+/// The name of the tensor that holds the instance of each walk. The tensor is written only if the environment
+/// has several instances.
 const INSTANCES: &str = "instances";
 
-/// Walks without their states, as [`read_walks`] returns them.
+/// The actions of walks that [`read_walks`] read, without terminal states.
 pub(crate) struct ReadWalks<A> {
     /// The forward actions, walk by walk.
     pub(crate) actions: A,
@@ -21,8 +21,8 @@ pub(crate) struct ReadWalks<A> {
     pub(crate) instances: Vec<u32>,
 }
 
-/// Reads the actions of walks, the offsets that divide them into walks, and the instance of each walk, and
-/// checks them.
+/// Reads and checks the actions of walks, the offsets that divide these actions into walks, and the instance
+/// of each walk.
 pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
     let offsets = named.numbers::<i64>("offsets")?.into_iter().map(usize::try_from);
@@ -44,8 +44,8 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &NamedTensors<'_>, env: &E) -> Res
     Ok(ReadWalks { actions, offsets, instances })
 }
 
-/// Converts walks to tensors from which [`read_walks`] returns them. `states` has one state of each walk,
-/// from which the instance of the walk is determined.
+/// Converts walks to tensors that [`read_walks`] can read. `states` has one state of each walk, which gives
+/// the instance of the walk.
 pub(crate) fn write_walks<E: ReplayEnv>(
     env: &E,
     states: &E::States,

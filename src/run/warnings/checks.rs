@@ -8,35 +8,39 @@ use crate::env::{Env, Rows};
 use crate::error::Warning;
 use crate::train::StepStats;
 
-/// The share of a batch that counts as nearly all of it.
+/// The share of a batch's trajectories that counts as nearly all of them.
 const NEARLY_ALL: f64 = 0.95;
-/// The number of consecutive steps on one object that counts as a collapse, if another object of comparable
-/// reward was sampled.
+/// The number of consecutive steps in which nearly all trajectories end in one object, after which this
+/// counts as a collapse, if another object of comparable reward was sampled earlier.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The number of consecutive steps on one object that counts as a collapse, if no other sampled object has a
-/// comparable reward. It is larger because the target may really be concentrated on one object.
+/// The number of consecutive steps in which nearly all trajectories end in one object, after which this
+/// counts as a collapse, if no other sampled object has a comparable reward. The number is larger than
+/// `ONE_OBJECT_STEPS`, because the target itself may be concentrated on one object.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference in log R to another object that counts as comparable. If one object has 95 % of the
-/// total reward, all others together have exp(-2.9) times its reward.
+/// The largest difference by which another object's log R may be lower and still count as comparable. If one
+/// object has 95 % of the total reward, the log R of any other object is lower by at least 2.9, so no other
+/// object counts as comparable.
 const COMPARABLE: f64 = 2.0;
 /// The number of consecutive steps with a loss near 0 and constant log Z after which training counts as
 /// stalled.
 const STILL_STEPS: usize = 100;
 /// The loss below which a loss counts as near 0.
 const STILL_LOSS: f64 = 1e-3;
-/// The change of log Z since the first of these steps below which log Z counts as constant.
+/// The change of log Z, since the first of the consecutive steps that `STILL_STEPS` counts, below which log Z
+/// counts as constant.
 const STILL_LOG_Z: f64 = 0.02;
-/// The margin by which log Z must be below the best log-reward to count as too low. A loss near 0 doesn't
-/// allow such a margin.
+/// The margin by which log Z must be below the best log-reward to count as too low. If the loss were near 0
+/// for all objects, log Z couldn't be this far below a log-reward.
 const BELOW: f64 = 0.2;
-/// The margin by which a learned log Z must be below the best log-reward to count as far below it.
+/// The margin by which a learned log Z must be below the best log-reward to count as far below the best
+/// log-reward.
 const FAR_BELOW: f64 = 10.0;
-/// The number of consecutive steps with log Z far below the best log-reward before a warning.
+/// The number of consecutive steps with log Z far below the best log-reward after which a warning is raised.
 const FAR_STEPS: usize = 200;
-/// The number of consecutive steps with nearly all rewards at the lowest value before rewards count as
-/// sparse.
+/// The number of consecutive steps, in each of which nearly all rewards have the lowest value so far, after
+/// which rewards count as sparse.
 const FLOOR_STEPS: usize = 200;
-/// The share of a step's rewards that must have the lowest value for rewards to count as sparse.
+/// The share of a step's rewards that must have the lowest value so far for `FLOOR_STEPS` to count the step.
 const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
@@ -48,7 +52,8 @@ impl<S: Rows> Warnings<S> {
         {
             self.raise(warning);
         }
-        // An object has a different reward under each condition, so the rewards can't be compared.
+        // An object has a different reward under each condition, so rewards of a batch with conditions can't
+        // be compared.
         if step.is_conditional {
             return;
         }
@@ -61,7 +66,7 @@ impl<S: Rows> Warnings<S> {
         self.check_loss(step);
     }
 
-    /// Updates the best object, and the best log-reward of any other object.
+    /// Updates the object with the best log-reward so far, and the best log-reward of any other object.
     fn keep_best<E: Env<States = S>>(&mut self, step: &StepDiagnostics<'_, E>) {
         for (row, &log_reward) in step.log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
@@ -101,8 +106,9 @@ impl<S: Rows> Warnings<S> {
         }
     }
 
-    /// Returns the share of the object that nearly all trajectories end in, its log-reward, and the best
-    /// log-reward of any other object so far. Returns `None` if there is no such object.
+    /// Finds the object in which nearly all trajectories end. Returns the share of the trajectories that end
+    /// in it, its log-reward, and the best log-reward of any other object so far; `None` if there is no such
+    /// object.
     fn one_object<E: Env<States = S>>(
         &self,
         step: &StepDiagnostics<'_, E>,
@@ -111,7 +117,8 @@ impl<S: Rows> Warnings<S> {
         let n = step.log_rewards.len();
         let mut sorted = step.log_rewards.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // A log-reward that more than half of the trajectories have is the median of the log-rewards.
+        // If nearly all trajectories end in one object, the median of all log-rewards is the log-reward of
+        // this object.
         let log_reward = sorted[n / 2];
         let least = (NEARLY_ALL * n as f64).ceil() as usize;
         let rows = step.rows_with(log_reward);
@@ -141,8 +148,8 @@ impl<S: Rows> Warnings<S> {
         let share = step.rows_with(floor).len() as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.floor_steps };
         self.floor_steps = if share >= AT_FLOOR && !self.has_explored { before + 1 } else { 0 };
-        // If all objects have the same reward, no object is better than the lowest value, and there is no
-        // warning.
+        // Without an object above the lowest log-reward no warning is raised, because all objects may have
+        // the same reward.
         if self.floor_steps >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: step.step, share, floor });
         }
@@ -219,7 +226,8 @@ mod tests {
     fn one_object_is_a_collapse_if_others_were_as_good() {
         let on = |x, log_reward| [(x, log_reward); 20];
         let loss = (1.0, 0.0);
-        // Two objects of reward 1 were sampled. From the second step on, only one of them is.
+        // Two objects of log-reward 0 are sampled in the first step. From the second step on, only one of
+        // them is sampled, which raises a warning after 50 steps.
         let mut run = Run::new();
         run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(
             49,
@@ -231,7 +239,8 @@ mod tests {
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
         assert_eq!(run.0.warnings, [expected]);
-        // The only object still sampled has a lower reward than an earlier one.
+        // A warning is also expected if the only object still sampled has a lower reward than an object of
+        // the first step.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(
@@ -239,8 +248,8 @@ mod tests {
             "{:?}",
             run.0.warnings
         );
-        // No other object has a comparable reward, or no other was sampled. The target may be concentrated on
-        // one object, so the warning takes more steps.
+        // If no other object with a comparable reward was sampled, the target itself may be concentrated on
+        // one object. The warning is therefore expected only after 200 steps.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
@@ -252,7 +261,8 @@ mod tests {
                 run.0.warnings
             );
         }
-        // If 19 of 20 trajectories end in one object they count as nearly all; 18 of 20 don't.
+        // A warning is expected if 19 of 20 trajectories end in one object (nearly all), and none if only 18
+        // do.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
         assert_eq!(
             Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(),
@@ -273,8 +283,8 @@ mod tests {
         };
         let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
-        // No warning is expected for too few steps, a large loss, exploration, or a log Z that fits the best
-        // reward.
+        // No warning is expected for too few steps, a large loss, exploration, or a log Z above the best
+        // log-reward.
         for (steps, figures, explores) in [
             (99, (1e-6, -2.7), false),
             (300, (0.1, -2.7), false),
@@ -283,7 +293,7 @@ mod tests {
         ] {
             assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
         }
-        // No warning is expected if log Z changes.
+        // No warning is expected while log Z still rises, although it is below the best log-reward.
         let mut run = Run::new();
         run.steps(1, &mixed(), (9.0, 0.0), false);
         for k in 0..300 {
@@ -311,7 +321,8 @@ mod tests {
         assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
         assert_eq!(after(199, 139.0), []);
         assert_eq!(after(900, 242.0), []);
-        // No warning is expected if log Z comes near the best log-reward in between.
+        // No warning is expected if log Z comes near the best log-reward in one of the steps, because the
+        // count starts again.
         let mut run = Run::new();
         run.steps(150, &high, (9e4, 139.0), true).steps(1, &high, (9e4, 245.0), true).steps(
             150,

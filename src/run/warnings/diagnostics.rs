@@ -9,22 +9,25 @@ use crate::train::{Batch, Context, StepStats, TrainEnv};
 /// The data about one step that warnings are based on.
 pub(super) struct StepDiagnostics<'a, E: Env> {
     pub(super) env: &'a E,
-    /// The terminal states of the batch, those of fresh trajectories first.
+    /// The terminal states of the batch. The terminal states of fresh trajectories come first.
     pub(super) objects: &'a E::States,
-    /// The log-rewards of the fresh trajectories' objects; empty if they aren't known.
+    /// The log-rewards of the fresh trajectories' objects; empty if the batch doesn't hold log-rewards.
     pub(super) log_rewards: &'a [f64],
     /// `true` if the trajectories have conditions.
     pub(super) is_conditional: bool,
     pub(super) stats: &'a StepStats,
     /// The number of the step, counted from 1.
     pub(super) step: usize,
-    /// `true` if the step learned from anything but samples of the current policy.
+    /// `true` if the step learned from trajectories other than samples of the current policy, or used noisy
+    /// layers or intrinsic rewards.
     pub(super) explores: bool,
-    /// `true` if loss and log Z belong to a single target distribution, which is given by R itself.
+    /// `true` if loss and log Z refer to a single target distribution, proportional to R: the objective
+    /// learns from any trajectories, there are no conditions, instances, prior or intrinsic rewards, and the
+    /// exponent of R is 1.
     pub(super) has_one_target: bool,
     /// `true` if log Z is learned, as a parameter or as the flow of the initial state.
     pub(super) learns_log_z: bool,
-    /// `true` if all learning rates were 0 at this step and will stay 0.
+    /// `true` if all learning rates were 0 at this step and stay 0 at all later steps.
     pub(super) learns_nothing: bool,
 }
 
@@ -66,9 +69,9 @@ impl<E: Env> StepDiagnostics<'_, E> {
         (0..self.log_rewards.len()).filter(|&row| self.log_rewards[row] == log_reward).collect()
     }
 
-    /// Returns `true` if Z can't be smaller than any single reward. Z may be smaller if no object occurs
-    /// twice in the batch, because R may then be a density, and if symmetry isn't corrected for, because Z
-    /// then sums R / |Aut|.
+    /// Returns `true` if Z is at least as large as each single reward. The result is `false` if no object
+    /// occurs twice in the batch, because R may then be a density, which can exceed Z. The result is also
+    /// `false` if the environment doesn't correct for symmetry, because Z is then the sum of R / |Aut|.
     pub(super) fn bounds_log_z(&self) -> bool {
         let symmetry = self.env.symmetry();
         self.objects.group().merges()
@@ -76,9 +79,9 @@ impl<E: Env> StepDiagnostics<'_, E> {
                 || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
     }
 
-    /// Groups equal objects among the best object, which comes first, and the objects of the trajectories
-    /// `rows`. Returns `None` if equal objects may have different labels and the environment doesn't compare
-    /// them up to isomorphism.
+    /// Groups equal objects in a list that starts with the best object and continues with the objects of the
+    /// trajectories `rows`. Returns `None` if equal objects may have different labels and the environment
+    /// can't compare objects up to isomorphism.
     pub(super) fn with_best(&self, best: &E::States, rows: &[usize]) -> Option<Grouping> {
         let symmetry = self.env.symmetry();
         let mut all = best.clone();

@@ -20,14 +20,14 @@ use crate::error::Warning;
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
 
-/// The smallest number of fresh trajectories for which a step's rewards are checked.
+/// The number of fresh trajectories that a step must have for its rewards to be checked.
 const MIN_BATCH: usize = 8;
 
 /// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded in
 /// [`Warnings::all`](crate::run::Warnings::all) and [`Record::warnings`](crate::run::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
-    /// Prints the warning as one line on stderr, above a progress line if there is one.
+    /// Prints the warning as one line on stderr, above the progress line if a progress line is shown.
     #[default]
     Print,
     /// Only records the warning.
@@ -36,27 +36,29 @@ pub enum OnWarning {
     Fail,
 }
 
-/// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) has one by default.
-/// Pass your own to [`Fit::warnings`](super::Fit::warnings) to access the warnings after the run, or to keep
-/// its memory over several runs.
+/// An observer that warns if training goes wrong without an error. [`Fit`](super::Fit) adds this observer by
+/// default. Pass your `Warnings` to [`Fit::warnings`](super::Fit::warnings) to access the warnings after the
+/// run, or to keep the observer's memory over several runs.
 ///
-/// It computes the rewards of at most 8 replayed objects again after step 10 and every 100 steps.
-/// [`Trainer::reward_calls`] doesn't count these calls. A checkpoint doesn't store warnings.
+/// After step 10 and after every 100 steps the observer computes the rewards of at most 8 replayed objects
+/// again. [`Trainer::reward_calls`] doesn't count these objects. A checkpoint doesn't store warnings.
 pub struct Warnings<S> {
     on_warning: OnWarning,
     warnings: Vec<Warning>,
-    /// `true` if any step learned from anything but samples of the current policy.
+    /// `true` if [`StepDiagnostics::explores`] was `true` at any step so far.
     has_explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
-    /// The number of latest consecutive steps in each of which nearly all trajectories ended in one object.
+    /// The number of consecutive steps, up to the latest step, in each of which nearly all trajectories ended
+    /// in one object.
     one_object_steps: usize,
-    /// The number of latest consecutive steps in which nearly all rewards had the lowest value seen.
+    /// The number of consecutive steps, up to the latest step, in which nearly all rewards had the lowest
+    /// value so far.
     floor_steps: usize,
-    /// The number of latest consecutive steps with a loss near 0 and constant log Z, and log Z at the first
-    /// of these steps.
+    /// The number of consecutive steps, up to the latest step, with a loss near 0 and constant log Z; and log
+    /// Z at the first of these steps.
     still: (usize, f64),
-    /// The number of latest consecutive steps with log Z far below the best log-reward.
+    /// The number of consecutive steps, up to the latest step, with log Z far below the best log-reward.
     far_steps: usize,
     recent: Recent,
 }
@@ -65,7 +67,7 @@ pub struct Warnings<S> {
 struct Best<S> {
     object: S,
     log_reward: f64,
-    /// The highest log-reward of any other object, if another object was sampled.
+    /// The highest log-reward of any other object; `None` if no other object was sampled.
     second_log_reward: Option<f64>,
 }
 
@@ -83,7 +85,7 @@ impl<S> Default for Warnings<S> {
 }
 
 impl<S> Warnings<S> {
-    /// Returns an observer that reacts to each warning as `on_warning` says.
+    /// Returns an observer of warnings with the reaction `on_warning`.
     #[must_use]
     pub fn new(on_warning: OnWarning) -> Self {
         Self {
@@ -104,15 +106,17 @@ impl<S> Warnings<S> {
         self.on_warning = on_warning;
     }
 
-    /// Returns the warnings so far. Each kind of warning occurs once, except warnings about resumed runs.
+    /// Returns the warnings raised so far. Each variant of [`Warning`] occurs at most once, except warnings
+    /// about resumed runs.
     #[must_use]
     pub fn all(&self) -> &[Warning] {
         &self.warnings
     }
 
-    /// Raises [`Warning::FewEffective`] if the latest trajectories, weighted by importance, are worth few
-    /// samples of the target. [`Fit::run`](super::Fit::run) calls it at the end of a run. It replaces this
-    /// warning from the end of an earlier run, because the policy may have learned since.
+    /// Raises [`Warning::FewEffective`] if the latest trajectories have a small effective sample size, that
+    /// is, if their importance weights are very unequal. [`Fit::run`](super::Fit::run) calls this method at
+    /// the end of a run. A warning of this variant from an earlier run is removed, because the policy may
+    /// have learned since then.
     ///
     /// # Errors
     /// [`Error::Warned`] if the warning is raised and the reaction is [`OnWarning::Fail`].
@@ -125,8 +129,8 @@ impl<S> Warnings<S> {
         self.report(n_before)
     }
 
-    /// Adds a warning unless there is a warning of its kind. Several different warnings about resumed runs
-    /// are kept, because each resume may change other settings.
+    /// Adds a warning unless a warning of the same variant was raised before. Different warnings about
+    /// resumed runs are all kept, because each resume may change other settings.
     fn raise(&mut self, warning: Warning) {
         let is_known = |known: &Warning| match known {
             Warning::Resumed { .. } => *known == warning,
@@ -137,8 +141,8 @@ impl<S> Warnings<S> {
         }
     }
 
-    /// Prints the warnings after the first `n_before`, or returns the first of these as an error, depending
-    /// on the reaction.
+    /// Reports the warnings that follow the first `n_before` warnings. Depending on the reaction the method
+    /// prints them, returns the first of them as an error, or does nothing.
     fn report(&self, n_before: usize) -> Result<()> {
         for warning in &self.warnings[n_before..] {
             match self.on_warning {

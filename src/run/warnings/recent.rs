@@ -4,22 +4,26 @@ use std::collections::VecDeque;
 
 use crate::error::Warning;
 
-/// A value that is large for a log-reward, but common for a reward that was passed without taking its
-/// logarithm.
+/// The value above which the greatest log-reward is suspicious: a log-reward is rarely larger, but a reward
+/// that was passed without taking its logarithm often is.
 const HUGE_LOG_REWARD: f64 = 100.0;
-/// The ratio of the greatest log-reward to the median above which the greatest stands out.
+/// The ratio of the greatest log-reward to the median log-reward above which the greatest counts as an
+/// outlier.
 const FAR_OUT: f64 = 10.0;
-/// The value above which a number is too large for any plausible log-reward.
+/// The value above which the greatest log-reward is implausible, whatever the other log-rewards are.
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
-/// The number of log-rewards from which the share of different ones is computed.
+/// The smallest number of consecutive log-rewards (a window) from which the share of different log-rewards is
+/// computed.
 const WINDOW: usize = 1_000;
-/// The difference between two log-rewards above which they count as different, relative to their size if it
-/// is above 1. Rewards computed by networks are rounded.
+/// The difference between two log-rewards above which they count as different. The difference is relative to
+/// the log-reward's absolute value if this value is above 1. Smaller differences may be rounding, for example
+/// in rewards computed by networks.
 const SAME_REWARD: f64 = 1e-5;
-/// The share of different log-rewards in the first window from which objects are assumed to be sampled twice
-/// hardly ever by chance.
+/// The share of different log-rewards in the first window that a warning requires. A smaller share means that
+/// equal log-rewards are common from the start, so they don't show that the policy collapsed.
 const ALL_DIFFERENT: f64 = 0.9;
-/// The share of different log-rewards below which the policy counts as concentrated on few objects.
+/// The share of different log-rewards in a later window below which the policy counts as concentrated on few
+/// objects.
 const FEW_DIFFERENT: f64 = 0.5;
 /// The number of latest importance weights that are stored.
 const MAX_WEIGHTS: usize = 256;
@@ -28,15 +32,16 @@ const MIN_WEIGHTS: usize = 64;
 /// The share of effective samples below which averages over samples are poor estimates of averages under the
 /// target.
 const MIN_EFFECTIVE_SHARE: f64 = 0.1;
-/// The smallest distance between the quartiles of log-weights that raises the warning. It ignores the extreme
-/// weights that a few explored trajectories may have.
+/// The distance between the lower and the upper quartile of log-weights above which a low effective sample
+/// size raises a warning. Quartiles ignore the extreme weights that a few explored trajectories may have.
 const MIN_QUARTILE_SPREAD: f64 = 2.0;
-/// The smallest number of steps after which a run is expected to have learned something.
+/// The number of steps before which no warning about effective samples is raised, because the policy has
+/// hardly learned yet.
 const MIN_STEPS: usize = 100;
 
 /// Returns a warning if the log-rewards of the first batch look like rewards without a logarithm: none is
-/// negative, the greatest is large, and it is either beyond any plausible log-reward or far above the median.
-/// Log-rewards that are a size or a count times a factor, as in large problems, raise no warning.
+/// negative, the greatest is above 100, and the greatest is either above 10,000 or more than ten times the
+/// median. The second condition spares large log-rewards of similar size, which are common in large problems.
 pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     let mut sorted = log_rewards.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -50,14 +55,14 @@ pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
 #[derive(Default)]
 pub(super) struct Recent {
     log_rewards: Vec<f64>,
-    /// The share of different log-rewards in the first window of the run.
+    /// The share of different log-rewards in the run's first window; `None` until the first window is full.
     first: Option<f64>,
     log_weights: VecDeque<f64>,
 }
 
 impl Recent {
-    /// Adds log-rewards. Returns a warning at the end of a window with few different log-rewards, if the
-    /// first window had many.
+    /// Adds log-rewards. Returns a warning if they complete a window with few different log-rewards although
+    /// the first window had many different log-rewards.
     pub(super) fn add_rewards(&mut self, step: usize, log_rewards: &[f64]) -> Option<Warning> {
         self.log_rewards.extend(log_rewards);
         let n = self.log_rewards.len();
@@ -73,7 +78,7 @@ impl Recent {
         collapsed.then_some(Warning::FewObjects { step, share, first })
     }
 
-    /// Adds log importance weights of trajectories, and discards the oldest beyond the limit.
+    /// Adds log importance weights of trajectories, and keeps only the latest [`MAX_WEIGHTS`].
     pub(super) fn add_weights(&mut self, log_weights: &[f64]) {
         self.log_weights.extend(log_weights);
         self.log_weights.drain(..self.log_weights.len().saturating_sub(MAX_WEIGHTS));

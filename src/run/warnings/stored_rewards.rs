@@ -6,29 +6,31 @@ use crate::error::Warning;
 use crate::rollout::Container;
 use crate::train::{TrainEnv, Trainer};
 
-/// The step after which the rewards of replayed objects are first checked.
+/// The step after which the rewards of replayed objects are checked for the first time.
 const FIRST_CHECK: usize = 10;
-/// The number of steps between the later checks.
+/// The number of steps between two checks after the first check.
 const CHECK_INTERVAL: usize = 100;
-/// The largest number of objects whose reward is computed again. It is small because the reward may be slow.
+/// The largest number of objects whose reward is computed again. The number is small because the reward may
+/// be slow.
 const MAX_OBJECTS: usize = 8;
-/// The largest difference of log-rewards that counts as rounding, divided by 1 + |log R|. Other machines and
-/// other batch sizes round differently.
+/// The largest difference of log-rewards, relative to 1 + |log R|, that counts as rounding. Other machines
+/// and other batch sizes may round differently.
 const TOLERANCE: f64 = 1e-4;
-/// The share of a reward's change above which the difference between two consecutive calls shows that the
-/// reward is noisy. If fewer than `MAX_OBJECTS` objects are compared, any difference beyond rounding counts
-/// as noise, because the noise of few objects may by chance be small.
+/// The limit above which a reward counts as noisy: the difference between two consecutive calls, as a share
+/// of the difference between stored and new log-rewards. If fewer than `MAX_OBJECTS` objects are compared,
+/// any difference beyond rounding counts as noise, because the noise of few objects may be small by chance.
 const NOISE_SHARE: f64 = 0.05;
 
 /// Computes the rewards of a few replayed objects again, after step 10 and after every 100 steps, and returns
-/// a warning if one has changed. It draws no random numbers, and the trainer doesn't count the calls.
+/// a warning if a reward has changed. The check draws no random numbers, and the trainer doesn't count its
+/// reward calls.
 ///
 /// # Errors
 /// The errors of the reward.
 pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<Option<Warning>> {
     let step = trainer.steps_done();
     let is_due = step == FIRST_CHECK || step.is_multiple_of(CHECK_INTERVAL);
-    // Trajectories of an external source may have log-rewards of another reward.
+    // The stored log-rewards of an external source may come from another reward, so they aren't checked.
     if !is_due || trainer.is_sampled_outside() {
         return Ok(None);
     }
@@ -46,9 +48,10 @@ pub(super) fn find_changed_reward<E: TrainEnv>(trainer: &Trainer<E>) -> Result<O
     Ok(Some(Warning::RewardChanged { step, object, before: known[row], now }))
 }
 
-/// Computes the log-rewards of objects whose log-reward is known. Returns the index of the first object whose
-/// log-reward has changed, and its new log-reward. Returns `None` if no log-reward has changed, or if the
-/// reward is only noisy: two consecutive calls differ about as much.
+/// Calls `ask` to compute the log-rewards of objects again, and compares them with the stored log-rewards
+/// `known`. Returns the index of the first object whose log-reward has changed, and its new log-reward.
+/// Returns `None` if no log-reward has changed, or if the reward is noisy, that is, if two consecutive calls
+/// of `ask` differ by more than [`NOISE_SHARE`] allows.
 ///
 /// # Errors
 /// The errors of the reward.

@@ -5,18 +5,18 @@ use serde_json::Value;
 /// The number of differences that are listed; further differences are only counted.
 const SHOWN: usize = 5;
 
-/// The largest number of characters of a value that are shown.
+/// The number of characters that are shown of a long value.
 const LONGEST: usize = 80;
 
-/// Lists the keys whose values differ between a checkpoint and this run, with both values: "`network.layers`
-/// is 2 there and 3 here". `whole` is the name used for values that have no keys.
+/// Lists the keys whose values differ between a checkpoint (`there`) and this run (`here`), with both values:
+/// "`network.layers` is 2 there and 3 here". Values without keys are named `whole`.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", there, here, &mut found);
     join_first(found, SHOWN)
 }
 
-/// Joins the first `shown` differences to one text, which also gives the number of the others.
+/// Joins the first `shown` differences to one text, which ends with the number of the remaining differences.
 pub(super) fn join_first(mut differences: Vec<String>, shown: usize) -> String {
     let more = differences.len().saturating_sub(shown);
     differences.truncate(shown);

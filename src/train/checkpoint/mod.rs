@@ -1,5 +1,5 @@
-//! Checkpoints: a folder with `model.safetensors` and `manifest.json`, checked before use and replaced as a
-//! whole.
+//! Checkpoints: folders with the files `model.safetensors` and `manifest.json`. A folder is checked before
+//! use, and replaced as a whole.
 
 mod differences;
 mod persist;
@@ -22,8 +22,8 @@ use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 use differences::join_first;
 
-/// The states of code around a trainer (of observers, for example), by name. A state is a JSON value, and
-/// tensors for values that are too large for JSON.
+/// The states of code that surrounds a trainer, such as observers, by name. A state consists of a JSON value,
+/// and of named tensors for values that are too large for JSON.
 pub(super) type Attachments = BTreeMap<String, (Value, Vec<(String, Tensor)>)>;
 
 pub(crate) const LAYOUT: FolderKind = FolderKind {
@@ -54,14 +54,15 @@ pub struct Manifest {
     /// The length of `model.safetensors` in bytes.
     pub bytes: u64,
     /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
-    /// `model.safetensors`, in 16 hexadecimal digits. It detects damage, not deliberate changes.
+    /// `model.safetensors`, in 16 hexadecimal digits. The checksum detects damage, not deliberate changes.
     pub checksum: String,
-    /// The trainer's state that isn't tensors: the random stream, settings and counters.
+    /// The part of the trainer's state that isn't stored as tensors: the random stream, settings and
+    /// counters.
     pub state: Value,
 }
 
 impl Manifest {
-    /// Returns the same manifest with the length and the checksum of `data`, the bytes of
+    /// Returns a copy of this manifest with the length and the checksum of `data`, the bytes of
     /// `model.safetensors`.
     fn sealed(&self, data: &[u8], path: &Path) -> Result<Self> {
         let mut sealed = Self { bytes: data.len() as u64, checksum: String::new(), ..self.clone() };
@@ -70,14 +71,14 @@ impl Manifest {
     }
 }
 
-/// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimiser's
+/// Everything that a run needs to resume: the model's parameters, further tensors by section (the optimizer's
 /// moments, a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
 /// Tensors may be f32, f64, i64 or u8, and are restored bit for bit. On disk a checkpoint is a folder with
-/// two files. [`Checkpoint::save`] writes a new folder beside the old one and then swaps the two, so that an
-/// interruption leaves either the old checkpoint or the new one complete. [`Checkpoint::load`] checks a
-/// checkpoint before it returns any of it, and [`Checkpoint::restore`] checks the parameters before it
-/// changes the model.
+/// two files. [`Checkpoint::save`] writes a new folder beside the old folder and then swaps the two, so that
+/// after an interruption either the old or the new checkpoint is complete. [`Checkpoint::load`] checks the
+/// whole checkpoint before it returns, and [`Checkpoint::restore`] checks the parameters before it changes
+/// the model.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig, Optimizer}, train::Checkpoint, Rng};
@@ -104,13 +105,13 @@ pub struct Checkpoint {
     manifest: Manifest,
     /// The tensors with their names `section/name`. The section of the model's parameters is `model`.
     tensors: Vec<(String, Tensor)>,
-    /// The folder that the checkpoint was loaded from, for error messages; empty for a new checkpoint.
+    /// The folder from which the checkpoint was loaded, for error messages; empty for a new checkpoint.
     path: PathBuf,
 }
 
 impl Checkpoint {
-    /// Makes a checkpoint of a model after `step` training steps. `state` is the other state of the trainer.
-    /// The parameters' values are copied.
+    /// Makes a checkpoint of a model after `step` training steps, with copies of the parameters. `state` is
+    /// the rest of the trainer's state (random stream, settings, counters).
     ///
     /// Floating-point numbers in `state` are restored exactly, but JSON has no NaN or infinity: they would
     /// become `null`.
@@ -132,8 +133,8 @@ impl Checkpoint {
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section. All their numbers must be finite when the checkpoint is saved. The
-    /// tensors are shared, not copied, until then.
+    /// Adds named tensors as a section. The tensors are shared, not copied, until the checkpoint is saved.
+    /// Saving returns an error for numbers that aren't finite.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -141,12 +142,13 @@ impl Checkpoint {
         self
     }
 
-    /// Returns the manifest with step, model and state.
+    /// Returns the manifest of this checkpoint. Its length and checksum are set only when the checkpoint is
+    /// saved.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Returns the description that the saving run gave of itself
+    /// Returns the description of the run that saved the checkpoint
     /// ([`Trainer::with_description`](crate::train::Trainer::with_description)).
     ///
     /// # Errors
@@ -164,12 +166,13 @@ impl Checkpoint {
     }
 
     /// Returns the note that the saving run stored
-    /// ([`Trainer::with_note`](crate::train::Trainer::with_note)); null without a note.
+    /// ([`Trainer::with_note`](crate::train::Trainer::with_note)); `null` without a note.
     pub fn note(&self) -> &Value {
         self.manifest.state.get("note").unwrap_or(&Value::Null)
     }
 
-    /// Returns the tensors of a section, on the host; empty if there is no section of that name.
+    /// Returns the named tensors of a section, in host memory; an empty list if the checkpoint has no section
+    /// of this name.
     pub fn section(&self, section: &str) -> Vec<(String, Tensor)> {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());
         let tensors = self.tensors.iter();
@@ -180,7 +183,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// [`crate::Error::File`] for another model (the message names the first differences) and for values that
-    /// aren't finite. The model is unchanged then.
+    /// aren't finite. If it fails, the model is unchanged.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {
@@ -191,8 +194,8 @@ impl Checkpoint {
         })
     }
 
-    /// Returns the saved values of a model's parameters, in the model's order. It fails if
-    /// [`restore`](Self::restore) would.
+    /// Returns the saved values of a model's parameters, in the model's order. Returns the errors that
+    /// [`restore`](Self::restore) returns.
     fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
         self.check_model(parameters)?;
         let saved = self.section("model");
@@ -210,7 +213,7 @@ impl Checkpoint {
         parameters.iter().map(find).collect()
     }
 
-    /// Returns an error unless the saved model has the same parameters as the model that is to be restored.
+    /// Returns an error unless the saved parameters have the names, shapes and dtypes of `parameters`.
     fn check_model(&self, parameters: &Parameters) -> Result<()> {
         const SHOWN: usize = 3;
         let (saved, model) = (&self.manifest.model, describe_model(parameters)?);
@@ -239,12 +242,12 @@ impl Checkpoint {
         ))
     }
 
-    /// Writes the checkpoint to a folder. A checkpoint that is there is replaced.
+    /// Writes the checkpoint to the folder `path`, and replaces an older checkpoint at `path`.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if `path` has something
-    /// that isn't a checkpoint (or a checkpoint with other files), or if writing fails. An earlier checkpoint
-    /// at `path` is untouched then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if `path` is a file or
+    /// a folder with files that don't belong to a checkpoint, or if writing fails. If it fails, an older
+    /// checkpoint at `path` is unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.stage(path.as_ref())?;
         LAYOUT.publish(path.as_ref())
@@ -259,26 +262,26 @@ impl Checkpoint {
     }
 
     /// Checks that a checkpoint could be saved at `path`, by making and removing a folder beside it. A run
-    /// calls it before its first step.
+    /// calls this function before its first step.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if `path` has something that isn't a checkpoint, or if no folder can be made
-    /// beside it.
+    /// [`crate::Error::File`] if `path` exists and isn't a checkpoint, or if no folder can be made beside it.
     pub fn try_path(path: impl AsRef<Path>) -> Result<()> {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// Returns `true` if there is a checkpoint at `path` that [`load`](Self::load) would read. It may be the
-    /// older checkpoint, which an interrupted save moved away.
+    /// Returns `true` if [`load`](Self::load) finds a checkpoint for `path`. The checkpoint found may be an
+    /// older checkpoint, which an interrupted save moved away from `path`.
     #[must_use]
     pub fn exists(path: impl AsRef<Path>) -> bool {
         LAYOUT.resolve(path.as_ref()).exists()
     }
 
-    /// Reads a checkpoint onto the host. Format, length and checksum are checked before any tensor is made.
+    /// Reads a checkpoint into host memory. Format, length and checksum are checked before any tensor is
+    /// made.
     ///
-    /// If a save was interrupted after it moved the old checkpoint away and before it moved the new one to
-    /// `path`, the old one is read.
+    /// If a save was interrupted after it moved the old checkpoint away and before it moved the new
+    /// checkpoint to `path`, the old checkpoint is read.
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint that can't be read or is damaged.

@@ -6,18 +6,19 @@ use crate::Result;
 use crate::env::Env;
 use crate::optim::Optimizer;
 
-/// The names of sections that no custom part may have: those of the model, of attachments, and of the
-/// trainer's built-in parts.
+/// The names of a checkpoint's sections that no custom part may have: the sections of the model, of
+/// attachments, and of the trainer's built-in parts.
 pub(in crate::train) const RESERVED: [&str; 8] =
     ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 
 /// A part of a trainer whose state has a section in checkpoints, so that a resumed run equals an
-/// uninterrupted one bit for bit. A part without a state needs only a name.
+/// uninterrupted run bit for bit. A part without a state needs only a name.
 pub trait Persist<E: Env>: Send {
-    /// Returns the name of the part's section in a checkpoint, which no other part has.
+    /// Returns the name of the part's section in a checkpoint. No two parts of a trainer may have the same
+    /// name.
     fn name(&self) -> &str;
 
-    /// Returns a noun with an article that names the part in error messages.
+    /// Returns a description of the part for error messages: a noun with an article.
     fn describe(&self) -> String {
         format!("a part named `{}`", self.name())
     }
@@ -33,7 +34,7 @@ pub trait Persist<E: Env>: Send {
     /// Restores a state that [`state`](Self::state) returned.
     ///
     /// # Errors
-    /// Any error for a state that belongs to another part. The part must be unchanged then.
+    /// Any error for a state that belongs to another part. If it fails, the part must be unchanged.
     fn load_state(&mut self, _env: &E, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }

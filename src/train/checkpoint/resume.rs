@@ -15,7 +15,8 @@ use crate::policy::Policy;
 use crate::train::{Checkpoint, Context, TrainEnv, Trainer};
 use crate::{Error, Result, Rng};
 
-/// The section of the tensors of attachments. Each attachment has a section below it.
+/// The prefix of the sections that hold the attachments' tensors: each attachment has the section
+/// `attached/NAME`.
 const ATTACHED: &str = "attached";
 
 /// The JSON state of a trainer in its checkpoint.
@@ -25,7 +26,7 @@ struct State {
     rng: Rng,
     /// The id of the run, which a resumed run keeps.
     run_id: u64,
-    /// The parts that have a state: a noun for each part, by the name of its section.
+    /// The descriptions of all parts that have a state, for messages, by the names of their sections.
     parts: BTreeMap<String, String>,
     objective: String,
     objective_settings: Value,
@@ -41,11 +42,12 @@ struct State {
     replicas: usize,
 }
 
-/// The states of parts, by the name of their section: a noun for the part, and its tensors.
+/// The states of parts, by the names of their sections. A state consists of the part's description and of its
+/// named tensors.
 type PartStates = BTreeMap<String, (String, Vec<(String, Tensor)>)>;
 
-/// Returns all parts that may have a section in a checkpoint. Sources come last, because a replay buffer
-/// takes longest to restore.
+/// Returns all parts of a trainer that may have a section in a checkpoint. Sources come last, because a
+/// replay buffer takes longest to restore.
 pub(in crate::train) fn parts<E: TrainEnv>(trainer: &Trainer<E>) -> Vec<&dyn Persist<E>> {
     let mut parts: Vec<&dyn Persist<E>> = Vec::new();
     parts.extend(trainer.optimizer.iter().map(|part| part as &dyn Persist<E>));
@@ -97,8 +99,8 @@ pub(in crate::train) fn make_checkpoint<E: TrainEnv>(trainer: &Trainer<E>) -> Re
     Ok(checkpoint)
 }
 
-/// Returns the folder of this replica's checkpoint: `path` for the first replica, `path` with the replica's
-/// number for the others.
+/// Returns the folder of this replica's checkpoint: `path` for the first replica, `path` with a dot and the
+/// replica's number for the others.
 pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &Path) -> PathBuf {
     match trainer.context.group.rank() {
         0 => path.to_owned(),
@@ -108,10 +110,12 @@ pub(in crate::train) fn replica_path<E: TrainEnv>(trainer: &Trainer<E>, path: &P
     }
 }
 
-/// Continues from a checkpoint. If it fails, the trainer is unchanged, unless only another replica failed.
+/// Restores a trainer from a checkpoint. If this replica fails, its trainer is unchanged. If only another
+/// replica fails, the trainer may already be restored.
 pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Path) -> Result<()> {
     let path = replica_path(trainer, path);
-    // If a run was stopped while it saved for the first time, the only checkpoint is the staged one.
+    // If replicas were stopped while they saved their first checkpoint, a replica may have only the staged
+    // checkpoint, which wasn't moved to `path` yet.
     let staged =
         LAYOUT.staged(&path).filter(|_| trainer.context.replicas().is_some() && !Checkpoint::exists(&path));
     let mut saved = Saved::load(staged.unwrap_or_else(|| LAYOUT.resolve(&path)), &path)?;
@@ -135,7 +139,8 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     checkpoint.restore(parameters)?;
     let settings = serde_json::to_value(config).unwrap_or_default();
     let step = checkpoint.manifest().step as usize;
-    // A custom schedule can't be written as JSON, so settings that have one are null and aren't compared.
+    // A custom schedule can't be written as JSON. Settings with a custom schedule are therefore null, and
+    // aren't compared.
     let is_changed = !state.settings.is_null() && !settings.is_null() && state.settings != settings;
     let changes = is_changed.then(|| describe_changes("its settings", &state.settings, &settings));
     trainer.resume_warning = changes.map(|changes| Warning::Resumed { step, changes });
@@ -150,7 +155,7 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
     trainer.sources.last_draw = None;
     trainer.latest = None;
     trainer.context.step = step;
-    // Each replica waits here, so that none trains before all have resumed.
+    // Each replica waits here until all have resumed, so that none trains earlier.
     trainer.context.broadcast_from_first(0.0).map(drop)
 }
 
@@ -158,12 +163,13 @@ pub(in crate::train) fn resume<E: TrainEnv>(trainer: &mut Trainer<E>, path: &Pat
 struct Saved {
     checkpoint: Checkpoint,
     state: State,
-    /// The folder in which the run saves its checkpoints.
+    /// The folder of the published checkpoint, also if the checkpoint was read from a staged folder.
     path: PathBuf,
 }
 
 impl Saved {
-    /// Reads the checkpoint in `folder`, which is the published checkpoint for `path` or one staged for it.
+    /// Reads the checkpoint in `folder`: either the published checkpoint at `path`, or a staged checkpoint
+    /// that wasn't moved to `path` yet.
     fn load(folder: PathBuf, path: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::load_folder(folder)?;
         let state = serde_json::from_value(checkpoint.manifest().state.clone());
@@ -173,8 +179,8 @@ impl Saved {
         Ok(Self { checkpoint, state, path: path.to_owned() })
     }
 
-    /// Returns an error for the checkpoint of a run with other replicas, another description or another
-    /// objective.
+    /// Returns an error for the checkpoint of a run with another number of replicas, another description or
+    /// another objective.
     fn check_same_run<E: TrainEnv>(&self, trainer: &Trainer<E>) -> Result<()> {
         let State { objective, objective_settings, description, replicas: there, .. } = &self.state;
         let Context { objective: own, group, .. } = &trainer.context;
@@ -196,8 +202,9 @@ impl Saved {
     }
 
     /// Makes replicas resume from the same step. If a run was stopped while replicas replaced their
-    /// checkpoints, some replicas have an older checkpoint, and beside it a complete newer one that was
-    /// staged. This function publishes the newer one there. Returns `true` if it published a checkpoint.
+    /// checkpoints, some replicas still have the older checkpoint, and beside it the complete newer
+    /// checkpoint, which is staged. On these replicas the function publishes the staged checkpoint and
+    /// returns `true`; on the others it returns `false`.
     ///
     /// # Errors
     /// [`Error::File`] for checkpoints of different runs, and if there is no step that all replicas have;
@@ -241,8 +248,8 @@ impl Saved {
         }
     }
 
-    /// Restores all parts from the checkpoint. `before` holds their current states. If a part fails, the
-    /// parts restored before it get their previous states back.
+    /// Restores all parts from the checkpoint. `before` holds the parts' current states. If restoring a part
+    /// fails, all parts that were already restored get their states of `before` back.
     fn restore_parts<E: Env>(
         &self,
         env: &E,

@@ -1,4 +1,4 @@
-//! The list of a trainer's sources with their shares, which draws batches.
+//! A trainer's list of sources with their shares of a batch. The list draws batches.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,8 +15,8 @@ use crate::{Error, Result, Rng};
 /// The share of a batch that a source supplies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(in crate::train) enum Share {
-    /// The trajectories that the other shares leave. The first source has this share: the policy, or a source
-    /// that replaces it.
+    /// The part of a batch that no other source supplies. The first source has this share: the policy, or a
+    /// source that replaces the policy.
     Rest,
     /// The share for replay in [`TrainerConfig::source`](crate::train::TrainerConfig::source).
     Replay,
@@ -30,14 +30,14 @@ pub(in crate::train) enum Share {
 pub(in crate::train) struct Sources<E: Env> {
     /// Each source with its share. The shares `Rest`, `Replay` and `Data` occur at most once each.
     list: Vec<(Share, Box<dyn Source<E>>)>,
-    /// The number of new objects that a reward was computed for.
+    /// The number of new objects whose reward was computed so far.
     pub(in crate::train) reward_calls: u64,
-    /// The id of the last batch drawn, until sources have learned from it. Sources learn only from this
-    /// batch.
+    /// The id of the last drawn batch; `None` after sources have learned from that batch. Sources learn only
+    /// from the batch with this id.
     pub(in crate::train) last_draw: Option<u64>,
 }
 
-/// The id of the next draw. Ids are unique among all trainers of the process.
+/// The id of the next drawn batch. Ids are unique among all trainers of the process.
 static DRAWS: AtomicU64 = AtomicU64::new(0);
 
 impl<E: TrainEnv> Default for Sources<E> {
@@ -48,7 +48,8 @@ impl<E: TrainEnv> Default for Sources<E> {
 }
 
 impl<E: TrainEnv> Sources<E> {
-    /// Adds a source. It replaces a source with the same share, unless that share is fixed.
+    /// Adds a source. The new source replaces an existing source with the same share, except that sources
+    /// with fixed shares are never replaced.
     pub(in crate::train) fn insert(&mut self, share: Share, source: Box<dyn Source<E>>) {
         let rank = |share: &Share| match share {
             Share::Rest => 0,
@@ -66,27 +67,27 @@ impl<E: TrainEnv> Sources<E> {
         self.list.iter().position(|(other, _)| *other == share)
     }
 
-    /// Returns the source that replays from the buffer, if there is one.
+    /// Returns the source that draws from the replay buffer; `None` if the trainer has no replay buffer.
     pub(in crate::train) fn replay(&self) -> Option<&Replay<E>> {
         let source: &dyn Any = self.list[self.place(Share::Replay)?].1.as_ref();
         source.downcast_ref()
     }
 
-    /// Returns the source that replays from the buffer, if there is one.
+    /// Returns the source that draws from the replay buffer; `None` if the trainer has no replay buffer.
     pub(in crate::train) fn replay_mut(&mut self) -> Option<&mut Replay<E>> {
         let place = self.place(Share::Replay)?;
         let source: &mut dyn Any = self.list[place].1.as_mut();
         source.downcast_mut()
     }
 
-    /// Returns the source that replays from the buffer, or an error that names `needed_by`, which can't work
-    /// without it.
+    /// Returns the source that draws from the replay buffer. Without a replay buffer returns an error that
+    /// names `needed_by`, the part that needs the buffer.
     pub(in crate::train) fn replay_for(&mut self, needed_by: &'static str) -> Result<&mut Replay<E>> {
         let none = || Error::missing(needed_by, "a replay buffer", "give the trainer one (`with_replay`)");
         self.replay_mut().ok_or_else(none)
     }
 
-    /// Returns `true` if another source supplies fresh trajectories instead of the policy.
+    /// Returns `true` if a source replaces the policy as the source of fresh trajectories.
     pub(in crate::train) fn has_replacement(&self) -> bool {
         self.list[0].1.name() != POLICY
     }
@@ -139,7 +140,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(Batch { fresh, on_policy, replayed, rows, draw: self.last_draw, ..Batch::from(trajectories) })
     }
 
-    /// Draws the trajectories of source number `k`, with their log-rewards.
+    /// Draws the trajectories of source `k` of the list, with their log-rewards. `counts` holds the number
+    /// that each source is to supply.
     fn draw_part(
         &mut self,
         k: usize,
@@ -149,14 +151,15 @@ impl<E: TrainEnv> Sources<E> {
     ) -> Result<Option<Trajectories<E>>> {
         let replaces_policy = k == 0 && self.has_replacement();
         let max = counts[k];
-        // A source that replaces the policy is called even for 0 trajectories, so that it can send parameters
-        // to its samplers and exchange tensors with the sources of other replicas.
+        // A source that replaces the policy is called even if 0 trajectories are requested, so that it can
+        // send parameters to its samplers and exchange tensors with the sources of other replicas.
         if max == 0 && !replaces_policy {
             return Ok(None);
         }
         let mut request = BatchRequest::exactly(max);
-        // A source beside a replay buffer may supply more trajectories than requested, because the buffer
-        // stores them, and fewer, because replayed trajectories fill the batch.
+        // With a replay buffer a source that replaces the policy may supply more trajectories than requested,
+        // because the buffer stores them. The source may also supply fewer trajectories, because replayed
+        // trajectories fill the batch.
         let replay = self.place(Share::Replay).filter(|_| replaces_policy);
         if let Some(replay) = replay {
             request.allow_more = true;
@@ -164,8 +167,8 @@ impl<E: TrainEnv> Sources<E> {
         }
         let source = &mut self.list[k].1;
         let drawn = source.draw(request, context, rng)?;
-        // The number of trajectories from the policy isn't checked: with local search it also returns the
-        // objects found, so it returns more than requested.
+        // The number of trajectories from the policy isn't checked, because with local search the policy
+        // returns trajectories to the objects found in addition to the requested number.
         let drawn = if k == 0 && !replaces_policy { drawn } else { request.check(drawn)? };
         let own_calls = source.reward_calls();
         let n = drawn.as_ref().map_or(0, Trajectories::len);
@@ -198,14 +201,15 @@ impl<E: TrainEnv> Sources<E> {
         Ok(Some(drawn))
     }
 
-    /// Passes the scores of the first update on a batch to all sources, so that they learn from them.
+    /// Passes the scores of the first update on a batch to all sources, which may learn from these scores.
     pub(in crate::train) fn learn(
         &mut self,
         batch: &Batch<E>,
         scores: &Scores,
         context: &Context<E>,
     ) -> Result<()> {
-        // A replay buffer knows only the entries of its last draw, and accepts their losses only once.
+        // Sources learn only from the last drawn batch, and only once, because a replay buffer knows only the
+        // entries of its last draw.
         if batch.draw.is_none() || self.last_draw != batch.draw {
             return Ok(());
         }
@@ -261,9 +265,8 @@ impl<E: TrainEnv> Sources<E> {
         Ok(counts)
     }
 
-    /// Returns an error for sources that the objective can't learn from. The first step already reports it,
-    /// not only the first step that draws from a buffer. Otherwise returns `true` if the current policy
-    /// samples all trajectories.
+    /// Returns an error if the objective can't learn from one of the sources, even if that source supplies no
+    /// trajectory in this step. Otherwise returns `true` if the current policy samples all trajectories.
     fn check(&self, context: &Context<E>, fresh: usize) -> Result<bool> {
         let samples_average = context.sampling_average().is_some();
         if self.has_replacement() && (samples_average || context.config.local_search.is_some()) {

@@ -52,24 +52,23 @@ use crate::{Error, Result, Rng};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Source<E: Env>: Persist<E> + Any {
-    /// Returns the properties that decide which objectives may learn from the source's trajectories.
+    /// Returns the properties of the source that decide which objectives may learn from its trajectories.
     fn traits(&self, _context: &Context<E>) -> SourceTraits {
         SourceTraits::default()
     }
 
-    /// Returns `false` while the source has nothing to draw from. Its share is then divided among the policy,
-    /// the replay buffer and given data. The trainer doesn't ask the source of fresh trajectories, which must
-    /// always be ready.
+    /// Returns `false` while the source has no trajectories to supply. The policy, the replay buffer and
+    /// given data then supply its share. The method isn't called for the source of fresh trajectories, which
+    /// must always be ready.
     fn is_ready(&self, _context: &Context<E>) -> bool {
         true
     }
 
-    /// Draws at least [`BatchRequest::min`] trajectories. `None` means no trajectory.
+    /// Draws trajectories, at least [`BatchRequest::min`]. `None` means no trajectory.
     ///
-    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses them.
-    /// Otherwise it computes their rewards, counts these calls and offers the trajectories to all sources
-    /// ([`remember`](Self::remember)). Trajectories from the policy, or from the source that replaces it, are
-    /// always offered.
+    /// If the trajectories have log-rewards ([`Trajectories::with_log_rewards`]), the trainer uses these.
+    /// Otherwise the trainer computes their log-rewards, counts the objects, and offers the trajectories to
+    /// all sources ([`remember`](Self::remember)). Fresh trajectories are offered in both cases.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -80,7 +79,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<E>>>;
 
-    /// Receives new trajectories with log-rewards, which a source may store. Replay buffers store them.
+    /// Receives new trajectories with log-rewards, which a source may store. A replay buffer stores them, for
+    /// example.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -88,8 +88,8 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Learns from the scores of the first update on a batch. `rows` are the indices of the trajectories that
-    /// this source supplied.
+    /// Learns from the scores of the first update on a batch. `rows` are the indices, within the batch, of
+    /// the trajectories that this source supplied.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -104,8 +104,7 @@ pub trait Source<E: Env>: Persist<E> + Any {
     }
 
     /// Returns the number of objects for which the last [`draw`](Self::draw) computed rewards itself. If a
-    /// source of fresh trajectories returns 0 here and its trajectories have log-rewards, the trainer counts
-    /// the trajectories instead.
+    /// source that replaces the policy returns 0 here, the trainer counts its trajectories instead.
     fn reward_calls(&self) -> u64 {
         0
     }
@@ -114,15 +113,15 @@ pub trait Source<E: Env>: Persist<E> + Any {
 /// The properties of a [`Source`] that decide which objectives may learn from its trajectories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SourceTraits {
-    /// `true` if the current policy sampled the trajectories in this step, without exploration.
+    /// `true` if the current policy samples the trajectories in the current step, without exploration.
     pub on_policy: bool,
-    /// `true` if a policy sampled the actions of the trajectories; `false` for trajectories of uniform
-    /// backward steps.
+    /// `true` if a forward policy sampled the actions of the trajectories; `false` if the trajectories were
+    /// reconstructed from their objects by uniform backward steps.
     pub keeps_paths: bool,
     /// `true` if the source learns from the scores of whole batches ([`Source::learn`]).
     pub needs_losses: bool,
-    /// `true` if the trajectories come from outside of the trainer. Their log-rewards may come from another
-    /// reward, so a trainer whose fresh trajectories are external doesn't check its own reward.
+    /// `true` if the trajectories are sampled outside of the trainer. Their log-rewards may come from another
+    /// reward, so a trainer whose fresh trajectories are external doesn't check its reward.
     pub is_external: bool,
     /// `true` if a batch must be scored in parts, by a custom step. [`Trainer::step`](super::Trainer::step)
     /// refuses such a source.
@@ -130,7 +129,8 @@ pub struct SourceTraits {
 }
 
 impl Default for SourceTraits {
-    /// Returns the properties of trajectories that another policy sampled outside of the trainer.
+    /// Returns the properties of a source whose trajectories another policy samples, and which doesn't learn
+    /// from losses.
     fn default() -> Self {
         Self {
             on_policy: false,
@@ -142,18 +142,17 @@ impl Default for SourceTraits {
     }
 }
 
-/// A request of a trainer for a number of trajectories from a [`Source`].
+/// A trainer's request for trajectories from a [`Source`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct BatchRequest {
-    /// The smallest number of trajectories that the trainer accepts. It equals `max`, except for a source
-    /// `true` if the source may return more than `max` trajectories. Only the last `max` enter the batch; all
-    /// of them are offered to the replay buffer.
+    /// The smallest number of trajectories that the trainer accepts. `min` equals `max`, except that `min` is
+    /// 0 for a source that replaces the policy while a replay buffer can fill the batch.
     pub min: usize,
     /// The largest number of trajectories that enter the batch.
     pub max: usize,
-    /// `true` if the source may return more than `max`: only the last `max` enter the batch, the others are
-    /// offered to the replay buffer.
+    /// `true` if the source may return more than `max` trajectories. Only the last `max` of them enter the
+    /// batch; all of them are offered to the replay buffer.
     pub allow_more: bool,
 }
 
@@ -164,7 +163,8 @@ impl BatchRequest {
         Self { min: n, max: n, allow_more: false }
     }
 
-    /// Returns an error for a number of trajectories that wasn't requested. Turns an empty batch into `None`.
+    /// Returns an error if the number of drawn trajectories is outside of the request. Returns `None` for no
+    /// trajectory.
     fn check<E: Env>(self, drawn: Option<Trajectories<E>>) -> Result<Option<Trajectories<E>>> {
         let n = drawn.as_ref().map_or(0, Trajectories::len);
         if n >= self.min && (n <= self.max || self.allow_more) {
@@ -179,29 +179,29 @@ impl BatchRequest {
 /// A batch of training trajectories, which [`Trainer::draw`](crate::train::Trainer::draw) returns.
 #[non_exhaustive]
 pub struct Batch<E: Env> {
-    /// The trajectories that the policy learns from: fresh trajectories first, then those of the other
-    /// sources in the order of the sources.
+    /// The trajectories that the policy learns from: first the fresh trajectories, then the trajectories of
+    /// the other sources, in the order of the sources.
     pub trajectories: Trajectories<E>,
-    /// The number of fresh trajectories: those supplied in this step by the policy, by local search, or by a
-    /// source that replaces the policy.
+    /// The number of fresh trajectories, which were supplied in this step by the policy, by local search, or
+    /// by a source that replaces the policy.
     pub fresh: usize,
     /// `true` if the current policy sampled all trajectories of the batch.
     pub on_policy: bool,
     /// The range of the trajectories that the replay buffer supplied.
     pub replayed: Range<usize>,
-    /// The log importance weight of each trajectory, set at the end of the step. Empty before that, and if
-    /// the trajectories weren't scored together.
+    /// The log importance weight of each trajectory. The list is empty before the end of the step, and if the
+    /// trajectories weren't scored together.
     pub log_weights: Vec<f64>,
     /// The range of each source's trajectories; empty for a batch that no trainer drew.
     rows: Vec<Range<usize>>,
-    /// The scores of the first update on this batch, for objectives that compare later updates with the
-    /// first.
+    /// The scores of the first update on this batch, for objectives that compare later updates with the first
+    /// update; otherwise `None`.
     pub(super) old: Option<Values>,
     /// The id of the draw that returned this batch; `None` for a batch that no trainer drew.
     draw: Option<u64>,
 }
 
-// Implemented by hand, because derive would require `E: Clone + Debug`.
+// `Clone` and `Debug` are implemented by hand, because derive would require `E: Clone + Debug`.
 impl<E: Env> Clone for Batch<E> {
     fn clone(&self) -> Self {
         Self {
@@ -225,7 +225,8 @@ impl<E: Env> std::fmt::Debug for Batch<E> {
 }
 
 impl<E: Env> Batch<E> {
-    /// Returns copies of the scores of the first update on this batch, if they are kept.
+    /// Returns copies of the scores of the first update on this batch; `None` if the objective doesn't need
+    /// them.
     pub(super) fn old_values(&self) -> Option<Values> {
         let old = self.old.as_ref()?;
         Some(old.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect())
@@ -238,7 +239,7 @@ impl<E: Env> Batch<E> {
 }
 
 impl<E: Env> From<Trajectories<E>> for Batch<E> {
-    /// Makes a batch of trajectories that a custom loop supplies. None of them counts as fresh.
+    /// Makes a batch from trajectories of a custom loop. None of the trajectories counts as fresh.
     fn from(trajectories: Trajectories<E>) -> Self {
         Self {
             trajectories,

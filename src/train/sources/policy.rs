@@ -6,7 +6,7 @@ use crate::rollout::{Container, Sampler, Trajectories};
 use crate::train::{Context, Persist, TrainEnv};
 use crate::{Error, Result, Rng};
 
-/// The name of the policy as a source. It is reserved, so no custom source has it.
+/// The name of the policy as a source. The name is reserved, so no custom source has it.
 pub(super) const POLICY: &str = "policy";
 
 /// The source that samples fresh trajectories from the policy.
@@ -24,15 +24,16 @@ impl<E: TrainEnv> Persist<E> for PolicySource {
 
 impl<E: TrainEnv> Source<E> for PolicySource {
     fn traits(&self, context: &Context<E>) -> SourceTraits {
-        // A schedule whose value is out of bounds is reported by `draw`.
+        // If a schedule's value is out of bounds, this function counts it as no exploration, and `draw`
+        // reports the error.
         let explores = context.exploration().is_ok_and(|exploration| exploration != Exploration::on_policy());
         let on_policy =
             !explores && context.sampling_average().is_none() && context.config.local_search.is_none();
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
-    /// Draws trajectories. With local search the trajectories to the objects found are added in front of
-    /// them.
+    /// Draws trajectories from the policy. With local search the trajectories to the objects found come
+    /// first.
     fn draw(
         &mut self,
         request: BatchRequest,

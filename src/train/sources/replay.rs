@@ -1,5 +1,5 @@
-//! A source that draws trajectories from a replay buffer or from given data, some of them under other
-//! conditions.
+//! A source that draws trajectories from a replay buffer or from given data. Some of the drawn trajectories
+//! may get other conditions.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::train::{Context, Persist, ReplayPath, TrainEnv};
 use crate::{Error, Result, Rng};
 
 /// A function that adds entries to a replay buffer before the draws of each step, for example by a search
-/// that starts from the buffer's objects ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). It
-/// has no state, so that a resumed run continues in the same way.
+/// that starts from the buffer's objects ([`Trainer::with_refill`](crate::train::Trainer::with_refill)). The
+/// function must not have a state, because a checkpoint wouldn't store it and a resumed run would differ.
 pub trait Refill<E: Env>: Send {
-    /// Adds entries. Returns the number of objects whose reward was computed.
+    /// Adds entries to `buffer`. Returns the number of objects whose reward was computed.
     ///
     /// # Errors
     /// Any error that must end the step.
@@ -39,8 +39,8 @@ pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) buffer: ReplayBuffer<E>,
     pub(in crate::train) hindsight: Option<Relabelling<E::States>>,
     pub(in crate::train) refill: Option<Box<dyn Refill<E>>>,
-    /// `true` for given data, to which no trajectories are added. A checkpoint then needs no copy of the
-    /// data.
+    /// `true` for given data, to which training adds no trajectories. A checkpoint copies given data only if
+    /// they are drawn by loss.
     is_data: bool,
     /// The ids of the buffer's entries in the last draw, in the order of the draw.
     last_entries: Vec<u64>,
@@ -51,8 +51,8 @@ impl<E: Env> Replay<E> {
         Self { buffer, hindsight: None, refill: None, is_data, last_entries: Vec::new() }
     }
 
-    /// Adds entries before the draws of a step, if there is a refill. Returns the number of objects whose
-    /// reward was computed.
+    /// Calls the refill function, if one is set, before the draws of a step. Returns the number of objects
+    /// whose reward it computed.
     pub(super) fn fill(&mut self, context: &Context<E>, rng: &mut Rng) -> Result<u64> {
         match &self.refill {
             Some(refill) => refill.refill(&mut self.buffer, context, rng),
@@ -60,7 +60,7 @@ impl<E: Env> Replay<E> {
         }
     }
 
-    /// Returns `true` if the buffer draws entries by the losses of earlier draws.
+    /// Returns `true` if the buffer draws entries by their losses, which earlier steps recorded.
     pub(in crate::train) fn draws_by_loss(&self) -> bool {
         match self.buffer.config().draw {
             Draw::LossPrioritised { .. } | Draw::Custom => true,
@@ -71,8 +71,8 @@ impl<E: Env> Replay<E> {
 }
 
 impl<E: TrainEnv> Replay<E> {
-    /// Gives some of the drawn entries another condition, and the log-reward of their object under this
-    /// condition.
+    /// Gives a random share of the drawn entries another condition, and replaces their log-rewards by the
+    /// objects' log-rewards under this condition.
     fn relabel(
         &self,
         mut drawn: ReplayDraw<E>,
@@ -155,8 +155,8 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
         self.buffer.add(&context.env, &new.walks(&context.env)?, log_rewards).map(drop)
     }
 
-    /// Sets the loss of each entry of the last draw to its squared imbalance of trajectory balance, for every
-    /// objective.
+    /// Sets the loss of each entry of the last draw to the squared residual of trajectory balance, whatever
+    /// the objective is.
     fn learn(
         &mut self,
         _: &Trajectories<E>,
@@ -174,8 +174,8 @@ impl<E: TrainEnv> Source<E> for Replay<E> {
     }
 }
 
-/// Returns trajectories that end in the drawn objects. The setting `replay_path` chooses stored or new
-/// trajectories.
+/// Returns one trajectory to each drawn object: stored or new trajectories, depending on the setting
+/// `replay_path`.
 fn sample_paths<E: TrainEnv>(
     walks: &Walks<E>,
     context: &Context<E>,

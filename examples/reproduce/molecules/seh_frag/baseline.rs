@@ -1,5 +1,5 @@
-//! The searches that the policy is compared with at an equal number of scored molecules: random trees, and a
-//! genetic algorithm on trees.
+//! Searches without a policy, with which the policy is compared at an equal number of scored molecules:
+//! random trees of fragments, and a genetic algorithm on such trees.
 
 use gfn::graph::{Attributes, Edge, canonical_key};
 use gfn_molecules::fragments::Fragments;
@@ -7,16 +7,16 @@ use gfn_molecules::fragments::Fragments;
 use super::RecordedProxy;
 use crate::prelude::*;
 
-/// A search that scores a given number of molecules.
+/// A search that ends after it has scored a given number of molecules.
 pub(super) type Search = fn(&Fragments, &RecordedProxy, usize, &mut Rng) -> Result<()>;
 
-/// The number of best trees from which parents are chosen.
+/// The number of best trees that the genetic algorithm keeps. Parents are drawn from these trees.
 const PARENTS: usize = 100;
-/// The number of children per generation.
+/// The number of trees in each generation.
 const CHILDREN: usize = 64;
-/// The share of children that are mutated in addition to being crossed.
+/// The probability that a child of two parents is mutated, too.
 const MUTATED: f64 = 0.5;
-/// The largest number of fragments that a mutation removes, and then adds.
+/// The largest number of fragments that a mutation removes, and the largest number that it then adds.
 const CHANGED: usize = 3;
 
 type Tree = GraphState;
@@ -29,7 +29,7 @@ fn score(env: &Fragments, proxy: &RecordedProxy, trees: &[Tree]) -> Result<Vec<f
     Ok(scores)
 }
 
-/// Scores `calls` trees that are built by uniform random moves.
+/// Scores `calls` trees, which are built by uniform random actions.
 pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut left = calls;
     while left > 0 {
@@ -40,8 +40,9 @@ pub(super) fn random(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: 
     Ok(())
 }
 
-/// Runs a genetic algorithm on trees in the manner of Jensen (2019). A child joins parts of two of the best
-/// trees, which are drawn by rank; one bond of each tree is cut.
+/// Runs a genetic algorithm on trees of fragments, in the manner of Jensen (2019), until `calls` trees are
+/// scored. Parents are drawn by rank among the best trees. One bond of each parent is cut, and a part of one
+/// parent is joined to a part of the other.
 pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng: &mut Rng) -> Result<()> {
     let mut trees: Vec<Tree> = sample(env.env(), &UniformPolicy, PARENTS.min(calls), rng)?.graphs().to_vec();
     let mut best: BTreeMap<CanonicalKey, (f64, Tree)> = BTreeMap::new();
@@ -58,7 +59,8 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         ranked.iter().skip(PARENTS).for_each(|(_, key)| _ = best.remove(key));
         ranked.truncate(PARENTS);
         let parent = |rng: &mut Rng| {
-            // The smaller of two uniform ranks is used, which makes better trees more likely.
+            // The smaller of two uniform random ranks is used, which makes better trees more likely as
+            // parents.
             let rank = rng.below(ranked.len()).min(rng.below(ranked.len()));
             &best[&ranked[rank].1].1
         };
@@ -73,8 +75,8 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
     }
 }
 
-/// Cuts a bond of each tree and joins a part of `one` to a part of `other`. Returns `None` if a tree has no
-/// bond, if no bonds fit, or if the child has too many fragments.
+/// Cuts a random bond of each tree, and joins a part of `one` to a part of `other`. Returns `None` if a tree
+/// has no bond, if the new tree has too many fragments, or if it isn't a state of the environment.
 fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<Option<Tree>> {
     let mut side = |tree: &Tree| {
         let arcs: Vec<(u32, u32)> = tree.edges().collect();
@@ -91,8 +93,8 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     for (a, b) in second.edges() {
         child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
-    // The stems at the cut bonds are free in both parts, because the fragments that were bonded there are
-    // left out. The first node of each part is the node whose bond was cut.
+    // The stem at which a bond was cut is free in its part, so the new bond uses the two stems of the cut
+    // bonds. The node at the cut bond is the first node of each part.
     let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
     let stems = [stem(one, a, without_a), stem(other, b, without_b)];
     child.add_edge(0, first, Edge { class: 0, attributes: Attributes::new(&stems)? })?;
@@ -100,7 +102,7 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     env.state(&child).map(Some)
 }
 
-/// Returns the nodes on the side of `from` after its bond to `without` is cut.
+/// Returns the nodes of the part that contains `from` after the bond between `from` and `without` is cut.
 fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     let mut part = vec![from];
     let mut next = 0;
@@ -113,7 +115,7 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
     part
 }
 
-/// Removes up to `CHANGED` leaves and then adds fragments, at random.
+/// Removes up to `CHANGED` random leaves of a tree, and then adds up to `CHANGED` random fragments.
 fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
     let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
     for (direction, moves) in

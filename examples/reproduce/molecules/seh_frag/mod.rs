@@ -1,5 +1,5 @@
-//! Molecules of fragments with a high affinity to soluble epoxide hydrolase (sEH), the standard benchmark of
-//! molecular GFlowNets. Results are reported by reward calls.
+//! Molecules that are built from fragments to bind strongly to soluble epoxide hydrolase (sEH), the standard
+//! benchmark of molecular GFlowNets. Results are reported as a function of the number of reward calls.
 
 mod baseline;
 pub(super) mod focus;
@@ -19,32 +19,33 @@ use super::outputs;
 use crate::prelude::*;
 use scored_table::ScoredTable;
 
-/// Train a policy on the published proxy of binding to sEH, or run a search to compare it with
+/// Train a policy on the published proxy of binding to sEH, or run a search without a policy
 ///
-/// The published settings of recursionpharma/gflownet, but for its network, are `--objective tb --replay 0
+/// The published settings of recursionpharma/gflownet, except for its network, are `--objective tb --replay 0
 /// --beta-from 32 --lr 1e-4 --log-z-lr 1e-3 --lr-end 1 --epsilon 0 --backward uniform --ema 0.99
-/// --ema-sampling`. With --out or --run, every molecule that is scored is written to `scored.csv`.
+/// --ema-sampling`. With --out or --run, every scored molecule is written to `scored.csv`.
 #[derive(Args)]
 #[command(mut_arg("objective", |objective| objective.default_value("subtb")))]
 pub(crate) struct Seh {
-    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or
-    /// its arrays as `.npz`
+    /// File with the proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of
+    /// github.com/GFNOrg/gflownet, or the arrays of that file as `.npz`
     #[arg(long)]
     weights: PathBuf,
-    /// Search for molecules
+    /// Method that searches for molecules
     #[arg(long, value_parser = choice(METHODS), default_value = "policy")]
     by: Selection<Option<baseline::Search>>,
-    /// The reduced list of 18 fragments, instead of 72
+    /// Use the reduced list of 18 fragments instead of the full list of 72
     #[arg(long)]
     reduced: bool,
-    /// Power of the reward at the first step; it rises to 32 over half of the steps. If it is 32, the power
-    /// is constant
+    /// Exponent of the reward in the first step. The exponent rises to 32 over half of the steps; a value of
+    /// 32 makes the exponent constant
     #[arg(long)]
     beta_from: Option<f64>,
-    /// Train one policy for all powers between --beta-from (by default 0.5) and 32, which are its input
+    /// Train one policy for all exponents between --beta-from (by default 0.5) and 32. The exponent is an
+    /// input of the policy
     #[arg(long)]
     any_beta: bool,
-    /// Molecules that are sampled in the end
+    /// Number of molecules that are sampled after training
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
     #[command(flatten)]
@@ -59,16 +60,17 @@ const METHODS: &[Choice<Option<baseline::Search>>] = &[
 
 /// The largest number of fragments in a molecule.
 const MAX_FRAGMENTS: usize = 9;
-/// The power of the reward: R is the proxy's output over 8, at least 1e-4, to this power.
+/// The exponent of the reward. The reward is this power of the score, which is the proxy's output divided by
+/// 8, and at least 1e-4.
 const BETA: f64 = 32.0;
-/// The power of the reward at the first step, for a policy that doesn't take the power as input. A policy
-/// that begins with 32 collapses onto the first good molecule.
+/// The exponent of the reward in the first step, for a policy that doesn't take the exponent as input. A
+/// policy that begins with 32 collapses onto the first good molecule.
 const FIRST_BETA: f64 = 4.0;
-/// The smallest power that a policy for all powers is trained on, as published.
+/// The default of the smallest exponent that a policy for all exponents is trained on: the published value.
 const LEAST_BETA: f64 = 0.5;
-/// The number of points of the curve over reward calls.
+/// The number of points of the curves that are drawn against reward calls.
 const POINTS: usize = 50;
-/// The number of molecules that are sampled at once.
+/// The largest number of molecules that are sampled in one batch.
 const AT_ONCE: usize = 250;
 
 impl Task for Seh {
@@ -132,7 +134,8 @@ impl Seh {
             Ok(ControlFlow::Continue(()))
         };
         run.finish(trainer, unmeasured, vec![&mut write_scored], |trainer, report| {
-            // If no step was made, the molecules that filled the replay buffer aren't written yet.
+            // If no training step was made, the molecules that filled the replay buffer before training are
+            // written here.
             proxy.finish_step(Some(trainer.steps_done() + 1))?;
 
             let encode = |conditioning: &Conditioning| {
@@ -153,8 +156,8 @@ impl Seh {
         })
     }
 
-    /// Samples molecules from the final policy, under the condition of the final power if the policy takes
-    /// conditions.
+    /// Samples molecules from the trained policy. A policy that takes the exponent as input gets the largest
+    /// exponent.
     fn sample(
         &self,
         trainer: &Trainer<GraphEnv>,
@@ -174,7 +177,7 @@ impl Seh {
         Ok(molecules)
     }
 
-    /// Reports the best scores and modes that the search found, and their curves.
+    /// Reports the best scores and the modes among all scored molecules, and draws their curves.
     fn report(&self, proxy: &RecordedProxy, report: &mut Report) {
         let record = proxy.record();
         let last = record.point();
@@ -192,8 +195,8 @@ impl Seh {
     }
 }
 
-/// Returns the settings of the policy's network. A condition is an input, and also scales the logits. `Gin`
-/// isn't used, because it ignores attributes of arcs, which stems are.
+/// Returns the settings of the policy's network. A condition is an input of the network, and also scales the
+/// logits. `Gin` can't be used, because it ignores the attributes of edges, which hold the stems of bonds.
 fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
     let mut network =
         GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
@@ -205,20 +208,20 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
     network
 }
 
-/// The smallest score of a mode (Bengio et al. 2021).
+/// The smallest score of a molecule that counts as a mode (Bengio et al. 2021).
 const MODE_SCORE: f64 = 7.0 / 8.0;
-/// The Tanimoto similarity to all modes found before, below which a molecule is a new mode.
+/// A molecule is a new mode if its Tanimoto similarity to each earlier mode is below this number.
 const MODE_SIMILARITY: f64 = 0.7;
-/// The number of last molecules whose mean score is reported.
+/// The number of molecules scored last whose mean score is reported.
 const LAST: usize = 1_000;
 /// The number of best molecules whose mean score is reported.
 const BEST: usize = 100;
 
-/// A point of the curve over reward calls.
+/// A point of the curves that are drawn against reward calls.
 #[derive(Clone, Serialize)]
 struct Point {
     reward_calls: usize,
-    /// The mean score of the last 1,000 molecules. The score is the proxy's output over 8.
+    /// The mean score of the last 1,000 molecules. The score is the proxy's output divided by 8.
     mean: f64,
     /// The mean score of the best 100 distinct molecules.
     top_100: f64,
@@ -231,7 +234,8 @@ struct SearchRecord {
     calls: usize,
     last: VecDeque<f64>,
     keys: BTreeSet<CanonicalKey>,
-    /// The best molecules by score, the best first. The key distinguishes molecules of equal score.
+    /// The scores of the best distinct molecules, the best first. The first entry of a key sorts by score,
+    /// and the second entry distinguishes molecules of equal score.
     best: BTreeMap<(u64, CanonicalKey), f64>,
     modes: Vec<Fingerprint>,
     curve: Vec<Point>,
@@ -251,7 +255,7 @@ impl SearchRecord {
         }
         let key = molecule.key();
         if self.keys.insert(key.clone()) {
-            // The bit patterns of positive numbers are ordered as the numbers are.
+            // The bit pattern of a positive number increases with the number, so a map can be sorted by it.
             self.best.insert((u64::MAX - score.to_bits(), key), score);
             if self.best.len() > BEST {
                 self.best.pop_last();
@@ -288,13 +292,14 @@ struct RecordedProxy {
 }
 
 impl RecordedProxy {
-    /// Builds the proxy with an empty record. Points of the curve are `every` molecules apart, and `table`
-    /// gets a row for each molecule.
+    /// Builds the proxy with an empty record. A point is added to the curves after every `every` molecules,
+    /// and a row is added to `table` for each molecule.
     fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
         Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }
 
-    /// Writes the molecules scored in a step to the table. `None` stands for the step after the last one.
+    /// Writes the molecules scored since the last call to the table, as rows of this step. For `None` the
+    /// step follows the last written step.
     fn finish_step(&self, step: Option<usize>) -> Result<()> {
         self.record().table.as_mut().map_or(Ok(()), |table| table.finish_step(step))
     }

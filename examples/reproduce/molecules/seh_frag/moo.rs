@@ -1,6 +1,6 @@
-//! Four objectives at once: affinity to sEH, drug-likeness, synthetic accessibility and weight, the
-//! objectives of Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular Design*,
-//! 2023.
+//! A task with four objectives of molecules at once: affinity to sEH, drug-likeness, synthetic accessibility
+//! and weight. These are the objectives of Roy et al., *Goal-conditioned GFlowNets for Controllable
+//! Multi-Objective Molecular Design*, 2023.
 
 use gfn_extras::condition::{Directions, FocusInHindsight};
 use gfn_extras::pareto::{focus_accuracy, hypervolume, pareto_front, simplex_grid};
@@ -12,52 +12,57 @@ use super::focus::{focus, spread};
 use super::{BETA, FIRST_BETA, MAX_FRAGMENTS, network};
 use crate::prelude::*;
 
-/// Train a policy on four objectives of molecules at once, whose weights are its input
+/// Train a policy on four objectives of molecules at once; the weights of the objectives are inputs of the
+/// policy
 #[derive(Args)]
 pub(crate) struct SehObjectives {
-    /// The proxy's weights: `mols/data/pretrained_proxy/best_params.pkl.gz` of github.com/GFNOrg/gflownet, or
-    /// its arrays as `.npz`
+    /// File with the weights of the sEH proxy: `mols/data/pretrained_proxy/best_params.pkl.gz` of
+    /// github.com/GFNOrg/gflownet, or the arrays of that file as `.npz`
     #[arg(long)]
     weights: PathBuf,
-    /// RDKit's table of synthetic accessibility, `Contrib/SA_Score/fpscores.pkl.gz`
+    /// File with RDKit's table of synthetic accessibility, `Contrib/SA_Score/fpscores.pkl.gz`
     #[arg(long)]
     sa_table: PathBuf,
-    /// Train for directions of objectives instead of preferences, and report the share of samples in a cone
-    /// of this cosine around each direction. The directions are those of the front of 1,000 random trees
+    /// Train for directions of the four objectives instead of preferences, and report the share of samples in
+    /// a cone around each direction. The value is the cosine of the cone's angle. The directions are taken
+    /// from the Pareto front of 1,000 random trees
     #[arg(long)]
     focus: Option<f64>,
-    /// Molecules that are sampled under each preference or direction
+    /// Number of molecules that are sampled under each preference or direction
     #[arg(long, default_value_t = 64)]
     samples: usize,
     #[command(flatten)]
     common: Common,
 }
 
-/// The number of steps between 0 and 1 of each weight in the compared preferences. With --focus, an equal
-/// number of directions is compared.
+/// The number of steps between 0 and 1 in which each weight varies. The policy is measured under all
+/// preferences on this grid or, with --focus, under an equal number of directions.
 const PREFERENCE_STEPS: usize = 2;
-/// The names of the objectives.
+/// The names of the four objectives.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
 /// The smallest value of each objective.
 const LEAST: f64 = 1e-4;
-/// The share of replayed molecules whose focus is set to the direction of their own objectives.
+/// The share of replayed molecules for which the direction of focus is replaced by the direction of the
+/// molecule's objectives.
 const HINDSIGHT: f64 = 0.3;
-/// The capacity of the replay buffer, which by default only a run with a focus has.
+/// The default capacity of the replay buffer with --focus. Without --focus there is no replay buffer by
+/// default.
 const REPLAYED: usize = 2_000;
-/// The number of random trees whose Pareto front gives the directions of focus.
+/// The number of random trees from which the directions of focus are computed.
 const RANDOM: usize = 1_000;
-/// The reference point above which the hypervolume is measured.
+/// The reference point of the hypervolume: no objective is below 0.
 const REFERENCE: [f64; 4] = [0.0; 4];
 
 type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
 
-/// Returns a score of one property, clamped to values from `LEAST` to 1.
+/// Returns a score that is a function of one property, with values from `LEAST` to 1.
 fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'static> {
     ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
 }
 
-/// Returns the objectives on the Pareto front of uniform random trees, whose directions can thus be reached.
-/// They are equal for every seed of the run.
+/// Returns the objectives on the Pareto front of uniform random trees. The directions of these objectives are
+/// used as directions of focus, because objects can reach them. The trees are the same for every seed of the
+/// run.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
     let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
@@ -76,8 +81,9 @@ impl SehObjectives {
         Ok(scores.map(|score| Arc::new(FragmentReward::new(library, score)) as _).into())
     }
 
-    /// Returns the conditions: preferences, or directions of focus with equal preferences. Preferences and
-    /// directions can contradict each other, so only one of them varies.
+    /// Returns the conditions that are inputs of the policy. A condition holds preferences, or a direction of
+    /// focus with equal preferences. Only one of the two varies, because preferences and a direction can
+    /// contradict each other.
     fn conditioning(&self, directions: Directions) -> Result<Conditioning> {
         let encoding = Encoding::Thermometer { bins: 16 };
         let conditioning =
@@ -109,8 +115,8 @@ impl Task for SehObjectives {
         if self.focus.is_some() {
             recipe.replay = REPLAYED;
             recipe.buffer = NEWEST;
-            // log Z is the output of a network of the condition here. The default learning rate is meant for
-            // a single number, and is too large for a network.
+            // A network computes log Z from the condition. The usual learning rate of log Z is meant for a
+            // single number, and is too large for a network.
             recipe.log_z_lr = 1e-2;
         }
         let mut run = Run::begin(common, recipe)?;
@@ -150,7 +156,7 @@ impl Task for SehObjectives {
                 Ok(json!({ (row_name): direction, "means": means(objectives) }))
             })?;
             let (mut rows, all) = (found.rows, found.objectives);
-            // The same number of uniform random trees is used for comparison.
+            // The samples are compared with an equal number of uniform random trees.
             let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {
                 for (row, direction) in rows.iter_mut().zip(&tested) {

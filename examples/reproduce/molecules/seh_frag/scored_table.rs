@@ -1,4 +1,4 @@
-//! The table of all molecules that a run scored.
+//! A table of all molecules that a run has scored.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 
 use gfn::{Error, Result};
 
-/// A CSV file with a row for each scored molecule: the step, the SMILES, and R before it is raised to a
-/// power. Only the rows of the current step are held in memory.
+/// A CSV file with a row for each scored molecule. A row holds the training step, the SMILES, and the score
+/// before it is raised to a power. Only the rows of the current step are held in memory.
 ///
-/// A resumed run continues the file, and removes the rows of steps that it makes again.
+/// A resumed run appends to the file, after it has removed the rows of the steps that it will repeat.
 pub(crate) struct ScoredTable {
     path: PathBuf,
-    /// The last step whose rows were written; 0 if no step was.
+    /// The last step whose rows were written; 0 before the first step.
     step: usize,
-    /// The SMILES and reward of each molecule that was scored since that step.
+    /// The SMILES and the score of each molecule that was scored since the last written step.
     pending: Vec<(String, f64)>,
 }
 
@@ -28,7 +28,8 @@ impl ScoredTable {
         self.pending.push((smiles, reward));
     }
 
-    /// Writes the rows of step `step`. `None` stands for the step after the last one.
+    /// Writes the pending rows with the number `step`. For `None` the number is that of the last written step
+    /// plus 1.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be written.
@@ -46,8 +47,8 @@ impl ScoredTable {
         written.map_err(|source| Error::io(&self.path, source))
     }
 
-    /// Returns the rows in the file that belong to earlier steps. A killed run may have left an incomplete
-    /// last row, which is dropped.
+    /// Returns the rows in the file whose step is earlier than the current step. An incomplete last row,
+    /// which a killed run may have left, is dropped.
     fn rows_before(&self) -> String {
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         let step = |row: &str| row.split(',').next()?.parse::<usize>().ok().filter(|_| row.ends_with('\n'));

@@ -1,4 +1,5 @@
-//! The Interchange Format for Bayesian networks (BIF 0.15): the format of the Bayesian network repository.
+//! A reader of BIF 0.15, the Interchange Format for Bayesian networks, which the Bayesian network
+//! repository uses.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ use crate::{MAX_NODES, acyclic};
 const EXPECTED: &str = "a BIF network: `variable X { type discrete [ 2 ] { a, b }; }` for each variable, and \
                         `probability ( X | Y ) { (a) 0.1, 0.9; ... }` or `{ table 0.1, 0.9; }`";
 
-/// Splits a text into words and punctuation marks, each with its line number; comments and quotes are
-/// removed.
+/// Splits a text into words and punctuation marks, each with its line number. Comments and quotation marks
+/// are removed.
 fn tokens(text: &str) -> Vec<(usize, &str)> {
     let mut out = Vec::new();
     let mut in_comment = false;
@@ -41,7 +42,7 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
     out
 }
 
-/// A reader that consumes tokens one after another.
+/// A reader that consumes the tokens of a BIF text one after another.
 struct BifReader<'a> {
     tokens: &'a [(usize, &'a str)],
     line: usize,
@@ -65,7 +66,7 @@ impl<'a> BifReader<'a> {
         if got == mark { Ok(()) } else { Err(self.error(format!("`{got}` was found instead of `{mark}`"))) }
     }
 
-    /// Reads words up to the closing mark; commas between them are optional.
+    /// Reads words up to the punctuation mark `close`. Commas between the words are optional.
     fn list(&mut self, close: &str) -> Result<Vec<&'a str>> {
         let mut out = Vec::new();
         loop {
@@ -80,7 +81,7 @@ impl<'a> BifReader<'a> {
         }
     }
 
-    /// Reads the `count` probabilities of the table of variable `name`, up to the semicolon.
+    /// Reads the `count` probabilities of a line in the table of the variable `name`, up to the semicolon.
     fn probabilities(&mut self, count: usize, name: &str) -> Result<Vec<f64>> {
         let words = self.list(";")?;
         if words.len() != count {
@@ -95,7 +96,8 @@ impl<'a> BifReader<'a> {
         words.iter().map(number).collect()
     }
 
-    /// Skips a statement that isn't needed: up to its semicolon, or to the end of its block.
+    /// Skips a statement that the reader doesn't use. The statement ends at its semicolon, or at the end of
+    /// its block.
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
@@ -114,14 +116,14 @@ impl<'a> BifReader<'a> {
     }
 }
 
-/// The variables and tables of a network that were read so far.
+/// The variables and probability tables of a network that have been read so far.
 #[derive(Default)]
 struct BifVariables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
-    /// The parents and the table of each variable; `None` before its table is read.
+    /// The parents and the probability table of each variable; `None` before the variable's table is read.
     families: Vec<Option<(Vec<usize>, Vec<f64>)>>,
-    /// The number of entries of all tables that were read so far.
+    /// The number of probabilities in all tables that have been read so far.
     entries: usize,
 }
 
@@ -174,8 +176,8 @@ impl BifVariables {
         Ok(())
     }
 
-    /// Reads a table, whose parents may come in any order. It is stored with its parents in ascending order,
-    /// the value of the last parent changing fastest.
+    /// Reads the probability table of a variable, whose parents may come in any order. The table is stored
+    /// for the parents in ascending order, with the value of the last parent changing fastest.
     fn read_table(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         reader.expect("(")?;
         let name = reader.next()?;
@@ -204,7 +206,8 @@ impl BifVariables {
             match reader.next()? {
                 "}" => break,
                 "table" => {
-                    // The value of the node itself changes slowest in a `table` statement.
+                    // The numbers of a `table` statement are sorted by the value of the variable itself
+                    // first, then by the values of the parents.
                     let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
                     if table.iter().any(|p| !p.is_nan()) {
                         return twice(reader, "some rows");
@@ -267,8 +270,8 @@ impl BifVariables {
 }
 
 impl DiscreteNetwork {
-    /// Reads a network of discrete variables from BIF text. Tables may be given row by row, as a whole, or
-    /// with a default row. A leading byte-order mark is skipped.
+    /// Reads a network of discrete variables from BIF text. The probabilities of a variable may be given
+    /// row by row, in one `table` statement, or with a default row. A leading byte-order mark is skipped.
     ///
     /// ```
     /// use gfn_dags::DiscreteNetwork;
@@ -284,9 +287,9 @@ impl DiscreteNetwork {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of a syntax error or of a row that comes twice, and for more than 16
-    /// million probabilities in all; [`Error::Config`] for more than 200 variables; [`Error::Contract`] for a
-    /// cycle; errors of [`new`](Self::new).
+    /// [`Error::Parse`] with the line of a syntax error or of a row that is given twice, and for more than
+    /// 16 million probabilities in the whole file; [`Error::Config`] for more than 200 variables;
+    /// [`Error::Contract`] for a cycle; errors of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
         let tokens = tokens(text.trim_start_matches('\u{feff}'));
         let is_declared = |words: &&[(usize, &str)]| words[0].1 == "variable" && words[2].1 == "{";

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::{DiscreteData, Observations, check_table, constant_column, numbered};
 
-/// A table of observations of continuous variables, `[rows, variables]`: finite numbers in f64.
+/// A table of observations of continuous variables, of shape `[rows, variables]`. All values are finite.
 ///
 /// ```
 /// use gfn_dags::ContinuousData;
@@ -19,9 +19,9 @@ impl ContinuousData {
     /// Creates a table of observations from the names of the variables and the values, row by row.
     ///
     /// # Errors
-    /// [`Error::Config`] for no variable, for more than 200, and for a name that comes twice;
-    /// [`Error::Shape`] for no row, and for rows of a wrong length; [`Error::NonFinite`] for a value that is
-    /// NaN or infinite.
+    /// [`Error::Config`] for an empty list of variables, for more than 200 variables, and for a name that
+    /// occurs twice; [`Error::Shape`] for a table without rows, and for rows of a wrong length;
+    /// [`Error::NonFinite`] for a value that is NaN or infinite.
     pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
         check_table(&names, values.len())?;
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
@@ -39,8 +39,8 @@ impl ContinuousData {
         Self::new(numbered(N), rows.iter().flatten().copied().collect())
     }
 
-    /// Returns an error if a variable has the same value in all of these rows. Values are compared directly,
-    /// because rounding in a sum of squares would hide a constant.
+    /// Returns an error if a variable has the same value in all given rows. Values are compared directly,
+    /// because rounding in a sum of squares would hide that they are equal.
     pub(crate) fn check_varying(&self, rows: &[usize]) -> Result<()> {
         let is_constant = |i: &usize| rows.iter().all(|&row| self.row(row)[*i] == self.row(rows[0])[*i]);
         match (0..self.n_variables()).find(is_constant) {
@@ -51,7 +51,7 @@ impl ContinuousData {
         }
     }
 
-    /// Applies a function to each value, such as the logarithm to intensities.
+    /// Applies a function, such as the logarithm, to each value.
     ///
     /// # Errors
     /// [`Error::NonFinite`] if the function returns a number that isn't finite.
@@ -85,16 +85,16 @@ impl ContinuousData {
         Ok(out)
     }
 
-    /// Cuts each variable into `levels` levels with about equal numbers of observations, for scores of
-    /// discrete data. Equal values get the same level.
+    /// Replaces the values of each variable by `levels` levels with about equal numbers of observations.
+    /// Scores of discrete data can then be used. Equal values get the same level.
     ///
-    /// A variable with at most `levels` different values, such as a class code, keeps its values: each value
-    /// is a level, and the level's label. Empty levels are dropped (many equal values can fill several
-    /// levels).
+    /// A variable with at most `levels` distinct values, such as a class code, keeps its values: each value
+    /// becomes a level with the value as its label. For other variables, empty levels are dropped. Empty
+    /// levels occur if many equal values would fill several levels.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two levels, for more levels than observations, and for a variable
-    /// whose values all get the same level.
+    /// all of whose values get the same level.
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
@@ -109,7 +109,7 @@ impl ContinuousData {
             sorted.sort_by(f64::total_cmp);
             let mut distinct = sorted.clone();
             distinct.dedup();
-            // Returns the level of a value, from its first place among the sorted values.
+            // Computes the level of a value from its first position among the sorted values.
             let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
             let coded = distinct.len() <= levels;
             if !coded {
@@ -140,8 +140,8 @@ impl ContinuousData {
     }
 }
 
-/// Returns the largest power of two that isn't above `most`. Values divided by it are below 2 in size, so
-/// that sums of their squares don't overflow; the division changes no digit.
+/// Returns the largest power of two that is at most `most`. Values up to `most` are below 2 after division
+/// by it, so sums of their squares don't overflow. The division is exact.
 fn power_of_two(most: f64) -> f64 {
     f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }

@@ -8,20 +8,20 @@ use gfn::{Error, Result};
 
 use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size, constant_column};
 
-/// The words that stand for a missing number, in lower case.
+/// The words that mark a missing number, in lower case.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
-/// The words that stand for a missing label. They are fewer than for numbers, because the other words may be
-/// labels.
+/// The words that mark a missing label, in lower case. The list is shorter than [`MISSING_NUMBER`], because
+/// its other words may be labels.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str = "a header with a name for each variable, then lines with one value for each of them, \
     none of them missing";
 
-/// A table whose cells are text.
+/// A CSV table with a header, whose cells haven't been converted to values yet.
 #[derive(Debug)]
 pub struct TextTable {
     names: Vec<String>,
-    /// The line number of each row, and its cells.
+    /// The line number and the cells of each row.
     rows: Vec<(usize, Vec<String>)>,
 }
 
@@ -49,8 +49,8 @@ impl TextTable {
         }
     }
 
-    /// Describes the problem of a first line that isn't a comma-separated header; `None` if no known problem
-    /// is found.
+    /// Describes why the first line isn't a comma-separated header. Returns `None` if the function
+    /// recognizes no problem.
     fn foreign_header(&self) -> Option<String> {
         let first = self.names.first()?;
         let row = self.rows.first().map_or(&[][..], |(_, cells)| cells.as_slice());
@@ -75,7 +75,8 @@ impl TextTable {
         ))
     }
 
-    /// Reads a table without missing values. Only cells of the column `interventions` may be empty.
+    /// Reads a table and checks that no value is missing. Only cells of the column `interventions` may be
+    /// empty.
     fn read(input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let Self { names, rows } = Self::split(input, EXPECTED)?;
         if names.is_empty() {
@@ -93,7 +94,8 @@ impl TextTable {
         if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
             return Err(parse(1, format!("there is no column `{column}`")));
         }
-        // Limits the number of names before they are compared with each other, which takes quadratic time.
+        // The number of names must be limited before the names are compared with each other, because the
+        // comparison takes quadratic time.
         check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` occurs twice", names[i])));
@@ -119,7 +121,8 @@ impl TextTable {
         }
     }
 
-    /// Removes the column of interventions, and returns the set of intervened variables of each row.
+    /// Removes the column of interventions, and returns for each row the set of variables that the column
+    /// lists.
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
@@ -136,8 +139,8 @@ impl TextTable {
         self.rows.iter_mut().map(set_in_row).collect()
     }
 
-    /// Returns the distinct labels of a column, ascending by value if all of them are numbers, otherwise
-    /// alphabetically.
+    /// Returns the distinct labels of a column. The labels are sorted by value if all of them are numbers,
+    /// and alphabetically otherwise.
     fn labels(&self, column: usize) -> Vec<String> {
         let mut labels: Vec<String> = self.rows.iter().map(|(_, cells)| cells[column].clone()).collect();
         labels.sort_unstable();
@@ -149,8 +152,8 @@ impl TextTable {
     }
 }
 
-/// Returns the line on which a record begins. The `csv` crate gives the position of the blank lines before
-/// it, if there are any.
+/// Returns the line on which a record begins. The position given by the `csv` crate is that of the blank
+/// lines before the record, if there are any.
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()
@@ -164,16 +167,16 @@ fn open(path: &Path) -> Result<std::fs::File> {
     std::fs::File::open(path).map_err(|source| Error::io(path, source))
 }
 
-/// Observations that can be read from a table of text.
+/// A type of observations that can be converted from a table of text.
 pub trait FromTable: Sized {
-    /// The words that stand for a missing value, in lower case.
+    /// The words that mark a missing value, in lower case.
     const MISSING: &'static [&'static str];
 
-    /// Converts a table, in which no value is missing.
+    /// Converts a table without missing values into observations.
     ///
     /// # Errors
-    /// [`Error::Parse`] for a cell that can't be read; [`Error::Config`] for a variable that has the same
-    /// value in all rows.
+    /// [`Error::Parse`] for a cell that isn't a valid value; [`Error::Config`] for a variable that has the
+    /// same value in all rows.
     fn of_table(table: TextTable) -> Result<Self>;
 }
 
@@ -181,21 +184,21 @@ impl<T: Copy, L: Clone> Observations<T, L>
 where
     Self: FromTable,
 {
-    /// Reads a CSV table with a header. Cells are numbers, or labels for discrete data. The values of a
-    /// discrete variable are numbered in the order of its labels (by number if all labels are numbers,
-    /// otherwise alphabetically).
+    /// Reads a CSV table with a header. The cells of continuous data are numbers, and the cells of discrete
+    /// data are labels. The values of a discrete variable are numbered in the order of its labels. This
+    /// order is numerical if all labels are numbers, and alphabetical otherwise.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of the first problem: no header, a header alone, a single observation,
-    /// a line of a wrong length, a missing value (an empty cell, NA, NaN, ...), or a number that isn't
-    /// finite. For labels only an empty cell, NA and ? count as missing. [`Error::Config`] for a column that
-    /// has the same value in all rows, and for more than 200 columns.
+    /// [`Error::Parse`] with the line of the first problem: no header, no observation, a single
+    /// observation, a line of a wrong length, a missing value (an empty cell, NA, NaN, ...), or a number
+    /// that isn't finite. In discrete data, only an empty cell, NA and ? count as missing.
+    /// [`Error::Config`] for a column that has the same value in all rows, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
         Self::of_table(TextTable::read(input, Self::MISSING, None)?)
     }
 
-    /// Reads a CSV table with a header, in which one column lists the variables that an experiment set in
-    /// each row. A cell of this column holds their names with `;` between them, or nothing.
+    /// Reads a CSV table with a header and a column of interventions. A cell of this column lists the
+    /// variables that an experiment set in this row: their names, separated by `;`, or nothing.
     ///
     /// ```
     /// use gfn_dags::{ContinuousData, NodeSet};
@@ -207,8 +210,8 @@ where
     /// ```
     ///
     /// # Errors
-    /// Errors of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for an
-    /// unknown name in it.
+    /// Errors of [`from_csv`](Self::from_csv); [`Error::Parse`] if the table has no column of this name,
+    /// and if a cell of the column has an unknown name.
     pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
         let mut table = TextTable::read(input, Self::MISSING, Some(column))?;
         let targets = table.take_interventions(column)?;
@@ -286,7 +289,8 @@ impl FromTable for DiscreteData {
     }
 }
 
-/// Reads the edges of a known network from a CSV table of two columns, cause and effect, with a header.
+/// Reads the edges of a known network from a CSV table. The table has a header and two columns: the cause
+/// and the effect.
 ///
 /// ```
 /// use gfn_dags::named_edges;
@@ -296,8 +300,9 @@ impl FromTable for DiscreteData {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
-/// [`Error::Parse`] with the line of an unknown name or of a row that isn't a pair. If both words of the
-/// header are names of variables, the header is missing, which is an error, too.
+/// # Errors
+/// [`Error::Parse`] with the line of an unknown name or of a row that isn't a pair. A header that consists
+/// of two names of variables is an error, too, because it is probably an edge in a file without a header.
 pub fn named_edges(input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
     let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);

@@ -2,8 +2,8 @@ use gfn::{Error, Result};
 
 use super::{Observations, check_table, numbered};
 
-/// A table of observations of discrete variables, `[rows, variables]`. The values of each variable are
-/// numbered from 0.
+/// A table of observations of discrete variables, of shape `[rows, variables]`. The values of each variable
+/// are numbered from 0.
 ///
 /// ```
 /// use gfn_dags::DiscreteData;
@@ -25,9 +25,10 @@ impl DiscreteData {
     /// holds the number of values of each variable.
     ///
     /// # Errors
-    /// [`Error::Config`] for no variable, for more than 200, for a name that comes twice, and for a variable
-    /// of fewer than 2 or more than 65,534 values; [`Error::Shape`] for no row, and for rows of a wrong
-    /// length; [`Error::OutOfRange`] for a value that the variable doesn't have.
+    /// [`Error::Config`] for an empty list of variables, for more than 200 variables, for a name that
+    /// occurs twice, and for a variable with fewer than 2 or more than 65,534 values; [`Error::Shape`] for
+    /// a table without rows, and for rows of a wrong length; [`Error::OutOfRange`] for a value that the
+    /// variable doesn't have.
     pub fn new(names: Vec<String>, n_values: Vec<usize>, cells: Vec<u16>) -> Result<Self> {
         let labels = n_values
             .iter()
@@ -35,7 +36,7 @@ impl DiscreteData {
         Self::labelled(names, labels.collect(), cells)
     }
 
-    /// Creates a table of observations with labels for each variable's values.
+    /// Creates a table of observations in which the values of each variable have labels.
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
@@ -64,8 +65,8 @@ impl DiscreteData {
         }
     }
 
-    /// Creates observations of variables that are named `x0`, `x1`, ..., each with the values from 0 to the
-    /// largest that occurs.
+    /// Creates observations of variables that are named `x0`, `x1`, ... A variable has the values from 0 to
+    /// the largest value that occurs.
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
@@ -74,16 +75,16 @@ impl DiscreteData {
         Self::new(numbered(N), (0..N).map(n_values).collect(), rows.iter().flatten().copied().collect())
     }
 
-    /// The number of values of each variable.
+    /// Returns the number of values of each variable.
     #[must_use]
     pub fn n_values(&self) -> &[usize] {
         &self.labels.n_values
     }
 
-    /// Returns the label of a value, which is its number if no labels were given.
+    /// Returns the label of a value. If no labels were given, this is the value's number.
     ///
     /// # Panics
-    /// If there is no such variable or value.
+    /// If the variable or the value doesn't exist.
     #[must_use]
     pub fn label(&self, variable: usize, value: usize) -> &str {
         &self.labels.of_values[variable][value]

@@ -21,8 +21,8 @@ pub use sem::{Mechanism, Sem, SemConfig};
 use crate::env::check_size;
 use crate::{Ancestry, NodeSet};
 
-/// Checks the numbers of names and cells: each row has one cell per name, and no name occurs twice. Returns
-/// the number of rows.
+/// Returns the number of rows of a table. Returns an error unless each row has one cell per name, there is
+/// at least one row, and no name occurs twice.
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
@@ -43,7 +43,7 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     }
 }
 
-/// Returns the error for a variable that has the same value in all rows.
+/// Returns the error for a variable that has the same value in all rows of a table.
 fn constant_column(name: &str, value: &str) -> Error {
     Error::config(
         "a variable",
@@ -52,13 +52,14 @@ fn constant_column(name: &str, value: &str) -> Error {
     )
 }
 
-/// Returns default names of variables: `x0`, `x1`, ...
+/// Returns default names for `n` variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
 }
 
-/// Samples rows of variables, parents before their children. Nodes in `set` get the given values. `draw`
-/// samples the value of a node from the node and the row so far.
+/// Samples rows of a table, with the values of parents before those of their children. The nodes in `set`
+/// get the values given there. `draw` samples the value of a node, given the node and the values of the row
+/// that have been sampled.
 fn ancestral_rows<T: Copy + Default>(
     ancestry: &Ancestry,
     rows: usize,
@@ -70,8 +71,9 @@ fn ancestral_rows<T: Copy + Default>(
     let mut cells = vec![T::default(); rows * n];
     for row in cells.chunks_exact_mut(n) {
         for &node in &order {
-            // Nodes in `set` are sampled as well, so that the random numbers of all other nodes stay the
-            // same.
+            // Nodes in `set` are sampled as well, so that they consume the same random numbers. The values
+            // of other nodes therefore don't depend on which nodes are in `set`, except through their
+            // parents.
             let value = draw(node, row);
             row[node] = set.iter().find(|(target, _)| *target == node).map_or(value, |(_, value)| *value);
         }
@@ -79,7 +81,7 @@ fn ancestral_rows<T: Copy + Default>(
     cells
 }
 
-/// Returns the nodes that are set to a value, after checking that they exist.
+/// Returns the nodes in `set`. Returns an error if one of these nodes doesn't exist.
 fn targets<T>(set: &[(usize, T)], n: usize) -> Result<NodeSet> {
     let node =
         |(node, _): &(usize, T)| if *node < n { Ok(*node) } else { Err(Error::out_of_range(*node, n)) };

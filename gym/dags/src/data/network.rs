@@ -5,10 +5,10 @@ use super::random_dag::pick;
 use super::{DiscreteData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
-/// A Bayesian network of discrete variables: a graph, and a probability table for each node.
+/// A Bayesian network of discrete variables: an acyclic graph, and a probability table for each node.
 ///
-/// A table has a row for each configuration of the parents (in ascending order, the value of the last parent
-/// changing fastest) and a column for each value of the node.
+/// The table of a node has a row for each configuration of its parents and a column for each of its values.
+/// The parents are in ascending order, and the value of the last parent changes fastest from row to row.
 ///
 /// ```
 /// use gfn::Rng;
@@ -28,7 +28,7 @@ pub struct DiscreteNetwork {
     tables: Vec<Vec<f64>>,
 }
 
-/// The largest number of entries of all tables of a network together, which take 128 MB.
+/// The largest number of entries of all tables of a network together. This many entries take 128 MB.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
@@ -36,9 +36,9 @@ impl DiscreteNetwork {
     /// their probability tables.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there are a name, labels and a table of the right size for each node;
-    /// [`Error::Config`] for a variable of fewer than 2 values, for more than 16 million entries in all
-    /// tables, and for a row that isn't a distribution; errors of [`Ancestry::of`].
+    /// [`Error::Shape`] unless each node has a name, labels and a table of the right size;
+    /// [`Error::Config`] for a variable with fewer than 2 values, for more than 16 million entries in all
+    /// tables, and for a row of a table that isn't a distribution; errors of [`Ancestry::of`].
     pub fn new(
         names: Vec<String>,
         labels: Vec<Vec<String>>,
@@ -78,8 +78,8 @@ impl DiscreteNetwork {
         Ok(Self { names, labels, dag, ancestry, tables })
     }
 
-    /// Creates a network of variables with `values` values each. The rows of its tables are sampled uniformly
-    /// from all distributions.
+    /// Creates a random network with the given graph, in which each variable has `values` values. The rows
+    /// of the tables are sampled uniformly from all distributions.
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
@@ -90,7 +90,7 @@ impl DiscreteNetwork {
         for n_rows in n_configurations(&Ancestry::of(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
-                // Exponential samples divided by their sum follow the flat Dirichlet distribution.
+                // Exponential random numbers divided by their sum follow the flat Dirichlet distribution.
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
                 table.extend(draws.iter().map(|x| x / sum));
@@ -100,28 +100,30 @@ impl DiscreteNetwork {
         Self::new(numbered(n), labels, dag, tables)
     }
 
-    /// The graph of the network.
+    /// Returns the graph of the network.
     #[must_use]
     pub fn dag(&self) -> &GraphState {
         &self.dag
     }
 
-    /// The names of the variables.
+    /// Returns the names of the variables.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The labels of each variable's values.
+    /// Returns the labels of each variable's values.
     #[must_use]
     pub fn labels(&self) -> &[Vec<String>] {
         &self.labels
     }
 
-    /// Returns the probabilities of a node's values, given the values of all variables in an observation.
+    /// Returns the probabilities of a node's values. The probabilities depend on the values of the node's
+    /// parents in `observation`, which holds the values of all variables.
     ///
     /// # Panics
-    /// If there is no such node, or the observation is too short.
+    /// If the network has no such node, or if the observation has fewer values than the network has
+    /// variables.
     #[must_use]
     pub fn probs(&self, node: usize, observation: &[u16]) -> &[f64] {
         let code =
@@ -134,7 +136,7 @@ impl DiscreteNetwork {
     /// Computes the log-probability of an observation.
     ///
     /// # Panics
-    /// If the observation is too short.
+    /// If the observation has fewer values than the network has variables.
     #[must_use]
     pub fn log_prob(&self, observation: &[u16]) -> f64 {
         (0..self.names.len())
@@ -142,7 +144,7 @@ impl DiscreteNetwork {
             .sum()
     }
 
-    /// Samples observations, parents before their children.
+    /// Samples `rows` observations. Parents are sampled before their children.
     ///
     /// # Errors
     /// Errors of [`DiscreteData::new`], for example for 0 rows.
@@ -150,8 +152,8 @@ impl DiscreteNetwork {
         self.draw_rows(rows, &[], rng)
     }
 
-    /// Samples observations in which the given nodes are set to the given values. The data records these
-    /// interventions.
+    /// Samples `rows` observations in which some nodes are fixed. Each entry of `set` is a node and the
+    /// value that it is fixed to. The returned data records these interventions.
     ///
     /// # Errors
     /// Errors of [`sample`](Self::sample); [`Error::OutOfRange`] for a node or a value that doesn't exist.
@@ -173,8 +175,8 @@ impl DiscreteNetwork {
     }
 }
 
-/// Returns the number of configurations of each node's parents. Returns an error if all tables together would
-/// be too large.
+/// Returns the number of configurations of each node's parents. Returns an error if all tables together
+/// would have more than [`MAX_ENTRIES`] entries.
 fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<usize>> {
     let mut left = MAX_ENTRIES;
     let mut out = Vec::with_capacity(labels.len());

@@ -3,8 +3,9 @@ use gfn::{Error, Result};
 use super::check_table;
 use crate::NodeSet;
 
-/// Observations of variables, `[rows, variables]`: [`ContinuousData`](crate::ContinuousData) or
-/// [`DiscreteData`](crate::DiscreteData). `L` holds the labels of discrete values.
+/// A table of observations of variables, of shape `[rows, variables]`. The table is either
+/// [`ContinuousData`](crate::ContinuousData) or [`DiscreteData`](crate::DiscreteData). `L` is the type of
+/// the labels of discrete values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Observations<T, L> {
     pub(super) names: Vec<String>,
@@ -15,11 +16,11 @@ pub struct Observations<T, L> {
 }
 
 impl<T: Copy, L: Clone> Observations<T, L> {
-    /// Returns the data with interventions, which are for each row the set of variables that an experiment
-    /// set. Scores of a variable ignore the rows in which it was set.
+    /// Returns the data with interventions: for each row, the set of variables that an experiment fixed.
+    /// The score of a variable ignores the rows in which the variable was fixed.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a wrong number of rows; [`Error::OutOfRange`] for a variable that doesn't exist.
+    /// [`Error::Shape`] unless each row has a set; [`Error::OutOfRange`] for a variable that doesn't exist.
     pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
         let (rows, n) = (self.n_rows(), self.n_variables());
         if targets.len() != rows {
@@ -34,34 +35,35 @@ impl<T: Copy, L: Clone> Observations<T, L> {
         Ok(self)
     }
 
-    /// Returns the set of variables that an experiment set in each row; `None` without interventions.
+    /// Returns the set of variables that an experiment fixed in each row; `None` if the data has no
+    /// interventions.
     #[must_use]
     pub fn interventions(&self) -> Option<&[NodeSet]> {
         self.interventions.as_deref()
     }
 
-    /// The names of the variables.
+    /// Returns the names of the variables.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The number of variables.
+    /// Returns the number of variables.
     #[must_use]
     pub fn n_variables(&self) -> usize {
         self.names.len()
     }
 
-    /// The number of observations.
+    /// Returns the number of observations.
     #[must_use]
     pub fn n_rows(&self) -> usize {
         self.cells.len() / self.names.len()
     }
 
-    /// Returns the observation in a row.
+    /// Returns the observation in the given row: one value per variable.
     ///
     /// # Panics
-    /// If there is no such row.
+    /// If the row doesn't exist.
     #[must_use]
     pub fn row(&self, row: usize) -> &[T] {
         &self.cells[row * self.names.len()..(row + 1) * self.names.len()]
@@ -70,16 +72,16 @@ impl<T: Copy, L: Clone> Observations<T, L> {
     /// Returns the values of a variable in all rows.
     ///
     /// # Panics
-    /// If there is no such variable.
+    /// If the variable doesn't exist.
     #[must_use]
     pub fn column(&self, variable: usize) -> Vec<T> {
         (0..self.n_rows()).map(|row| self.row(row)[variable]).collect()
     }
 
-    /// Returns the rows at these indices.
+    /// Returns a table that consists of the rows at these indices.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a row that doesn't exist; [`Error::Shape`] for no row.
+    /// [`Error::OutOfRange`] for a row that doesn't exist; [`Error::Shape`] for an empty list of rows.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
             return Err(Error::out_of_range(index, self.n_rows()));

@@ -6,23 +6,24 @@ use crate::env::{acyclic, check_size};
 /// A distribution of random acyclic graphs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum GraphLaw {
-    /// Erdos-Renyi graphs. Each pair of nodes has an edge with the same probability, directed along a random
-    /// order of the nodes.
+    /// Erdos-Renyi graphs. Each pair of nodes has an edge with the same probability. The edge goes from the
+    /// earlier node to the later node in a random order of the nodes.
     ErdosRenyi {
         /// The expected number of edges, at most `n (n - 1) / 2`.
         edges: f64,
     },
-    /// Preferential attachment (Barabasi and Albert 1999): each node, in a random order, gets edges from
-    /// earlier nodes, sampled in proportion to their degree plus one. A few nodes end up with many children.
+    /// Graphs by preferential attachment (Barabasi and Albert 1999). The nodes are visited in a random
+    /// order, and each gets edges from earlier nodes. An earlier node is sampled in proportion to its
+    /// degree plus one. A few nodes end up with many children.
     ScaleFree {
-        /// The number of edges into each node. A node with fewer earlier nodes gets an edge from each of
-        /// them.
+        /// The number of edges into each node. If there are fewer earlier nodes, the node gets an edge from
+        /// each of them.
         edges_per_node: usize,
     },
 }
 
 impl GraphLaw {
-    /// Samples a graph of `n` nodes.
+    /// Samples a graph of `n` nodes from this distribution.
     ///
     /// ```
     /// use gfn::Rng;
@@ -33,7 +34,8 @@ impl GraphLaw {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for no node, for more than 200 nodes, and for more edges than there are pairs.
+    /// [`Error::Config`] for 0 nodes, for more than 200 nodes, and for more edges than there are pairs of
+    /// nodes.
     pub fn draw(self, n: usize, rng: &mut Rng) -> Result<GraphState> {
         let order = permutation(check_size(n)?, rng);
         let mut edges: Vec<(u32, u32)> = Vec::new();
@@ -77,7 +79,7 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     order
 }
 
-/// Samples an index with a probability in proportion to its weight.
+/// Samples an index of `weights`. The probability of an index is proportional to its weight.
 pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
     let mut rest = rng.uniform() * weights.iter().sum::<f64>();
     let mut last = 0;
@@ -88,6 +90,6 @@ pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
         }
         rest -= weight;
     }
-    // Rounding may leave `rest` above 0 after the last weight.
+    // Rounding may leave `rest` above 0 after the last weight was subtracted.
     last
 }

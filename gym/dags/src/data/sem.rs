@@ -4,17 +4,18 @@ use gfn::{Error, Result, Rng};
 use super::{ContinuousData, ancestral_rows, numbered, targets};
 use crate::Ancestry;
 
-/// A mechanism, which gives a variable's mean as a function of its parents. The model adds noise to it.
+/// A mechanism: the function that computes a variable's mean from the values of its parents. The model adds
+/// noise to this mean.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mechanism {
-    /// A weighted sum of the parents, in ascending order.
+    /// A weighted sum of the parents' values. The parents are in ascending order.
     Linear {
         /// The weight of each parent.
         weights: Vec<f64>,
     },
     /// A network with one hidden layer of tanh units: `out . tanh(W x + b)`.
     Mlp {
-        /// The weights W: a row for each hidden unit, with a weight for each parent.
+        /// The weights W. Each hidden unit has a row, with one weight for each parent.
         hidden: Vec<Vec<f64>>,
         /// The biases b, one for each hidden unit.
         biases: Vec<f64>,
@@ -40,7 +41,7 @@ impl Mechanism {
     fn n_parents(&self) -> Option<usize> {
         match self {
             Self::Linear { weights } => Some(weights.len()),
-            // The rows of W are empty if there is no parent; `first` is then 0.
+            // Without parents, the rows of W are empty, and `first` is 0.
             Self::Mlp { hidden, biases, out }
                 if hidden.len() == biases.len() && biases.len() == out.len() =>
             {
@@ -57,16 +58,16 @@ impl Mechanism {
 pub enum SemConfig {
     /// Linear mechanisms with weights from N(0, 1) and no intercept, as in torchgfn and jax-dag-gflownet.
     Linear,
-    /// Linear mechanisms whose weights have a size that is uniform between two bounds, and a random sign.
-    /// Every edge then has a visible effect.
+    /// Linear mechanisms whose weights have a random sign and an absolute value that is uniform between two
+    /// bounds. Every edge then has a visible effect.
     LinearAwayFromZero {
-        /// The smallest size of a weight.
+        /// The smallest absolute value of a weight.
         low: f64,
-        /// The largest size of a weight.
+        /// The largest absolute value of a weight.
         high: f64,
     },
-    /// Random networks with one hidden layer of tanh units. Weights and biases are from N(0, 1), and the
-    /// output is divided by the root of the number of units.
+    /// Random networks with one hidden layer of tanh units. Weights and biases are drawn from N(0, 1), and
+    /// the output is divided by the square root of the number of units.
     Mlp {
         /// The number of hidden units.
         hidden: usize,
@@ -93,11 +94,11 @@ pub struct Sem {
 }
 
 impl Sem {
-    /// Creates a model from an acyclic graph and a mechanism for each node; `noise_std` is the noise's
-    /// standard deviation.
+    /// Creates a model from an acyclic graph and a mechanism for each node. `noise_std` is the standard
+    /// deviation of the noise.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a mechanism for each node, with a weight for each of its parents;
+    /// [`Error::Shape`] unless each node has a mechanism with a weight for each of the node's parents;
     /// [`Error::Config`] if `noise_std` is below 0 or not finite; errors of [`Ancestry::of`].
     pub fn new(dag: GraphState, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
@@ -113,10 +114,11 @@ impl Sem {
         Ok(Self { dag, ancestry, mechanisms, noise_std })
     }
 
-    /// Creates a model with random mechanisms.
+    /// Creates a model with random mechanisms, which are sampled from the distribution `config`.
     ///
     /// # Errors
-    /// Errors of [`new`](Self::new); [`Error::Config`] unless `0 <= low <= high`, and for no hidden unit.
+    /// Errors of [`new`](Self::new); [`Error::Config`] unless `0 <= low <= high`, and for networks without
+    /// hidden units.
     pub fn draw(dag: GraphState, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
         if let SemConfig::LinearAwayFromZero { low, high } = config
             && !(0.0 <= low && low <= high && high.is_finite())
@@ -154,19 +156,19 @@ impl Sem {
         Self::new(dag, mechanisms, noise_std)
     }
 
-    /// The graph of the model.
+    /// Returns the graph of the model.
     #[must_use]
     pub fn dag(&self) -> &GraphState {
         &self.dag
     }
 
-    /// The mechanism of each node.
+    /// Returns the mechanism of each node.
     #[must_use]
     pub fn mechanisms(&self) -> &[Mechanism] {
         &self.mechanisms
     }
 
-    /// Samples observations, parents before their children.
+    /// Samples `rows` observations. Parents are sampled before their children.
     ///
     /// # Errors
     /// Errors of [`ContinuousData::new`], for example for 0 rows.
@@ -174,8 +176,8 @@ impl Sem {
         self.draw_rows(rows, &[], rng)
     }
 
-    /// Samples observations in which the given nodes are set to the given values. The data records these
-    /// interventions.
+    /// Samples `rows` observations in which some nodes are fixed. Each entry of `set` is a node and the
+    /// value that it is fixed to. The returned data records these interventions.
     ///
     /// # Errors
     /// Errors of [`sample`](Self::sample); [`Error::OutOfRange`] for a node that doesn't exist.

@@ -5,11 +5,12 @@ use petgraph::algo::has_path_connecting;
 use petgraph::graph::NodeIndex;
 use smallvec::SmallVec;
 
-/// An action type that adds an edge without class or attributes, if it closes no directed cycle. The backward
-/// action also names a pair of nodes, not the index of an edge.
+/// An action type that adds an edge, without class or attributes, if the edge closes no directed cycle. The
+/// backward action identifies the removed edge by its pair of nodes, not by an index of the edge.
 ///
-/// Therefore all graphs of `n` nodes have the same slots in both directions, `source * n + target`, and
-/// networks on vectors, such as [`MlpPolicy`](gfn::policy::MlpPolicy), can have a logit for each slot.
+/// All graphs of `n` nodes therefore have the same slots in both directions: slot `source * n + target`
+/// belongs to the pair (source, target). Networks on vectors, such as
+/// [`MlpPolicy`](gfn::policy::MlpPolicy), can have a logit for each slot.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -53,7 +54,8 @@ impl GraphActionType for AddArc {
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
                 Some(joined) => {
-                    // A search is only needed if the target has children, which most targets don't.
+                    // A search for a path is only needed if the target has children, which most targets
+                    // don't have.
                     let goes_on = from == to || graph.adjacency().count(from.index()) > 0;
                     if goes_on && has_path_connecting(joined, from, to, None) {
                         return Err(Error::contract("an arc must not close a directed cycle", names()));
@@ -69,14 +71,14 @@ impl GraphActionType for AddArc {
     }
 }
 
-/// Marks the pairs of nodes without an edge whose edge would close no cycle. Masks take a noticeable part of
-/// the training time, so sets of nodes are handled as 64-bit words.
+/// Sets the mask for pairs of nodes without an edge, if an edge between them would close no cycle. Masks
+/// take a noticeable part of the training time, so sets of nodes are handled as 64-bit words.
 fn mark_open(graph: &GraphState, mask: &mut [bool]) {
     let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
     let stride = n.div_ceil(64);
-    // A row of bits for each node holds the node and its descendants. It begins with the children, and
-    // Warshall's algorithm adds the other descendants. Small graphs use the stack; a larger array would slow
-    // down every call.
+    // Each node has a row of bits for the node itself and its descendants. A row starts with the node and
+    // its children, and Warshall's algorithm adds the other descendants. The rows of small graphs are on
+    // the stack. The array on the stack isn't larger, because a large array would slow down every call.
     let mut below: SmallVec<[u64; 64]> = SmallVec::from_elem(0, n * stride);
     for (a, row) in below.chunks_exact_mut(stride.max(1)).enumerate() {
         match adjacency.bits(a) {

@@ -9,7 +9,8 @@ use super::{NodeSet, check_size};
 /// The largest number of nodes of a graph.
 pub const MAX_NODES: usize = 200;
 
-/// A set of nodes for each node, on the stack for graphs of at most 8 nodes.
+/// A set of nodes for each node of a graph. The sets are stored on the stack if the graph has at most 8
+/// nodes.
 type Sets = SmallVec<[NodeSet; 8]>;
 
 /// Builds a graph of `n` nodes from edges `(source, target)`.
@@ -22,8 +23,8 @@ type Sets = SmallVec<[NodeSet; 8]>;
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no node, and for more than [`MAX_NODES`]; [`Error::Contract`] for an edge with an
-/// unknown node, for an edge that comes twice, and for a directed cycle.
+/// [`Error::Config`] for 0 nodes, and for more than [`MAX_NODES`] nodes; [`Error::Contract`] for an edge
+/// with an unknown node, for an edge that occurs twice, and for a directed cycle.
 pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
     let mut graph = GraphState::with_nodes(GraphKind::Directed, check_size(n)?);
     edges.iter().try_for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()))?;
@@ -31,7 +32,7 @@ pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
     Ok(graph)
 }
 
-/// Returns the parents of each node of a directed graph of at most 256 nodes.
+/// Returns the parents of each node of a directed graph, which must have at most 256 nodes.
 pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
     let mut out = Sets::from_elem(NodeSet::EMPTY, graph.n_nodes());
     graph.edges().for_each(|(a, b)| out[b as usize].insert(a as usize));
@@ -54,11 +55,11 @@ pub struct Ancestry {
 }
 
 impl Ancestry {
-    /// Computes the ancestry of a graph.
+    /// Computes the parents and the ancestors of all nodes of a graph.
     ///
     /// # Errors
-    /// [`Error::Config`] for no node, and for more than [`MAX_NODES`]; [`Error::Contract`] for an undirected
-    /// graph, and for a directed cycle.
+    /// [`Error::Config`] for 0 nodes, and for more than [`MAX_NODES`] nodes; [`Error::Contract`] for an
+    /// undirected graph, and for a directed cycle.
     pub fn of(graph: &GraphState) -> Result<Self> {
         check_size(graph.n_nodes())?;
         let found = graph.is_directed().then(|| Self::above(parent_sets(graph))).flatten();
@@ -66,14 +67,15 @@ impl Ancestry {
         found.ok_or_else(|| Error::contract(law, format!("graph {graph}")))
     }
 
-    /// Computes the ancestry from the parents of each node; `None` if edges form a cycle.
+    /// Computes the ancestors of all nodes from the parents of each node. Returns `None` if the edges form
+    /// a cycle.
     fn above(parents: Sets) -> Option<Self> {
         let mut out = Self { ancestors: SmallVec::from_elem(NodeSet::EMPTY, parents.len()), parents };
         (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
     }
 
-    /// Computes the ancestors of a node, after those of its parents; returns `false` for a cycle. `below`
-    /// holds the nodes whose visits led to this visit.
+    /// Computes the ancestors of a node after those of its parents. Returns `false` if it finds a cycle.
+    /// `below` holds the nodes on the path of visits that led to this node.
     fn visit(&mut self, node: usize, below: NodeSet) -> bool {
         if below.contains(node) || !self.ancestors[node].is_empty() {
             return !below.contains(node);
@@ -89,16 +91,16 @@ impl Ancestry {
         true
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes of the graph.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.parents.len()
     }
 
-    /// The parents of a node.
+    /// Returns the parents of a node.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node doesn't exist.
     #[must_use]
     pub fn parents(&self, node: usize) -> NodeSet {
         self.parents[node]
@@ -107,7 +109,7 @@ impl Ancestry {
     /// Returns `true` if a directed path of at least one edge leads from `source` to `target`.
     ///
     /// # Panics
-    /// If there is no such target node.
+    /// If the node `target` doesn't exist.
     #[must_use]
     pub fn has_path(&self, source: usize, target: usize) -> bool {
         source != target && self.ancestors[target].contains(source)
@@ -116,7 +118,7 @@ impl Ancestry {
     /// Returns the Markov blanket of a node: its parents, its children, and the children's other parents.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node doesn't exist.
     #[must_use]
     pub fn markov_blanket(&self, node: usize) -> NodeSet {
         let children = (0..self.n_nodes()).filter(|&child| self.parents[child].contains(node));
@@ -129,8 +131,8 @@ impl Ancestry {
     #[must_use]
     pub fn topological_order(&self) -> Vec<usize> {
         let mut nodes: Vec<usize> = (0..self.n_nodes()).collect();
-        // A node has more ancestors than each of its ancestors, so that the number of ancestors sorts the
-        // nodes.
+        // A node has more ancestors than each of its ancestors, so nodes can be sorted by their number of
+        // ancestors.
         nodes.sort_by_key(|&node| self.ancestors[node].len());
         nodes
     }

@@ -1,4 +1,5 @@
-//! Expert knowledge of the structure of a network: a limit of parents, required and forbidden edges.
+//! Expert knowledge about the structure of a network: a limit of parents, required edges and forbidden
+//! edges.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
@@ -7,26 +8,28 @@ use serde::{Deserialize, Serialize};
 use super::ancestry::parent_sets;
 use super::{NodeSet, acyclic, check_size};
 
-/// The number of nodes of a [`BayesianStructure`](super::BayesianStructure), and expert knowledge of its
-/// edges. An edge is `(source, target)`.
+/// The number of nodes of a [`BayesianStructure`](super::BayesianStructure), and expert knowledge about its
+/// edges. An edge is a pair `(source, target)`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StructureConfig {
-    /// The number of nodes, 1 to 200.
+    /// The number of nodes, which is at least 1 and at most 200.
     pub nodes: usize,
-    /// The largest number of parents of a node; `None` (the default) for no limit.
+    /// The largest number of parents of a node. `None`, the default, means that there is no limit.
     #[serde(default)]
     pub max_parents: Option<usize>,
-    /// Edges that no graph has; none by default.
+    /// The edges that no graph may have. The list is empty by default.
     #[serde(default)]
     pub forbidden: Vec<(u32, u32)>,
-    /// Edges that every graph has; the initial graph has these edges only. None by default.
+    /// The edges that every graph must have. The initial graph has exactly these edges. The list is empty
+    /// by default.
     #[serde(default)]
     pub required: Vec<(u32, u32)>,
 }
 
 impl StructureConfig {
-    /// Creates a configuration of all acyclic graphs with `nodes` nodes: no limit, no expert knowledge.
+    /// Creates a configuration of all acyclic graphs with `nodes` nodes, without a limit of parents and
+    /// without expert knowledge.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self { nodes, max_parents: None, forbidden: Vec::new(), required: Vec::new() }
@@ -60,7 +63,7 @@ impl StructureConfig {
         Ok(initial)
     }
 
-    /// Returns the sources of the edges that lead into a node.
+    /// Returns the sources of those edges that lead into a node.
     pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }

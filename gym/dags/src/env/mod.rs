@@ -1,5 +1,5 @@
-//! Acyclic graphs on labelled nodes that are built edge by edge: action type, environment, expert knowledge
-//! and ancestry.
+//! Acyclic graphs on labelled nodes, which are built edge by edge: the action type, the environment, expert
+//! knowledge and ancestry.
 
 mod add_arc;
 mod ancestry;
@@ -16,7 +16,7 @@ pub use structure::BayesianStructure;
 
 use gfn::{Error, Result};
 
-/// Checks that a number of nodes is 1 to 200, and returns it.
+/// Returns the number of nodes `n` unchanged, or an error unless it is between 1 and 200.
 pub(crate) fn check_size(n: usize) -> Result<usize> {
     if (1..=MAX_NODES).contains(&n) { Ok(n) } else { Err(Error::config("nodes", n, "1 to 200 nodes")) }
 }

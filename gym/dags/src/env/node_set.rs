@@ -1,6 +1,6 @@
-//! Sets of nodes.
+//! A set type for the nodes of a graph.
 
-/// A set of nodes below 256, stored in 256 bits; cheap to copy.
+/// A set of nodes with indices below 256. It is stored in 256 bits, so copies are cheap.
 ///
 /// ```
 /// use gfn_dags::NodeSet;
@@ -15,53 +15,53 @@ impl NodeSet {
     /// The empty set.
     pub const EMPTY: Self = Self([0; 4]);
 
-    /// Creates a set of nodes `0..64` from the bits of a word.
+    /// Creates a set of nodes below 64 from the bits of a word.
     #[must_use]
     pub const fn of_bits(bits: u64) -> Self {
         Self([bits, 0, 0, 0])
     }
 
-    /// Returns nodes `0..64` as the bits of a word; later nodes are ignored.
+    /// Returns the nodes below 64 as the bits of a word. Other nodes are ignored.
     #[must_use]
     pub fn bits(&self) -> u64 {
         self.0[0]
     }
 
-    /// Adds a node.
+    /// Adds a node to the set.
     ///
     /// # Panics
-    /// If the node is 256 or more.
+    /// If the index of the node is 256 or more.
     pub fn insert(&mut self, node: usize) {
         self.0[node / 64] |= 1 << (node % 64);
     }
 
-    /// Returns the set with one more node.
+    /// Returns a copy of the set that has an additional node.
     ///
     /// # Panics
-    /// If the node is 256 or more.
+    /// If the index of the node is 256 or more.
     #[must_use]
     pub fn with(mut self, node: usize) -> Self {
         self.insert(node);
         self
     }
 
-    /// Returns the set without a node.
+    /// Returns a copy of the set from which a node is removed.
     ///
     /// # Panics
-    /// If the node is 256 or more.
+    /// If the index of the node is 256 or more.
     #[must_use]
     pub fn without(mut self, node: usize) -> Self {
         self.0[node / 64] &= !(1 << (node % 64));
         self
     }
 
-    /// Returns the nodes that are in at least one of both sets.
+    /// Returns the nodes that are in at least one of the two sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self(std::array::from_fn(|k| self.0[k] | other.0[k]))
     }
 
-    /// Returns the nodes that aren't in the other set.
+    /// Returns the nodes of this set that aren't in the other set.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self(std::array::from_fn(|k| self.0[k] & !other.0[k]))
@@ -73,7 +73,7 @@ impl NodeSet {
         self.0.get(node / 64).is_some_and(|word| word >> (node % 64) & 1 == 1)
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()

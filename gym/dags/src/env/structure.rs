@@ -3,12 +3,12 @@ use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphRules, GraphState, Move
 
 use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 
-/// An environment of directed acyclic graphs on labelled nodes, built by adding one edge at a time to the
-/// required edges. Every state can be finished.
+/// An environment of directed acyclic graphs on labelled nodes. The initial graph has the required edges,
+/// and each action adds one edge. Every state can be finished.
 ///
-/// *Slots.* `source * n + target` adds that edge forward and removes it backward; `n * n` is the exit. Edges
-/// that would close a cycle aren't legal, so every state is acyclic. Nothing is cached between steps: each
-/// mask computes the ancestors anew.
+/// *Slots.* The slot `source * n + target` adds an edge if the direction is forward, and removes it if the
+/// direction is backward. The slot `n * n` is the exit. Edges that would close a cycle aren't legal, so
+/// every state is acyclic. Nothing is cached between steps: each mask computes the descendants anew.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
@@ -16,7 +16,7 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?.into_env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
-/// // Left: 1 -> 2, 2 -> 0, 2 -> 1 and the exit; 1 -> 0 would close a cycle.
+/// // Legal are 1 -> 2, 2 -> 0, 2 -> 1 and the exit. The edge 1 -> 0 would close a cycle.
 /// let masks = env.masks(Direction::Forward, &states);
 /// assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [5, 6, 7, 9]);
 /// # Ok::<(), gfn::Error>(())
@@ -27,11 +27,12 @@ pub struct BayesianStructure {
     config: StructureConfig,
 }
 
-/// The rules of expert knowledge: required and forbidden edges.
+/// The rules that enforce expert knowledge: required edges, forbidden edges and the limit of parents.
 struct Knowledge {
     config: StructureConfig,
-    /// The targets that each node may have an edge to (`allowed`) and must have an edge to (`required`).
+    /// The targets that each source node may have an edge to.
     allowed: Vec<NodeSet>,
+    /// The targets that each source node must have an edge to.
     required: Vec<NodeSet>,
 }
 
@@ -39,8 +40,9 @@ impl BayesianStructure {
     /// Creates the environment of a configuration.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for no node, for more than [`MAX_NODES`](super::MAX_NODES), and
-    /// for contradictory knowledge: required edges that form a cycle, are forbidden, or exceed `max_parents`.
+    /// [`Error::Config`](gfn::Error::Config) for 0 nodes, for more than [`MAX_NODES`](super::MAX_NODES)
+    /// nodes, for an edge that doesn't join two different nodes of the graph, and for contradictory
+    /// knowledge: required edges that form a cycle, are forbidden, or exceed `max_parents`.
     pub fn new(config: StructureConfig) -> Result<Self> {
         let (initial, n) = (config.initial()?, config.nodes);
         let (mut allowed, mut required): (Vec<NodeSet>, _) =
@@ -56,25 +58,25 @@ impl BayesianStructure {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), config })
     }
 
-    /// Returns a reference to the environment, for trainers and samplers.
+    /// Returns a reference to the graph environment, which trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
     }
 
-    /// Returns the environment by value.
+    /// Returns the graph environment by value.
     #[must_use]
     pub fn into_env(self) -> GraphEnv {
         self.env
     }
 
-    /// The configuration that the environment was created from.
+    /// Returns the configuration that the environment was created from.
     #[must_use]
     pub fn config(&self) -> &StructureConfig {
         &self.config
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes of the graphs.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.config.nodes

@@ -1,4 +1,4 @@
-//! The network of DAG-GFlowNet, with linear attention between pairs of nodes.
+//! The network of DAG-GFlowNet, which has linear attention between pairs of nodes.
 
 use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphState, Node};
@@ -14,30 +14,30 @@ use tch::{Device, Kind, Tensor};
 /// The settings of an [`EdgeTransformer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeTransformerConfig {
-    /// The width of a pair's embedding, which is even and a multiple of `heads`.
+    /// The width of the embedding of a pair of nodes. It must be even and a multiple of `heads`.
     pub embedding: i64,
-    /// The number of attention heads, which divide the embedding among them.
+    /// The number of attention heads. Each head has a width of `embedding / heads`.
     pub heads: i64,
-    /// The number of attention blocks that all outputs share.
+    /// The number of attention blocks that the outputs share.
     pub layers: usize,
-    /// The number of further attention blocks for the logits of edges, and the same number for the exit (and
-    /// the flow).
+    /// The number of further attention blocks in each of the two output heads. The first head gives the
+    /// logits of edges, the second the logit of the exit (and the flow).
     pub head_layers: usize,
-    /// The settings of the state-flow head and of log Z. Conditions aren't supported.
+    /// The settings of log F and log Z. Conditions aren't supported.
     pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeTransformerConfig {
-    /// Returns a size that is small enough for a CPU: width 64, four heads, one shared block, one further
-    /// block for each output.
+    /// Returns a size that is small enough for a CPU: width 64, four heads, one shared block, and one
+    /// further block for each output head.
     fn default() -> Self {
         Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
 impl EdgeTransformerConfig {
-    /// Returns the size of Deleu et al.: width 256, four heads of 64, three shared blocks, two further blocks
-    /// for each output.
+    /// Returns the size used by Deleu et al.: width 256, four heads of width 64, three shared blocks, and
+    /// two further blocks for each output head.
     #[must_use]
     pub fn published() -> Self {
         Self { embedding: 256, layers: 3, head_layers: 2, ..Self::default() }
@@ -47,11 +47,12 @@ impl EdgeTransformerConfig {
 /// The network of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*,
 /// UAI 2022, section 4.3).
 ///
-/// Each ordered pair of nodes is a token: an embedding of both nodes and, in every block, a bit that is 1 if
-/// they have an edge. Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so the cost
-/// of a graph of `d` nodes grows with its `d^2` tokens, not with the `d^4` pairs of tokens. P_F has two
-/// factors: the probability of the exit, which is the sigmoid of one output, and a softmax over legal edges
-/// if the graph isn't finished. P_B is uniform.
+/// Each ordered pair of nodes is a token. The input of a token consists of the embeddings of both nodes
+/// and, in every block, of a bit that is 1 if the graph has the edge. Attention is linear (Katharopoulos et
+/// al., *Transformers are RNNs*, 2020), so the cost of a graph of `d` nodes grows with its `d^2` tokens
+/// instead of the `d^4` pairs of tokens. P_F has two factors. The first is the probability of the exit,
+/// which is the sigmoid of one output. The second is a softmax over legal edges, which applies if the exit
+/// isn't chosen. P_B is uniform.
 ///
 /// ```
 /// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
@@ -66,13 +67,13 @@ impl EdgeTransformerConfig {
 #[derive(Debug)]
 pub struct EdgeTransformer {
     env: GraphEnv,
-    /// The embeddings of nodes as sources of edges, `[n, embedding / 2]`; `target` holds those of nodes as
-    /// targets, in the same shape.
+    /// The embeddings of nodes as sources of edges, of shape `[n, embedding / 2]`.
     source: Tensor,
+    /// The embeddings of nodes as targets of edges, of shape `[n, embedding / 2]`.
     target: Tensor,
     shared_blocks: Vec<AttentionBlock>,
     edges: OutputHead,
-    /// The head that gives the exit's logit and, if there is a state flow, log F.
+    /// The head that gives the exit's logit and, if the network estimates state flows, log F.
     graph: OutputHead,
     flow: bool,
     estimators: Estimators,
@@ -84,9 +85,10 @@ impl EdgeTransformer {
     /// weights sampled by `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that is odd or no multiple of the heads, for conditions, which
-    /// aren't supported, and for an environment unless its graphs are directed and have a fixed number of
-    /// nodes, one action for each ordered pair, and an exit.
+    /// [`Error::Config`] for an embedding width that is odd or no multiple of the number of heads, and for
+    /// conditions, which aren't supported. The same error is returned for an environment unless its graphs
+    /// are directed and have a fixed number of nodes, one action for each ordered pair of nodes, and an
+    /// exit.
     pub fn new(
         env: &GraphEnv,
         config: EdgeTransformerConfig,
@@ -132,9 +134,9 @@ impl EdgeTransformer {
         })
     }
 
-    /// Returns two masks of pairs, `[B, d^2]` each: the edges of the graphs, and the edges that may be added.
-    /// The second mask is computed here because the softmax over edges needs it before the policy applies its
-    /// mask.
+    /// Returns two masks of ordered pairs of nodes, of shape `[B, d^2]` each. The first marks the edges of
+    /// the graphs, the second the edges that may be added. The second mask is needed here, because the
+    /// softmax over edges comes before the policy applies its mask.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
         let (b, n) = (batch.len(), self.env.schema().max_nodes);
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
@@ -155,7 +157,8 @@ impl EdgeTransformer {
         Ok([tensor(&present), legal])
     }
 
-    /// Maps edge bits `[B, d^2]` to logits of edges `[B, d^2]` and outputs per graph `[B, 1 or 2]`.
+    /// Maps adjacency bits of shape `[B, d^2]` to logits of edges of shape `[B, d^2]` and to outputs per
+    /// graph of shape `[B, 1]`, or `[B, 2]` if the network estimates log F.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (present.size()[0], self.env.schema().max_nodes as i64);
         let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
@@ -187,7 +190,8 @@ impl GraphNetwork for EdgeTransformer {
             return Ok(NetworkOutput::default());
         }
         let (edges, graph) = self.layers(&present);
-        // The exit's output is its log-odds, because the probabilities of the edges sum to 1.
+        // The probabilities of the edges sum to 1 before the exit is added, so the logit of the exit is its
+        // log-odds.
         let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
         let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
         let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();
@@ -203,10 +207,11 @@ impl GraphNetwork for EdgeTransformer {
     }
 }
 
-/// The logit of an illegal edge. It is small enough for a probability of 0, and finite for the gradient.
+/// The logit of an illegal edge. It is so small that the edge's probability is 0, and finite so that
+/// gradients are finite.
 const IMPOSSIBLE: f64 = -1e5;
 
-/// An output head, which consists of attention blocks and an MLP.
+/// An output head, which consists of attention blocks followed by an MLP.
 #[derive(Debug)]
 struct OutputHead {
     blocks: Vec<AttentionBlock>,
@@ -230,8 +235,8 @@ fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -
     (0..count).map(|k| AttentionBlock::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
 }
 
-/// A block of linear attention and a feed-forward layer. Each has a residual connection and, before it, a
-/// layer norm whose input includes the adjacency bit.
+/// A block that consists of linear attention and a feed-forward layer. Each of these two parts has a residual
+/// connection. The input of each part includes the adjacency bit and is normalised by a layer norm.
 #[derive(Debug)]
 struct AttentionBlock {
     heads: i64,
@@ -243,7 +248,7 @@ struct AttentionBlock {
     narrow: Linear,
 }
 
-/// The width of a block's hidden layer, as a multiple of the embedding's width.
+/// The width of the hidden layer of a block, as a multiple of the embedding's width.
 const WIDENING: i64 = 2;
 
 impl AttentionBlock {
@@ -260,14 +265,15 @@ impl AttentionBlock {
         }
     }
 
-    /// Maps tokens `[B, P, D]` and bits `[B, P, 1]` to new tokens `[B, P, D]`.
+    /// Maps tokens of shape `[B, P, D]` and adjacency bits of shape `[B, P, 1]` to new tokens of shape `[B,
+    /// P, D]`, for `P` pairs and the embedding width `D`.
     fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
         let size = tokens.size();
         let (b, p, width) = (size[0], size[1], size[2]);
         let each = self.query_key_value.forward(&self.attention.forward(tokens, bits));
-        // The shape is [3, B, heads, P, width / heads].
+        // The tensor of queries, keys and values gets the shape [3, B, heads, P, width / heads].
         let each = each.view([b, p, 3, self.heads, width / self.heads]).permute([2, 0, 3, 1, 4]);
-        // Attention weights are products of positive features, which are elu + 1 of query and key.
+        // An attention weight is the product of the positive features of query and key: elu + 1.
         let (query, key, value) = (each.get(0).elu() + 1.0, each.get(1).elu() + 1.0, each.get(2));
         let summary = key.transpose(2, 3).matmul(&value);
         let total = key.sum_dim_intlist([2i64].as_slice(), true, None);
@@ -279,7 +285,8 @@ impl AttentionBlock {
     }
 }
 
-/// The input of a layer: the embedded adjacency bit and the token of each pair, concatenated and normalised.
+/// The input of a layer, which is the concatenation of the embedded adjacency bit and the token of each
+/// pair, after normalisation.
 #[derive(Debug)]
 struct PairInput {
     bit: Linear,

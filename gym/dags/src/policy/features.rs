@@ -2,8 +2,8 @@ use gfn::env::Rows;
 use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 
-/// The flattened adjacency matrix as features for networks on vectors: `n * n` numbers, which are 1 for an
-/// edge and 0 otherwise.
+/// The flattened adjacency matrix as features for networks on vectors. A graph has `n * n` features, one for
+/// each ordered pair of nodes. A feature is 1 if the graph has an edge between these nodes, and 0 otherwise.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -32,7 +32,8 @@ impl StateFeatures<GraphStates> for AdjacencyFeatures {
 
     fn encode(&self, states: &GraphStates) -> Features {
         let mut values = Vec::with_capacity(states.len() * self.width());
-        // Graphs with another number of nodes give a wrong number of values, which the network refuses.
+        // If a graph has another number of nodes, the number of features is wrong. The network then returns
+        // an error.
         for graph in states.graphs() {
             let (first, n) = (values.len(), graph.n_nodes());
             values.resize(first + n * n, 0.0);

@@ -1,5 +1,5 @@
-//! Networks for acyclic graphs, which complement the networks for all graphs: features for an MLP, and
-//! attention between pairs of nodes.
+//! Networks for acyclic graphs, in addition to the networks that accept any graph: features for an MLP, and
+//! a network with attention between pairs of nodes.
 
 mod edge_transformer;
 mod features;

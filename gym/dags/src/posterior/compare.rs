@@ -1,4 +1,5 @@
-//! Comparison of distributions over graphs: marginals of pairs of nodes, and distances.
+//! Comparison of distributions over graphs: probabilities of edges and paths, and distances from known
+//! edges.
 
 use gfn::env::Rows;
 use gfn::graph::{GraphState, GraphStates};
@@ -9,39 +10,42 @@ use super::PairMatrix;
 use super::pairs::edge_set;
 use crate::{Ancestry, LocalScore};
 
-/// Marginals of a distribution over graphs: probabilities of relations between the nodes of each pair.
+/// The marginals of a distribution over graphs: for each pair of nodes, the probability that a relation
+/// holds between them.
 ///
 /// ```
 /// use gfn_dags::{Marginals, acyclic};
 /// let graphs = vec![acyclic(3, &[(0, 2), (1, 2)])?, acyclic(3, &[(0, 1), (1, 2)])?].into();
 /// let marginals = Marginals::of(&graphs, None)?;
 /// assert_eq!((marginals.edge.get(0, 2), marginals.path.get(0, 2)), (0.5, 1.0));
-/// // Parents of one child are in each other's blanket.
+/// // Two nodes with a common child are in each other's Markov blanket.
 /// assert_eq!(marginals.markov_blanket.get(1, 0), 1.0);
 /// assert_eq!(marginals.expected_edges, 2.0);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Marginals {
-    /// The probability of an edge from source to target.
+    /// The probability of an edge from the first node of a pair to the second.
     pub edge: PairMatrix,
-    /// The probability of a directed path from source to target.
+    /// The probability of a directed path from the first node of a pair to the second.
     pub path: PairMatrix,
-    /// The probability that two nodes are in each other's Markov blanket (a symmetric relation).
+    /// The probability that each of two nodes is in the Markov blanket of the other. This matrix is
+    /// symmetric.
     pub markov_blanket: PairMatrix,
-    /// The expected number of edges.
+    /// The expected number of edges of a graph.
     pub expected_edges: f64,
 }
 
 impl Marginals {
-    /// Computes the marginals of weighted graphs, or of graphs with equal weights, such as samples.
+    /// Computes the marginals of graphs with the given weights. Without weights, all graphs (for example,
+    /// samples) count equally.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one weight for each graph, and all graphs have the same nodes;
-    /// [`Error::Config`] for no graph, and for weights that are negative or sum to 0; [`Error::Contract`] for
-    /// a graph with a cycle.
+    /// [`Error::Shape`] unless there is one weight for each graph, and all graphs have the same number of
+    /// nodes; [`Error::Config`] for an empty list of graphs, and for weights that are negative or sum to 0;
+    /// [`Error::Contract`] for a graph with a cycle.
     pub fn of(states: &GraphStates, weights: Option<&[f64]>) -> Result<Self> {
-        // Samples repeat, so only distinct graphs are evaluated.
+        // Samples repeat, so equal graphs are evaluated only once.
         let distinct = most_probable(states, weights, usize::MAX)?;
         let n = states.graphs()[distinct[0].0].n_nodes();
         let zeros = PairMatrix::zeros(n);
@@ -67,8 +71,8 @@ fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
 }
 
-/// Returns weights divided by their sum; equal weights if `weights` is `None`. Checks that there is one
-/// weight for each graph and that no weight is negative.
+/// Returns the weights divided by their sum, or equal shares if `weights` is `None`. Returns an error
+/// unless there is one weight for each graph and no weight is negative.
 fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
@@ -84,8 +88,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the `k` most probable graphs, the most probable first, each as the index of a row that holds it
-/// and its probability. Equal graphs count as one.
+/// Returns the `k` most probable graphs, with the most probable first. Each is given by the index of a row
+/// that holds it, and by its probability. Equal graphs count as one.
 ///
 /// ```
 /// use gfn_dags::{acyclic, most_probable};
@@ -97,8 +101,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is one weight for each graph; [`Error::Config`] for no graph, and for
-/// weights that are negative or sum to 0.
+/// [`Error::Shape`] unless there is one weight for each graph; [`Error::Config`] for an empty list of
+/// graphs, and for weights that are negative or sum to 0.
 pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) -> Result<Vec<(usize, f64)>> {
     let shares = shares(states, weights)?;
     let grouping = states.group();
@@ -111,9 +115,9 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
     Ok(out)
 }
 
-/// Computes the expected structural Hamming distance of weighted graphs from known edges. The distance is the
-/// number of pairs of nodes whose edge is missing, superfluous or reversed; each pair counts once (as in
-/// jax-dag-gflownet and torchgfn).
+/// Computes the expected structural Hamming distance of weighted graphs from the known edges `truth`. The
+/// distance is the number of pairs of nodes whose edge is missing, superfluous or reversed. Each pair
+/// counts once, as in jax-dag-gflownet and torchgfn.
 ///
 /// ```
 /// use gfn_dags::{acyclic, expected_shd};
@@ -123,8 +127,8 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
 /// ```
 ///
 /// # Errors
-/// Errors of [`most_probable`]; [`Error::Shape`] for graphs of different nodes; [`Error::OutOfRange`] for an
-/// edge with an unknown node.
+/// Errors of [`most_probable`]; [`Error::Shape`] for graphs with different numbers of nodes;
+/// [`Error::OutOfRange`] for an edge with an unknown node.
 pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32, u32)]) -> Result<f64> {
     let shares = shares(states, weights)?;
     let n = states.graphs()[0].n_nodes();
@@ -138,12 +142,12 @@ pub fn expected_shd(states: &GraphStates, weights: Option<&[f64]>, truth: &[(u32
     states.graphs().iter().zip(shares).map(|(graph, share)| Ok(share * distance(graph)?)).sum()
 }
 
-/// Computes log p(held-out data | training data, graph) for each graph, which is the score of all data minus
+/// Computes log p(held-out data | training data, graph) for each graph. This is the score of all data minus
 /// the score of the training data.
 ///
-/// Use it with a Bayesian score such as [`Bge`](crate::Bge) or [`Bde`](crate::Bde), whose differences are
-/// predictive probabilities. Both scores must have the same prior, with settings that don't depend on the
-/// number of rows.
+/// Use this function with a Bayesian score such as [`Bge`](crate::Bge) or [`Bde`](crate::Bde), because only
+/// differences of Bayesian scores are predictive probabilities. Both scores must have the same prior and
+/// the same settings, which must not depend on the number of rows.
 ///
 /// # Errors
 /// Errors of [`LocalScore::graph_score`].
@@ -159,11 +163,12 @@ pub fn held_out_log_likelihoods(
         .collect()
 }
 
-/// Computes the log-likelihood of held-out data under the model average, the logarithm of the weighted mean
-/// of likelihoods: `log sum_G w(G) exp(l(G))`, with weights divided by their sum.
+/// Computes the log-likelihood of held-out data under the model average. This is the logarithm of the
+/// weighted mean of the graphs' likelihoods: `log sum_G w(G) exp(l(G))`, with weights w that are divided by
+/// their sum.
 ///
 /// # Errors
-/// Errors of [`most_probable`]; [`Error::Shape`] unless there is a log-likelihood for each graph;
+/// Errors of [`most_probable`]; [`Error::Shape`] unless there is one log-likelihood for each graph;
 /// [`Error::NonFinite`] for a log-likelihood that is NaN.
 pub fn log_model_average(
     states: &GraphStates,
@@ -180,7 +185,8 @@ pub fn log_model_average(
         let remedy = "give the log-likelihood of each graph";
         return Err(Error::non_finite("log-likelihood", row, f64::NAN, remedy));
     }
-    // Graphs of weight 0 are dropped first, so that the maximum that scales the sum ignores them as well.
+    // Graphs of weight 0 are dropped first, so that they can't determine the maximum that `log_sum_exp`
+    // subtracts.
     let terms = shares.iter().zip(log_likelihoods).filter(|(share, _)| **share > 0.0);
     Ok(log_sum_exp(terms.map(|(share, l)| share.ln() + l)))
 }

@@ -6,11 +6,11 @@ use gfn::tensor::log_sum_exp;
 use super::{Marginals, most_probable};
 use crate::{DagReward, LocalScore};
 
-/// The exact posterior over the graphs of an environment, computed by enumeration.
+/// The exact posterior over the graphs of an environment, which is computed by enumeration.
 ///
-/// There are 1, 3, 25, 543, 29,281 and 3,781,503 acyclic graphs of 1 to 6 nodes. The probabilities are in the
-/// order of the environment's [`StateGraph`](gfn::env::StateGraph), so that they can be compared with the
-/// exact distribution of a policy
+/// The numbers of acyclic graphs with 1 to 6 nodes are 1, 3, 25, 543, 29,281 and 3,781,503. The
+/// probabilities are in the order of the environment's [`StateGraph`](gfn::env::StateGraph). The posterior
+/// can therefore be compared with the exact distribution of a policy
 /// ([`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution)) by
 /// [`Distances`](gfn::metrics::Distances).
 ///
@@ -33,7 +33,8 @@ pub struct ExactPosterior {
 }
 
 impl ExactPosterior {
-    /// Enumerates the graphs of an environment, in the order of a [`StateGraph`](gfn::env::StateGraph).
+    /// Enumerates the graphs of an environment and computes their posterior. The graphs are in the order of
+    /// the environment's [`StateGraph`](gfn::env::StateGraph).
     ///
     /// # Errors
     /// [`Error::TooManyStates`](gfn::Error::TooManyStates) for more than `limit` graphs; errors of the
@@ -53,40 +54,40 @@ impl ExactPosterior {
         Ok(Self { states: states.clone(), probs, log_z })
     }
 
-    /// The graphs.
+    /// Returns the graphs over which the posterior is computed.
     #[must_use]
     pub fn states(&self) -> &GraphStates {
         &self.states
     }
 
-    /// The probability of each graph.
+    /// Returns the posterior probability of each graph.
     #[must_use]
     pub fn probs(&self) -> &[f64] {
         &self.probs
     }
 
-    /// log Z: the logarithm of the sum of the rewards. It is the log-evidence unless rewards are relative to
-    /// a graph.
+    /// Returns log Z, which is the natural logarithm of the sum of the rewards. It is the log-evidence,
+    /// unless rewards are relative to a reference graph.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.log_z
     }
 
-    /// Computes the entropy in nats.
+    /// Computes the entropy of the posterior, in nats.
     #[must_use]
     pub fn entropy(&self) -> f64 {
         -self.probs.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
     }
 
-    /// Computes the marginals of edges, paths and Markov blankets.
+    /// Computes the posterior marginals of edges, paths and Markov blankets.
     ///
     /// # Errors
-    /// Errors of [`Marginals::of`], if the posterior has no graph.
+    /// Errors of [`Marginals::of`], for example if there are no graphs.
     pub fn marginals(&self) -> Result<Marginals> {
         Marginals::of(&self.states, Some(&self.probs))
     }
 
-    /// Returns the `k` most probable graphs and their probabilities, the most probable first.
+    /// Returns the `k` most probable graphs and their probabilities, with the most probable first.
     ///
     /// # Errors
     /// Errors of [`most_probable`].

@@ -5,33 +5,34 @@ use super::sinks::ParentPosteriors;
 use super::wide::Wide;
 use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
-/// The largest number of nodes for which marginals are summed. Time grows as 3^n, and 3^14 is 4.8 million.
+/// The largest number of nodes for which [`EdgeMarginals`] are computed. The time grows as 3^n, and 3^14 is
+/// 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
 
-/// The largest absolute value of a term. Beyond it, neighbouring doubles differ by more than a tenth, which
-/// makes exponentials meaningless.
+/// The largest absolute value of a term. Neighbouring doubles of this size differ by more than a tenth, so
+/// exponentials of larger terms have no meaning.
 const MAX_TERM: f64 = 1e15;
 
-/// Exact edge marginals and log Z of graphs of up to 14 nodes without enumeration, by inclusion-exclusion
-/// over sinks (Tian and He 2009).
+/// The exact edge marginals and log Z of graphs with up to 14 nodes, computed without enumeration, by
+/// inclusion-exclusion over sinks (Tian and He 2009).
 ///
-/// Let a_j(P) be the exponential of the score and prior of node j with parents P, and A_j(U) their sum over
-/// the parent sets P within U. The sum H(S) over the graphs on the nodes S is
+/// Let a_j(P) be the exponential of the score plus the prior's term of node j with parents P. Let A_j(U) be
+/// the sum of a_j(P) over the sets P within U. The sum H(S) over all graphs on the nodes S is
 ///
 /// ```text
 /// H(S) = sum over nonempty T within S of (-1)^(|T| + 1) H(S - T) prod over j in T of A_j(S - T)
 /// ```
 ///
-/// T ranges over nonempty sets of sinks, of which each graph has at least one. In H(all), a_j(P) is a factor
+/// T ranges over nonempty sets of sinks. Every graph has at least one sink. In H(all), a_j(P) is a factor
 /// of each graph in which P are the parents of j, so the derivative of H(all) by a_j(P) gives the posterior
-/// of P. Therefore the recurrence is differentiated backwards. Both passes take time 3^n (the limit of Tian
-/// and He's O(n 3^n)), and memory is n 2^n. A sum over orders of the nodes instead would weigh each graph by
-/// its number of orders.
+/// of P. The recurrence is therefore differentiated backwards. Both passes take time proportional to 3^n,
+/// which is within Tian and He's bound O(n 3^n), and memory is n 2^n. A sum over orders of the nodes isn't
+/// used, because it would weight each graph by its number of orders.
 ///
-/// *Cancellation.* No term is larger than H(S), because it is a sum over some of the graphs, but there are
-/// 2^|S| terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14 nodes,
-/// which is too much for doubles. Sums therefore use numbers of 31 digits and any exponent, and the posterior
-/// of each node's parent sets is checked to be a distribution.
+/// *Cancellation.* Each term is a sum over some of the graphs, so no term is larger than H(S). But there
+/// are 2^|S| terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14
+/// nodes, which is too much for doubles. Sums therefore use numbers with 31 digits and any exponent. In the
+/// end, the posterior of each node's parent sets is checked to be a distribution.
 ///
 /// ```
 /// use gfn_dags::*;
@@ -45,23 +46,24 @@ const MAX_TERM: f64 = 1e15;
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct EdgeMarginals {
-    /// The probability of each edge.
+    /// The posterior probability of each edge.
     pub edge: PairMatrix,
-    /// log Z, defined as in [`ExactPosterior::log_z`](super::ExactPosterior::log_z).
+    /// The natural logarithm of Z, defined as in [`ExactPosterior::log_z`](super::ExactPosterior::log_z).
     pub log_z: f64,
-    /// The largest deviation of the posterior of a node's parent sets from a distribution. It measures the
-    /// error that cancellation and rounding leave.
+    /// The largest deviation from 1 of the sum of a node's parent-set probabilities. It measures the error
+    /// due to cancellation and rounding.
     pub deviation: f64,
 }
 
 impl EdgeMarginals {
-    /// Computes the probability of each edge, and log Z, over all graphs of an environment: graphs with the
-    /// required edges, without forbidden edges, and within the limit of parents.
+    /// Computes the probability of each edge, and log Z, over all graphs of an environment. These are the
+    /// graphs that have all required edges and no forbidden edge, and whose nodes have at most the allowed
+    /// number of parents.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] if the reward has another number of nodes;
-    /// [`Error::NonFinite`] for a score that isn't finite, [`Error::Config`] for a score beyond 10^15;
-    /// [`Error::Contract`] if cancellation lost too many digits.
+    /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] if the reward has another number of
+    /// nodes; [`Error::NonFinite`] for a score that isn't finite, and [`Error::Config`] for a score whose
+    /// absolute value exceeds 10^15; [`Error::Contract`] if cancellation lost too many digits.
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
@@ -83,7 +85,8 @@ impl EdgeMarginals {
     }
 }
 
-/// Returns a_j(P) by node j and the bits of P; 0 if the environment doesn't allow P as the parents of j.
+/// Returns a_j(P), the factor that node j contributes if P are its parents, indexed by node j and the bits of
+/// P. The entry is 0 if the environment doesn't allow P as the parents of j.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
     let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];

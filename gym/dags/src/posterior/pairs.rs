@@ -3,7 +3,7 @@ use std::path::Path;
 use gfn::metrics::Correlation;
 use gfn::{Error, Result};
 
-/// A number for each ordered pair of nodes, such as the probability of an edge between them.
+/// A matrix with a number for each ordered pair of nodes, such as the probability of an edge between them.
 ///
 /// ```
 /// use gfn_dags::PairMatrix;
@@ -12,7 +12,7 @@ use gfn::{Error, Result};
 /// scores.set(1, 2, 0.4);
 /// scores.set(2, 1, 0.5);
 /// let found = scores.detection(&[(0, 1), (1, 2)])?;
-/// // One of the four pairs without an edge stands above one of the two with.
+/// // The pair (2, 1) isn't an edge, but has a higher number than the edge (1, 2).
 /// assert!((found.auroc - 7.0 / 8.0).abs() < 1e-12);
 /// assert!((found.auprc - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
@@ -23,15 +23,15 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// Areas under curves that measure how well the numbers of pairs separate the edges of a known graph from
-/// other pairs.
+/// The areas under two curves, which measure how well the numbers of a [`PairMatrix`] separate the edges of
+/// a known graph from other pairs of nodes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
-    /// The area under the receiver operating characteristic: the probability that an edge ranks above a pair
-    /// that isn't an edge (ties count half).
+    /// The area under the receiver operating characteristic. This area is the probability that an edge has
+    /// a higher number than a pair that isn't an edge, where ties count half.
     pub auroc: f64,
-    /// The area under the precision-recall curve (average precision). Pairs with equal numbers are taken
-    /// together.
+    /// The area under the precision-recall curve (average precision). Pairs with equal numbers count as one
+    /// step of the curve.
     pub auprc: f64,
 }
 
@@ -42,26 +42,26 @@ impl PairMatrix {
         Self { n, values: vec![0.0; n * n] }
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
         self.n
     }
 
-    /// Returns the number of a pair.
+    /// Returns the matrix entry for a pair of nodes.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If one of the nodes doesn't exist.
     #[must_use]
     pub fn get(&self, source: usize, target: usize) -> f64 {
         assert!(source.max(target) < self.n, "pair ({source}, {target}) of {} nodes", self.n);
         self.values[source * self.n + target]
     }
 
-    /// Sets the number of a pair.
+    /// Sets the matrix entry for a pair of nodes.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If one of the nodes doesn't exist.
     pub fn set(&mut self, source: usize, target: usize, value: f64) {
         assert!(source.max(target) < self.n, "pair ({source}, {target}) of {} nodes", self.n);
         self.values[source * self.n + target] = value;
@@ -71,13 +71,13 @@ impl PairMatrix {
         self.values[source * self.n + target] += value;
     }
 
-    /// Returns the numbers of all pairs, row by row.
+    /// Returns all entries of the matrix, row by row. Each source has a row.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Returns the numbers of pairs of different nodes, row by row.
+    /// Returns the entries for pairs of different nodes, row by row.
     #[must_use]
     pub fn off_diagonal(&self) -> Vec<f64> {
         self.off_diagonal_places().map(|k| self.values[k]).collect()
@@ -101,7 +101,7 @@ impl PairMatrix {
         if self.n == n { Ok(()) } else { Err(other()) }
     }
 
-    /// Computes the root mean squared difference over pairs of different nodes.
+    /// Computes the root mean squared difference of two matrices over pairs of different nodes.
     ///
     /// # Errors
     /// [`Error::Shape`] for matrices of different sizes.
@@ -112,8 +112,8 @@ impl PairMatrix {
         Ok((squares / mine.len().max(1) as f64).sqrt())
     }
 
-    /// Computes Pearson's correlation over pairs of different nodes; `None` if one of the matrices is
-    /// constant there.
+    /// Computes Pearson's correlation of two matrices over pairs of different nodes. Returns `None` if one
+    /// of the matrices is constant over these pairs.
     ///
     /// # Errors
     /// [`Error::Shape`] for matrices of different sizes; errors of [`Correlation::between`].
@@ -122,12 +122,12 @@ impl PairMatrix {
         Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
     }
 
-    /// Measures how well the numbers separate known edges from other ordered pairs of nodes. The edges may
-    /// form a cycle, as in a consensus network (Sachs et al. 2005).
+    /// Measures how well the entries separate known edges from other ordered pairs of nodes. The known
+    /// edges may form a cycle, as in a consensus network (Sachs et al. 2005).
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for an edge with an unknown node; [`Error::Config`] if no pair or every pair is
-    /// an edge; [`Error::NonFinite`] for a number that isn't finite.
+    /// [`Error::OutOfRange`] for an edge with an unknown node; [`Error::Config`] if no pair or every pair
+    /// is an edge; [`Error::NonFinite`] for an entry that isn't finite.
     pub fn detection(&self, truth: &[(u32, u32)]) -> Result<Detection> {
         let known = edge_set(self.n, truth)?;
         let mut pairs: Vec<(f64, bool)> =
@@ -165,11 +165,11 @@ impl PairMatrix {
         Ok(Detection { auroc: auroc / (positives * negatives), auprc: auprc / positives })
     }
 
-    /// Returns the matrix as CSV: a header with the targets' names, then a line for each source, which begins
-    /// with its name.
+    /// Returns the matrix as CSV. The header has the names of the targets. Each further line belongs to a
+    /// source and begins with the source's name.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a name for each node.
+    /// [`Error::Shape`] unless each node has a name.
     pub fn to_csv(&self, names: &[String]) -> Result<String> {
         self.check(names.len())?;
         let plain = |name: &str| !name.contains([',', '"', '\n', '\r']);
@@ -184,7 +184,7 @@ impl PairMatrix {
         Ok(std::iter::once(header).chain(rows).collect())
     }
 
-    /// Writes the CSV of [`to_csv`](Self::to_csv) to a file.
+    /// Writes the matrix to a CSV file, in the format of [`to_csv`](Self::to_csv).
     ///
     /// # Errors
     /// Errors of [`to_csv`](Self::to_csv); [`Error::Io`] if the file can't be written.
@@ -194,7 +194,7 @@ impl PairMatrix {
     }
 }
 
-/// Returns for each ordered pair of nodes, row by row, `true` if it is one of the edges.
+/// Returns one flag per ordered pair of nodes, row by row: `true` if the pair is one of the edges.
 pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     let mut out = vec![false; n * n];
     for &(a, b) in edges {

@@ -1,4 +1,5 @@
-//! Sums over all graphs by their sinks; see [`EdgeMarginals`](super::EdgeMarginals) for the formula.
+//! Sums over all graphs, computed by inclusion-exclusion over their sinks.
+//! [`EdgeMarginals`](super::EdgeMarginals) has the formula.
 
 use gfn::{Error, Result};
 
@@ -7,18 +8,19 @@ use super::wide::Wide;
 /// The largest accepted deviation of the sum of a node's parent-set probabilities from 1.
 const TOLERANCE: f64 = 1e-8;
 
-/// The posterior of the parent set of each node.
+/// The posterior of the parent sets of all nodes.
 pub(super) struct ParentPosteriors {
-    /// The probability of each parent set, by node and the bits of the parents.
+    /// The probability of each parent set, indexed by node and by the bits of the parents.
     pub(super) probs: Vec<f64>,
-    /// The logarithm of the sum over all graphs.
+    /// The natural logarithm of the sum over all graphs.
     pub(super) log_total: f64,
-    /// The largest deviation of a node's probabilities from a distribution.
+    /// The largest deviation from 1 of the sum of a node's probabilities.
     pub(super) deviation: f64,
 }
 
 impl ParentPosteriors {
-    /// Sums over all graphs of `n` nodes; `families` holds a_j(P) by node and the bits of P.
+    /// Sums over all graphs of `n` nodes. `families` holds a_j(P), the factor that node j contributes if P
+    /// are its parents, indexed by node j and the bits of P.
     ///
     /// # Errors
     /// [`Error::Contract`] if cancellation lost too many digits.
@@ -32,8 +34,8 @@ impl ParentPosteriors {
         for of_node in probs.chunks_exact(1 << n) {
             let sum: f64 = of_node.iter().sum();
             deviation = of_node.iter().fold(deviation, |most, p| most.max(-p).max(p - 1.0));
-            // Every graph has one parent set for each node, so these probabilities sum to 1, which checks the
-            // whole computation.
+            // Every graph has one parent set for each node, so the probabilities of a node sum to 1. This
+            // checks the whole computation.
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
@@ -45,7 +47,8 @@ impl ParentPosteriors {
     }
 }
 
-/// Computes A_j(U) from a_j(P) by sums over subsets, one element of U at a time.
+/// Computes A_j(U), the sum of a_j(P) over all subsets P of U. The sums are built up one element of U at a
+/// time.
 fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     let mut out = families.to_vec();
     for of_node in out.chunks_exact_mut(1 << n) {
@@ -58,14 +61,14 @@ fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     out
 }
 
-/// Iterates over the subsets of a set of bits in ascending order, so that each subset comes after its own
-/// subsets.
+/// Iterates over the subsets of a set of bits in ascending order. Each subset therefore comes after its own
+/// proper subsets.
 fn subsets(of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
 }
 
-/// Computes the product of A_j(U) over j in T for each set T of nodes outside of U, and writes it to
-/// `products[T]`.
+/// Computes the product of A_j(U) over the nodes j in T, for each set T of nodes outside of U. The product
+/// is stored in `products[T]`. `used` is U.
 fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
     for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
@@ -78,14 +81,15 @@ fn signed(sinks: usize, value: Wide) -> Wide {
     if sinks.count_ones() % 2 == 1 { value } else { -value }
 }
 
-/// Computes H(S) for all S.
+/// Computes H(S), the sum over all graphs on the nodes S, for all sets S.
 fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut totals = vec![Wide::ZERO; 1 << n];
     let mut product = vec![Wide::ZERO; 1 << n];
     totals[0] = Wide::ONE;
     for used in 0..all {
-        // Subsets of a set have smaller numbers, so `totals[used]` is complete.
+        // Sums are added in ascending order of the sets' bits. A set's subsets have smaller numbers, so
+        // `totals[used]` is complete here.
         fill_products(n, within, used, &mut product);
         for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
@@ -95,8 +99,8 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals
 }
 
-/// Computes the derivative of H(all) by each a_j(P): first backwards through [`totals`], then backwards
-/// through [`sums_within`].
+/// Computes the derivative of H(all), the sum over all graphs, by each a_j(P). The computation goes backwards
+/// through [`totals`] first, and then backwards through [`sums_within`].
 fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut of_totals = vec![Wide::ZERO; 1 << n];
@@ -112,7 +116,8 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
             of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
         }
-        // The largest sets come first, because their complements ascend.
+        // The sets of sinks are visited from the largest number to the smallest, because the derivative for
+        // a set needs the derivatives for larger sets. The subsets ascend, so their complements descend.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
             let cell = node << n | used;

@@ -1,16 +1,17 @@
-//! Floating-point numbers of about 31 digits and any exponent, for sums of terms of both signs as small as
-//! e^-5000.
+//! Floating-point numbers with about 31 digits and any exponent, which are needed for sums of terms of both
+//! signs that are as small as e^-5000.
 
 use std::ops::{Add, Mul, Neg};
 
-/// The exponent of the power of two that one step of a number stands for.
+/// The exponent of the unit of `Wide::steps`: a step is a factor of 2^256.
 const STEP: i32 = 256;
-/// The upper bound 2^200 of the leading part of a number; `LOW` is its lower bound 2^-200. Numbers outside
-/// are rescaled.
+/// The upper bound 2^200 of the part `high` of a number. A number with a larger `high` is rescaled.
 const HIGH: f64 = 1.606_938_044_258_990_3e60;
+/// The lower bound 2^-200 of the part `high` of a nonzero number. A number with a smaller `high` is
+/// rescaled.
 const LOW: f64 = 6.223_015_277_861_142e-61;
 
-/// The number `(high + low) 2^(256 steps)`; `low` is the rounding error of `high`.
+/// The number `(high + low) 2^(256 steps)`, where `low` is the rounding error of `high`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Wide {
     high: f64,
@@ -24,7 +25,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Returns the rounded sum and its rounding error, which is exact if |a| >= |b|.
+/// Returns the rounded sum of two numbers and its rounding error. The error is exact if |a| >= |b|.
 fn quick_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     (sum, b - (sum - a))
@@ -34,7 +35,7 @@ impl Wide {
     pub(super) const ZERO: Self = Self { high: 0.0, low: 0.0, steps: 0 };
     pub(super) const ONE: Self = Self { high: 1.0, low: 0.0, steps: 0 };
 
-    /// Computes e^x; returns 0 for minus infinity.
+    /// Computes e^x, which is 0 for minus infinity.
     pub(super) fn exp(x: f64) -> Self {
         if x == f64::NEG_INFINITY {
             return Self::ZERO;
@@ -44,7 +45,7 @@ impl Wide {
         Self { high: (x - steps * step).exp(), low: 0.0, steps: steps as i64 }.in_range()
     }
 
-    /// Computes the natural logarithm of a number above 0.
+    /// Computes the natural logarithm of this number, which must be above 0.
     pub(super) fn ln(self) -> f64 {
         self.high.ln() + self.steps as f64 * f64::from(STEP) * std::f64::consts::LN_2
     }
@@ -53,7 +54,8 @@ impl Wide {
         self.high == 0.0
     }
 
-    /// Divides by another number and returns a double; 0 if the quotient is too small for one.
+    /// Returns this number divided by another one, as a double. The result is 0 if the quotient is too
+    /// small for a double.
     pub(super) fn over(self, other: Self) -> f64 {
         if self.is_zero() {
             return 0.0;
@@ -108,8 +110,8 @@ impl Add for Wide {
         let small = match large.steps - small.steps {
             0 => small,
             1 => small.scaled(-STEP),
-            // The smaller number is below the last digit of the larger number, whose leading part is at least
-            // 2^-200.
+            // The smaller number is below the last digit of the larger number, whose part `high` is at
+            // least 2^-200.
             _ => return large,
         };
         let (sum, error) = two_sum(large.high, small.high);

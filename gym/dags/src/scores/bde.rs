@@ -6,34 +6,36 @@ use libm::lgamma;
 use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::DiscreteData;
 
-/// The largest number of parent configurations that are counted in an array. Larger tables are counted in a
-/// map of the configurations that occur.
+/// The largest number of parent configurations for which counts are stored in an array. For more
+/// configurations, a map stores the counts of those that occur.
 const MAX_TABLE: usize = 1 << 12;
 
-/// The distribution of the equivalent sample of a [`Bde`] score over the cells of a node's table.
+/// The prior distribution of a [`Bde`] score over the cells of a node's probability table. The equivalent
+/// sample is divided among the cells in these proportions.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
-    /// Every cell gets the same share of the sample: BDeu.
+    /// Every cell gets the same number of prior observations. The score is then called BDeu.
     #[default]
     Uniform,
-    /// Cells get their shares from a network without edges, whose variables have these probabilities: BDe.
+    /// Every cell gets prior observations in proportion to its probability in a network without edges,
+    /// whose variables have these probabilities. The score is then called BDe.
     Marginals(Vec<Vec<f64>>),
 }
 
 /// The Dirichlet prior of a [`Bde`] score.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BdeConfig {
-    /// The number of observations that the prior is worth, above 0; 1 by default.
+    /// The number of observations that the prior is equivalent to. It must be above 0, and is 1 by default.
     pub equivalent_sample_size: f64,
-    /// The distribution of these observations over the cells of a table.
+    /// The distribution of the equivalent sample over the cells of a table.
     pub cells: CellPrior,
-    /// `true` to allow fewer observations than variables; `false` by default. Rows with interventions on a
-    /// node don't count as observations of this node.
+    /// `true` to allow fewer observations than variables; `false` by default. A row with an intervention on
+    /// a node isn't an observation of this node.
     pub allow_few_observations: bool,
 }
 
 impl Default for BdeConfig {
-    /// Returns the prior of one observation, spread evenly over the cells.
+    /// Returns the prior that is equivalent to one observation, spread evenly over the cells.
     fn default() -> Self {
         Self { equivalent_sample_size: 1.0, cells: CellPrior::Uniform, allow_few_observations: false }
     }
@@ -42,23 +44,23 @@ impl Default for BdeConfig {
 /// The BDe score: the marginal likelihood of discrete networks under Dirichlet priors derived from one
 /// equivalent sample (Heckerman, Geiger and Chickering 1995).
 ///
-/// Let N_ck be the number of observations with value k and parent values c, and a_ck the prior counts; N_c
-/// and a_c are their sums over k:
+/// N_ck is the number of observations in which the node has value k and its parents have configuration c,
+/// and a_ck is the prior count for the same cell. N_c and a_c are the sums of N_ck and a_ck over k:
 ///
 /// ```text
 /// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c) + sum_k log Gamma(a_ck + N_ck) - log Gamma(a_ck) ]
 /// ```
 ///
-/// BDeu has `a_ck = s / (q r)` for an equivalent sample of size s, r values of the node and q configurations
-/// of its parents. Rows with interventions on a node don't count for the score of this node (Cooper and Yoo
-/// 1999).
+/// BDeu has `a_ck = s / (q r)` for an equivalent sample of size s, if the node has r values and its parents
+/// have q configurations. Rows with an intervention on a node don't count for the score of this node
+/// (Cooper and Yoo 1999).
 ///
 /// ```
 /// use gfn_dags::{Bde, BdeConfig, DiscreteData, LocalScore, NodeSet};
 /// let data = DiscreteData::from_rows(&[[0, 0], [1, 1], [1, 1], [0, 0], [1, 0]])?;
 /// let bde = Bde::new(data, BdeConfig::default())?;
 /// let (a, b) = (NodeSet::EMPTY.with(0), NodeSet::EMPTY.with(1));
-/// // 0 -> 1 and 1 -> 0 are equivalent.
+/// // The graphs 0 -> 1 and 1 -> 0 are Markov equivalent, so they have the same score.
 /// let first = bde.local_score(0, &NodeSet::EMPTY) + bde.local_score(1, &a);
 /// let second = bde.local_score(1, &NodeSet::EMPTY) + bde.local_score(0, &b);
 /// assert!((first - second).abs() < 1e-12);
@@ -77,8 +79,8 @@ impl Bde {
     /// Creates the score of a data set.
     ///
     /// # Errors
-    /// [`Error::Config`] for an equivalent sample that isn't above 0, for marginals that don't fit the
-    /// variables' values, and for fewer observations than variables (see
+    /// [`Error::Config`] for a size of the equivalent sample that isn't above 0, for marginals that don't
+    /// fit the variables' values, and for fewer observations than variables (see
     /// [`BdeConfig::allow_few_observations`]).
     pub fn new(data: DiscreteData, config: BdeConfig) -> Result<Self> {
         let n = data.n_variables();
@@ -102,8 +104,8 @@ impl Bde {
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })
     }
 
-    /// Counts the values of a node under each configuration of its parents that occurs. Each configuration
-    /// comes with the index of a row that has it.
+    /// Counts the values of a node for each configuration of its parents that occurs in the data. Returns
+    /// the counts of each configuration, together with the index of a row that has this configuration.
     fn counts(&self, node: usize, parents: &[usize]) -> Vec<(usize, Vec<f64>)> {
         let values = self.data.n_values();
         let n_configurations = parents.iter().try_fold(1usize, |q, &parent| q.checked_mul(values[parent]));
@@ -143,7 +145,7 @@ impl LocalScore for Bde {
         let parents: Vec<usize> = parents.iter().collect();
         let values = self.data.n_values();
         let r = values[node];
-        // Configurations that don't occur would contribute 0, so they are left out.
+        // Configurations that don't occur in the data contribute 0, so they are left out.
         let of_configuration = |(row, counts): &(usize, Vec<f64>)| {
             let cells = self.data.row(*row);
             let share: f64 = parents

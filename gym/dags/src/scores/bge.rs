@@ -5,21 +5,21 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, check_observations, check_positive, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// The normal-Wishart prior of a [`Bge`] score.
+/// The normal-Wishart prior of a [`Bge`] score for `n` variables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BgeConfig {
-    /// The parameter alpha_mu: the number of observations that the prior mean is worth, above 0; 1 by
-    /// default.
+    /// The parameter alpha_mu, the number of observations that the prior mean is equivalent to. It must be
+    /// above 0, and is 1 by default.
     pub alpha_mu: f64,
-    /// The parameter alpha_w: the degrees of freedom of the Wishart prior, above `n + 1`; `None` (the
-    /// default) for `n + 2`.
+    /// The parameter alpha_w, the degrees of freedom of the Wishart prior. It must be above `n + 1`;
+    /// `None`, the default, means `n + 2`.
     pub alpha_w: Option<f64>,
-    /// The parameter nu: the prior mean of each variable, in the units of the data; `None` (the default) for
-    /// zeros.
+    /// The parameter nu, the prior mean of each variable, in the units of the data. `None`, the default,
+    /// means zeros.
     pub nu: Option<Vec<f64>>,
-    /// `true` to allow fewer observations than variables; `false` by default. Rows with interventions on a
-    /// node don't count as observations of this node. The prior is proper, but dominates the score if there
-    /// are few observations.
+    /// `true` to allow fewer observations than variables; `false` by default. A row with an intervention on
+    /// a node isn't an observation of this node. The prior is proper, so the score exists for few
+    /// observations, but the prior then dominates it.
     pub allow_few_observations: bool,
 }
 
@@ -32,9 +32,9 @@ impl Default for BgeConfig {
 
 /// The BGe score: the marginal likelihood of linear Gaussian networks under a normal-Wishart prior.
 ///
-/// The formula is that of Geiger and Heckerman (1994) as corrected by Kuipers, Moffa and Heckerman (2014),
-/// with a prior scale matrix T = t I, t = alpha_mu (alpha_w - n - 1) / (alpha_mu + 1), for N observations of
-/// n variables and l parents:
+/// The formula is that of Geiger and Heckerman (1994) as corrected by Kuipers, Moffa and Heckerman (2014).
+/// The prior scale matrix is T = t I with t = alpha_mu (alpha_w - n - 1) / (alpha_mu + 1). For N
+/// observations of n variables, a node with l parents has this score:
 ///
 /// ```text
 /// R = t I + S + (N alpha_mu / (N + alpha_mu)) (mean - nu)(mean - nu)^T
@@ -43,13 +43,14 @@ impl Default for BgeConfig {
 ///     + (N + alpha_w - n + l)/2 log |R[P]| - (N + alpha_w - n + l + 1)/2 log |R[P + j]|
 /// ```
 ///
-/// The default prior has mean 0 and the same scale for all variables, so that the score depends on the units
-/// and the origin of the data. Therefore pass [`standardised`](ContinuousData::standardised) data, or a prior
+/// The default prior has mean 0 and the same scale for all variables, so the score depends on the units and
+/// the origin of the data. Therefore, pass [`standardised`](ContinuousData::standardised) data, or a prior
 /// mean in the units of the data.
 ///
-/// Rows with interventions on a node don't show its dependence on its parents. They don't count for the score
-/// of this node (Cooper and Yoo 1999), so each node has its own R and N. torchgfn and jax-dag-gflownet give
-/// scores relative to the empty graph; see [`DagReward::relative_to`](crate::DagReward::relative_to).
+/// A row with an intervention on a node doesn't show how the node depends on its parents. Such rows don't
+/// count for the score of this node (Cooper and Yoo 1999), so each node has a separate R and N. torchgfn
+/// and jax-dag-gflownet return scores relative to the empty graph; see
+/// [`DagReward::relative_to`](crate::DagReward::relative_to).
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, ContinuousData, LocalScore, NodeSet};
@@ -65,13 +66,14 @@ pub struct Bge {
     group_of: Vec<usize>,
 }
 
-/// Statistics of the rows that count for the scores of a group of nodes.
+/// The statistics that the scores of a group of nodes need. The same rows of the data count for all nodes
+/// of a group.
 #[derive(Clone, Debug)]
 struct RowStatistics {
     r: Scatter,
-    /// The number N + alpha_w - n.
+    /// The number N + alpha_w - n, where N is the number of rows that count.
     degrees: f64,
-    /// The terms of the score without determinants, by number of parents.
+    /// The terms of the score that don't contain determinants, indexed by the number of parents.
     terms: Vec<f64>,
 }
 
@@ -123,10 +125,10 @@ impl Bge {
         Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }
 
-    /// Returns the matrix R in the score of a node, row by row.
+    /// Returns the matrix R in the formula for the score of a node, row by row.
     ///
     /// # Panics
-    /// If there is no such node.
+    /// If the node doesn't exist.
     #[must_use]
     pub fn r(&self, node: usize) -> &[f64] {
         &self.groups[self.group_of[node]].r.values

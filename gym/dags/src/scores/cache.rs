@@ -6,16 +6,19 @@ use rayon::prelude::*;
 
 use super::{LocalScore, NodeSet};
 
-/// The largest number of nodes whose scores are kept in a table. It has 16 * 2^16 numbers, which take 8 MiB.
+/// The largest number of nodes for which scores are stored in a table. For 16 nodes, the table has 16 *
+/// 2^16 numbers, which take 8 MiB.
 const MAX_TABLE_NODES: usize = 16;
-/// The largest number of scores that are precomputed or cached, which take a few hundred megabytes.
+/// The largest number of scores that are computed in advance or cached. This many scores take a few hundred
+/// megabytes.
 const MAX_SCORES: usize = 1 << 22;
 
-/// A cache of scores, shared by all threads. The score of each node and parent set is computed once, with
-/// rare exceptions.
+/// A cache of scores that all threads share. The score of each pair of a node and a parent set is computed
+/// once, except if two threads request it at the same time.
 ///
-/// All scores of up to 16 nodes can be computed in parallel into a table by [`ahead`](Self::ahead). Other
-/// scores are kept in maps, up to 4 million in all.
+/// [`ahead`](Self::ahead) computes the scores of all parent sets in parallel, in advance. These scores are
+/// stored in a table if there are at most 16 nodes. All other scores are stored in maps, up to 4 million in
+/// all.
 ///
 /// ```
 /// use gfn_dags::{Bge, BgeConfig, CachedScores, ContinuousData, LocalScore, NodeSet};
@@ -29,9 +32,10 @@ const MAX_SCORES: usize = 1 << 22;
 #[derive(Debug)]
 pub struct CachedScores<S> {
     score: S,
-    /// The scores computed ahead, by node and the bits of its parents; NaN for other scores.
+    /// The scores that were computed in advance, indexed by node and by the bits of the parent set. Scores
+    /// that haven't been computed are NaN. The table is empty if it isn't used.
     table: Vec<f64>,
-    /// The other cached scores of each node, by its parents.
+    /// The scores of each node that aren't in the table, by the node's parent set.
     maps: Vec<RwLock<HashMap<NodeSet, f64>>>,
 }
 
@@ -43,11 +47,12 @@ impl<S: LocalScore> CachedScores<S> {
         Self { score, table: Vec::new(), maps }
     }
 
-    /// Computes the scores of all parent sets (of at most `max_parents`) in advance, on all threads.
+    /// Creates a cache and computes the scores of all parent sets in advance, on all threads. With
+    /// `max_parents`, only parent sets with at most this many parents are computed.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than 4 million parent sets: 16 nodes without a limit have half a million,
-    /// 20 nodes with at most 5 parents a third of a million.
+    /// [`Error::Config`] for more than 4 million parent sets. For comparison, 16 nodes without a limit have
+    /// half a million, and 20 nodes with at most 5 parents have a third of a million.
     pub fn ahead(score: S, max_parents: Option<usize>) -> Result<Self> {
         let n = score.n_nodes();
         let most = max_parents.unwrap_or(n).min(n.saturating_sub(1));
@@ -78,7 +83,7 @@ impl<S: LocalScore> CachedScores<S> {
         Ok(out)
     }
 
-    /// The number of cached scores.
+    /// Returns the number of cached scores.
     #[must_use]
     pub fn len(&self) -> usize {
         let in_maps = self.maps.iter().map(|map| map.read().unwrap_or_else(PoisonError::into_inner).len());
@@ -113,7 +118,8 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
         }
         let known = self.maps[node].read().unwrap_or_else(PoisonError::into_inner).get(parents).copied();
         known.unwrap_or_else(|| {
-            // Two threads may compute the same score at the same time, which is cheaper than waiting.
+            // Two threads may compute the same score at the same time. This is cheaper than letting a
+            // thread wait.
             let value = self.score.local_score(node, parents);
             self.insert(node, *parents, value);
             value
@@ -121,7 +127,7 @@ impl<S: LocalScore> LocalScore for CachedScores<S> {
     }
 }
 
-/// Returns all subsets of at most `most` of these nodes.
+/// Returns all subsets of these nodes that have at most `most` elements.
 fn subsets(nodes: &[usize], most: usize) -> Vec<NodeSet> {
     let mut out = vec![NodeSet::EMPTY];
     let mut last = vec![(0, NodeSet::EMPTY)];

@@ -4,16 +4,16 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// The share of a variable's variance below which its residual variance shows that it is a linear function of
-/// other variables.
+/// The smallest ratio of a variable's residual variance to its variance. A smaller ratio shows that the
+/// variable is a linear function of other variables.
 const COLLINEAR: f64 = 1e-12;
 
 /// The Bayesian information criterion of linear Gaussian networks. The score of a node is the maximal
-/// log-likelihood of its regression on its l parents, minus half of log N for each of its `l + 2` parameters
-/// (l coefficients, intercept, variance), with N observations.
+/// log-likelihood of its regression on its l parents, minus half of log N for each of its `l + 2`
+/// parameters (l coefficients, intercept, variance). N is the number of observations.
 ///
-/// The formula is `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, with the residual sum of
-/// squares RSS. Rows with interventions on a node don't count for the score of this node.
+/// The formula is `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, where RSS is the
+/// residual sum of squares. Rows with an intervention on a node don't count for the score of this node.
 ///
 /// ```
 /// use gfn_dags::{ContinuousData, LinearGaussianBic, LocalScore, NodeSet};
@@ -33,9 +33,9 @@ impl LinearGaussianBic {
     /// Creates the score of a data set.
     ///
     /// # Errors
-    /// [`Error::Config`] unless every node has more observations than there are variables; for variables that
-    /// are constant or a linear function of others, because their likelihood is unbounded; and for values
-    /// whose squares overflow.
+    /// [`Error::Config`] unless every node has more observations than there are variables; for a variable
+    /// that is constant or a linear function of other variables, because its likelihood is unbounded; and
+    /// for values whose squares overflow.
     pub fn new(data: &ContinuousData) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -52,8 +52,8 @@ impl LinearGaussianBic {
             data.check_varying(rows)?;
             groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
-        // Every group of rows is checked, because a parent may be constant in the rows without interventions
-        // on its child.
+        // Every group of rows is checked, because a parent may be constant in the rows that count for its
+        // child.
         for (scatter, _) in &groups {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());

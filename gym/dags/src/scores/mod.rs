@@ -1,5 +1,5 @@
-//! Scores of graphs, which are sums over nodes of terms that measure how well a node's parents explain its
-//! data.
+//! Scores of graphs that are sums over nodes. The term of a node measures how well the node's parents
+//! explain its data.
 //!
 //! | score | data | interventions | equal for Markov-equivalent graphs |
 //! |---|---|---|---|
@@ -27,29 +27,29 @@ use crate::NodeSet;
 use crate::env::parent_sets;
 use crate::reward::check_nodes;
 
-/// A score of graphs that is a sum over nodes. The score of a node given its parents is the logarithm of how
-/// well they explain its data.
+/// A score of graphs that is a sum over nodes. The term of a node is a logarithm that measures how well the
+/// node's parents explain the data of the node.
 ///
 /// Implement this trait for a custom score. [`CachedScores`] caches its results.
 pub trait LocalScore: Send + Sync {
-    /// The number of nodes.
+    /// Returns the number of nodes of the graphs that this score applies to.
     fn n_nodes(&self) -> usize;
 
-    /// Computes the score of a node with these parents (a natural logarithm); the node isn't among its
-    /// parents.
+    /// Computes the term of a node with these parents, as a natural logarithm. `parents` must not contain
+    /// the node itself.
     fn local_score(&self, node: usize, parents: &NodeSet) -> f64;
 
-    /// Computes the score of a graph: the sum over its nodes.
+    /// Computes the score of a graph, which is the sum of the terms of its nodes.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a graph with another number of nodes.
+    /// [`Error::Shape`] for a graph whose number of nodes differs from that of this score.
     fn graph_score(&self, graph: &GraphState) -> Result<f64> {
         check_nodes(self, graph)?;
         Ok(parent_sets(graph).iter().enumerate().map(|(node, parents)| self.local_score(node, parents)).sum())
     }
 }
 
-/// Implements the score for references, boxes and shared pointers to a score.
+/// References, boxes and shared pointers to a score are scores, too.
 impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     fn n_nodes(&self) -> usize {
         (**self).n_nodes()
@@ -59,8 +59,8 @@ impl<P: std::ops::Deref<Target: LocalScore> + Send + Sync> LocalScore for P {
     }
 }
 
-/// Returns the distinct sets of rows that have no intervention on some node, and for each node the index of
-/// its set.
+/// Returns the distinct sets of rows that count for a node, and the index of each node's set. A row counts
+/// for a node if it has no intervention on the node.
 fn rows_of_nodes(
     n_nodes: usize,
     n_rows: usize,
@@ -89,7 +89,8 @@ fn check_positive(setting: &'static str, value: f64) -> Result<()> {
     }
 }
 
-/// Returns an error if a node has fewer observations than there are variables, unless `allow_few`.
+/// Returns an error if a node has fewer observations than there are variables. If `allow_few` is `true`, no
+/// error is returned.
 fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
     match sets.iter().map(Vec::len).min() {
         Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(

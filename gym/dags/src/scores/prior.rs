@@ -3,37 +3,38 @@ use libm::lgamma;
 
 use super::check_positive;
 
-/// A prior over structures that depends on the number of parents of each node. It isn't normalised over
-/// acyclic graphs, which isn't necessary for sampling.
+/// A prior over the structures of a network, which depends on the number of parents of each node. The prior
+/// isn't normalised over acyclic graphs, because sampling doesn't need that.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
     /// The uniform prior, whose terms are 0 for all acyclic graphs.
     #[default]
     Uniform,
-    /// A prior of independent edges: `l log p + (n - 1 - l) log(1 - p)` for a node with `l` parents, with the
-    /// edge probability `p = edges_per_node n / (n (n - 1) / 2)`.
+    /// A prior of independent edges. The term of a node with `l` parents is `l log p + (n - 1 - l) log(1 -
+    /// p)`, where the edge probability is `p = edges_per_node n / (n (n - 1) / 2)`.
     ///
-    /// torchgfn and jax-dag-gflownet use the same p. A p of 1, at which torchgfn fails, is refused here.
+    /// torchgfn and jax-dag-gflownet use the same p. If p is 1, torchgfn fails, and this library returns an
+    /// error.
     ErdosRenyi {
-        /// The expected number of edges per node; 1 is common in the literature.
+        /// The expected number of edges per node, which is often 1 in the literature.
         edges_per_node: f64,
     },
-    /// A penalty for edges: `l log beta` for a node with l parents. If beta is below 1, each edge lowers the
-    /// prior.
+    /// A penalty for edges. The term of a node with l parents is `l log beta`. If beta is below 1, each
+    /// edge lowers the prior.
     EdgePenalty {
-        /// The factor beta of the prior for each edge, above 0.
+        /// The factor beta by which each edge multiplies the prior. It must be above 0.
         beta: f64,
     },
-    /// The fair prior: `-log C(n, l)` for a node with l parents. The parent sets of each size together have
-    /// about the same weight.
+    /// The fair prior. The term of a node with l parents is `-log C(n, l)`. All parent sets of the same
+    /// size have together about the same weight as those of any other size.
     ///
-    /// n is the number of nodes, as in torchgfn and jax-dag-gflownet. A node has only n - 1 candidates, so
-    /// the weights of its sets of l parents sum to (n - l) / n, not to 1.
+    /// The number n is the number of nodes, as in torchgfn and jax-dag-gflownet. A node has only n - 1
+    /// possible parents, so the weights of its sets of l parents sum to (n - l) / n instead of 1.
     Fair,
 }
 
 impl StructurePrior {
-    /// Returns the term of a node by its number of parents, for graphs of `n` nodes.
+    /// Returns the term of a node in a graph of `n` nodes, indexed by the number of the node's parents.
     ///
     /// ```
     /// use gfn_dags::StructurePrior;

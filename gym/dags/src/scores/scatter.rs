@@ -5,10 +5,10 @@ use smallvec::SmallVec;
 
 use super::NodeSet;
 
-/// The largest size of a submatrix that is factorised on the stack.
+/// The largest size of a submatrix for which the factorisation is stored on the stack.
 const SMALL: usize = 12;
 
-/// A symmetric positive definite matrix, row by row.
+/// A symmetric positive definite matrix, such as a scatter matrix.
 #[derive(Clone, Debug)]
 pub(super) struct Scatter {
     pub(super) n: usize,
@@ -16,8 +16,8 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
-    /// Computes the scatter matrix of rows (the sum of products of deviations from the mean), and the mean of
-    /// the rows.
+    /// Computes the mean of some rows of data and their scatter matrix. The scatter matrix is the sum of
+    /// the products of deviations from the mean.
     ///
     /// # Errors
     /// [`Error::Config`] if a sum overflows.
@@ -61,11 +61,12 @@ impl Scatter {
         }
     }
 
-    /// Returns log |M[P, P]|, with M this matrix and P all of `part` except its last element, and the Schur
-    /// complement of the last element: |M[part, part]| / |M[P, P]|.
+    /// Returns two numbers for the submatrix of this matrix M at the indices `part`. Let P be `part`
+    /// without its last element. The first number is log |M[P, P]|. The second is the Schur complement of
+    /// the last element, which is |M[part, part]| / |M[P, P]|.
     ///
-    /// The method is Cholesky's. If the matrix isn't positive definite, results are NaN or the complement
-    /// isn't positive.
+    /// The method is Cholesky's. If the matrix isn't positive definite, the results are NaN or the Schur
+    /// complement isn't positive.
     pub(super) fn log_det_and_schur(&self, part: &[usize]) -> (f64, f64) {
         let m = part.len();
         if m <= SMALL {
@@ -97,7 +98,7 @@ impl Scatter {
     }
 }
 
-/// Returns the parents of a node, followed by the node.
+/// Returns the parents of a node, followed by the node itself.
 pub(super) fn family(node: usize, parents: &NodeSet) -> SmallVec<[usize; SMALL]> {
     parents.iter().chain([node]).collect()
 }

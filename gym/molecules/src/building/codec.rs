@@ -8,20 +8,23 @@ use super::scaffold::Fixed;
 use crate::molecule::small_rings_span;
 use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 
-/// Translates between graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules; cheap to clone.
+/// Converts graphs of a [`MoleculeEnv`](super::MoleculeEnv) to molecules and back. A clone is cheap,
+/// because it shares the settings.
 ///
-/// - Nodes: the class is the index of the element in the configuration. The attributes, if the configuration
-///   allows any, are the charge (its index among [`charges`](MoleculeCodec::charges)) and the number of
-///   valences by which the atom's valence is above the smallest one that fits, in this order.
-/// - Edges: one attribute, 0 for a single, 1 for a double and 2 for a triple bond.
-/// - Scaffold: its atoms come first and have separate classes
-///   ([`class_names`](MoleculeCodec::class_names)); its aromatic bonds have the attribute 3.
-/// - [Stereochemistry](MoleculeConfig::stereo): a mark is 3 nodes (12 at a centre with four heavy neighbours,
-///   2 at a double bond) of the next two classes, with edges of classes 1 to 4.
+/// - Nodes: the class of a node is the index of its element in the configuration. If the configuration allows
+///   charges, one attribute is the index of the atom's charge in [`charges`](MoleculeCodec::charges). If the
+///   configuration allows higher valences, the next attribute chooses the valence of the atom: 0 is the
+///   smallest valence of the element that fits the atom's bonds, 1 is the next larger valence, and so on.
+/// - Edges: the only attribute is 0 for a single, 1 for a double and 2 for a triple bond.
+/// - Scaffold: the atoms of the scaffold come first and have separate classes
+///   ([`class_names`](MoleculeCodec::class_names)). The attribute of an aromatic bond of the scaffold is 3.
+/// - [Stereochemistry](MoleculeConfig::stereo): the sign of a stereo element is stored as nodes of the last
+///   two classes, joined by edges of classes 1 to 4. A double bond has 2 such nodes, a centre with four heavy
+///   neighbours has 12, and any other centre has 3.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
-/// A configuration, and the settings derived from it.
+/// The configuration of an environment of molecules, and the settings derived from the configuration.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) config: MoleculeConfig,
@@ -30,7 +33,7 @@ pub(super) struct Rules {
     pub(super) scaffold: Option<Fixed>,
 }
 
-/// The state of an atom, which determines the number of its hydrogens.
+/// The part of a state that concerns one atom. It determines the number of the atom's hydrogens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AtomState {
     pub(super) class: usize,
@@ -61,15 +64,16 @@ impl MoleculeCodec {
         &self.0.config
     }
 
-    /// Returns the charges that an atom can have, in the order of the attribute's values; 0 is first.
+    /// Returns the charges that an atom can have. The charge attribute of a node is an index into this
+    /// slice; index 0 is the charge 0.
     #[must_use]
     pub fn charges(&self) -> &[i8] {
         &self.0.charges
     }
 
-    /// Returns the names of the node classes: the elements, then the kinds of scaffold atoms, then the two
-    /// kinds of nodes for marks of stereochemistry. The last two groups are absent if the configuration
-    /// doesn't use them.
+    /// Returns the names of the node classes. The elements come first. The classes of scaffold atoms follow
+    /// if there is a scaffold. The two classes of nodes that store signs of stereo elements follow if the
+    /// environment has stereochemistry.
     #[must_use]
     pub fn class_names(&self) -> Vec<String> {
         let elements = self.0.config.elements.iter().map(|element| element.symbol().to_owned());
@@ -78,16 +82,16 @@ impl MoleculeCodec {
         elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).chain(marks).collect()
     }
 
-    /// Converts a state into a molecule.
+    /// Converts a state into a molecule. Marks of stereochemistry that have no meaning are removed.
     ///
     /// # Errors
-    /// [`Error::Config`] for a graph that isn't a molecule: the empty graph, or a graph of another
+    /// [`Error::Config`] for a graph that isn't a molecule: the empty graph, or a graph from another
     /// environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         Ok(self.marked_state(graph)?.molecule.normal())
     }
 
-    /// Converts a state without marks into a molecule.
+    /// Converts a state without signs of stereo elements into a molecule.
     pub(super) fn plain(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
         let bonds: Vec<_> =
@@ -95,18 +99,19 @@ impl MoleculeCodec {
         Ok(Molecule::new(&rules.config.table, &rules.specs(graph)?, &bonds)?)
     }
 
-    /// Converts this Kekule form of a molecule into a state. The nodes of the state are in the order of the
-    /// molecule's atoms, followed by the nodes of marks.
+    /// Converts a molecule, in its current Kekule form, into a state. The first nodes of the state are the
+    /// molecule's atoms in the same order. The nodes that store marks of stereochemistry follow.
     ///
     /// # Errors
-    /// [`Error::Config`] for a molecule outside of the environment's settings, and for marks of
-    /// stereochemistry if states have none.
+    /// [`Error::Config`] for a molecule that the environment can't build, for a molecule with marks of
+    /// stereochemistry if the environment has no stereochemistry, and for any molecule if the environment has
+    /// a scaffold.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         self.graph_as_marked(&molecule.clone().completed())
     }
 
-    /// Converts a molecule into a state as [`graph`](Self::graph) does, but with the marks as they are, even
-    /// if some elements have none.
+    /// Converts a molecule into a state as [`graph`](Self::graph) does, but adds no signs to unmarked stereo
+    /// elements.
     pub(super) fn graph_as_marked(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
         let config = &rules.config;
@@ -163,7 +168,7 @@ impl MoleculeCodec {
     }
 }
 
-/// Returns the edge for a bond with this attribute (0 for a single bond).
+/// Returns the edge that represents a bond with this attribute (0 for a single bond).
 pub(super) fn bond_edge(attribute: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, attribute);
@@ -190,8 +195,8 @@ impl Rules {
         fixed.unwrap_or_else(|| BondOrder::from_attribute(bond_attribute(graph, a, b)))
     }
 
-    /// Returns the specifications of the atoms of a graph without marks; an error if the graph isn't a
-    /// molecule.
+    /// Returns the element, the charge and the hydrogens of each atom of a graph without marks of
+    /// stereochemistry. Returns an error if the graph isn't a molecule.
     pub(super) fn specs(&self, graph: &GraphState) -> Result<Vec<AtomSpec>> {
         let spec = |(node, state): (Node, AtomState)| {
             let Some(valence) = self.valence(state) else {
@@ -205,7 +210,7 @@ impl Rules {
         graph.nodes().zip(self.atoms(graph)).map(spec).collect()
     }
 
-    /// Returns the node of an atom, or the reason why the environment doesn't build the atom.
+    /// Returns the node that represents an atom, or the reason why the environment can't build the atom.
     fn node(&self, molecule: &Molecule, a: usize) -> std::result::Result<Node, String> {
         let (atom, config) = (molecule.atoms()[a], &self.config);
         let (bonds, valence) = (molecule.bond_orders(a), molecule.valence(a));
@@ -237,8 +242,8 @@ impl Rules {
         Ok(node)
     }
 
-    /// Returns the valences of an element with a charge, given the class and the charge's index; empty if the
-    /// atom isn't allowed.
+    /// Returns the valences of a charged element, which is given by its class and the index of its charge.
+    /// The slice is empty if the configuration doesn't allow this combination.
     fn valences(&self, class: usize, charge: usize) -> &[u8] {
         match (self.config.elements.get(class), self.charges.get(charge)) {
             (Some(&element), Some(&charge))
@@ -250,13 +255,14 @@ impl Rules {
         }
     }
 
-    /// Returns the index of the node attribute that holds the charge; `None` if atoms have no charges.
+    /// Returns the index of the node attribute that holds the charge; `None` if the configuration has no
+    /// charges.
     pub(super) fn charge_place(&self) -> Option<usize> {
         (self.charges.len() > 1).then_some(0)
     }
 
-    /// Returns the index of the node attribute that raises the valence above the smallest one; `None` if
-    /// atoms don't have this attribute.
+    /// Returns the index of the node attribute that raises the valence above the smallest one that fits the
+    /// bonds; `None` if the configuration has no such attribute.
     pub(super) fn step_place(&self) -> Option<usize> {
         (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
     }
@@ -268,7 +274,7 @@ impl Rules {
         charges.into_iter().chain(steps).collect()
     }
 
-    /// Returns the state of each atom, computed in one pass over the bonds.
+    /// Returns the state of each atom of a graph, computed in one pass over the bonds.
     pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
         let mut atoms: Vec<AtomState> = graph
             .nodes()
@@ -291,8 +297,8 @@ impl Rules {
         atoms
     }
 
-    /// Returns the valence up to which hydrogens fill an atom; `None` if the atom's bonds exceed its
-    /// valences.
+    /// Returns the valence of an atom, hydrogens included; `None` if no valence of the atom is large enough
+    /// for its bonds.
     pub(super) fn valence(&self, atom: AtomState) -> Option<u8> {
         if let Some(valence) = self.scaffold.as_ref().and_then(|scaffold| scaffold.valence(atom)) {
             return valence;
@@ -302,17 +308,17 @@ impl Rules {
         valences.get(smallest + atom.step).copied()
     }
 
-    /// Returns `true` if the sum of an atom's bond orders can grow by `more`.
+    /// Returns `true` if an atom has a valence that allows its sum of bond orders to grow by `more`.
     pub(super) fn has_room(&self, atom: AtomState, more: u8) -> bool {
         self.valence(AtomState { bonds: atom.bonds + more, ..atom }).is_some()
     }
 
-    /// Returns `true` if an atom of this class, before its attributes are set, can have a bond.
+    /// Returns `true` if a new atom of this class, whose attributes aren't set yet, can have a bond.
     pub(super) fn attaches(&self, class: usize) -> bool {
         self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
     }
 
-    /// Returns `true` if the node attribute `place` of an atom can have this value.
+    /// Returns `true` if the node attribute with the index `place` can have this value at an atom.
     pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
         if atom.class >= self.config.elements.len() {
             return false;

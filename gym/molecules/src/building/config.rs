@@ -22,36 +22,40 @@ use crate::{BondOrder, Element, ValenceTable};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MoleculeConfig {
-    /// The elements of new atoms, in the order of their node classes; C, N, O, F, P, S, Cl and Br by default.
+    /// The elements of new atoms, in the order of their node classes. The default is C, N, O, F, P, S, Cl
+    /// and Br.
     pub elements: Vec<Element>,
-    /// The valences that atoms can have, by element and charge; RDKit's valences by default.
+    /// The valences that atoms can have, by element and charge. The default is RDKit's table.
     pub table: ValenceTable,
-    /// The charges that atoms can be set to, each listed once; N+ and O- by default.
+    /// The charges that atoms can be set to, each listed once. The default is N+ and O-.
     pub charges: Vec<(Element, i8)>,
-    /// The number of steps by which an atom's valence may be raised above the smallest valence that fits its
-    /// bonds; hydrogens fill the raised valence. For example, 1 allows `C[PH2]=O`, whose phosphorus has
-    /// valence 5 instead of 3. With 0, the default, atoms have the smallest valence that fits.
+    /// The number of steps by which an atom's valence may be raised above the smallest valence that fits
+    /// its bonds. Hydrogens fill the raised valence. For example, 1 allows `C[PH2]=O`, whose phosphorus has
+    /// valence 5 instead of 3. The default is 0: atoms have the smallest valence that fits.
     pub extra_valences: u8,
-    /// The highest bond order; triple bonds are allowed by default.
+    /// The highest order of a bond. Triple bonds are allowed by default.
     pub max_order: BondOrder,
-    /// The largest number of heavy atoms, including the atoms of a scaffold.
+    /// The largest number of heavy atoms of a molecule, including the atoms of a scaffold.
     pub max_atoms: usize,
-    /// The largest number of independent rings; `None` (the default) means no limit.
-    pub max_rings: Option<usize>,
-    /// The largest number of atoms of each ring in a smallest set of rings; `None` (the default) means no
+    /// The largest number of independent rings of a molecule. `None`, the default, means that there is no
     /// limit.
+    pub max_rings: Option<usize>,
+    /// The largest number of atoms that a ring may have, in a smallest set of rings. `None`, the default,
+    /// means that there is no limit.
     pub max_ring_size: Option<usize>,
-    /// `true` if states have marks of stereochemistry, so that each finished state is one stereoisomer. With
-    /// `false`, the default, a molecule stands for all of its stereoisomers.
+    /// `true` if states have marks of stereochemistry, so that each finished state is one stereoisomer. The
+    /// default is `false`: a molecule represents all of its stereoisomers. Stereochemistry can't be combined
+    /// with a scaffold.
     pub stereo: bool,
-    /// `true` (the default) if training corrects for the symmetry of graphs.
+    /// `true` if training corrects for the symmetry of graphs, which is the default.
     pub corrects_symmetry: bool,
-    /// The molecule that growth starts from, and the atoms that can be attached to (an atom is listed as a
-    /// stem once for each attachment). With `None` (the default), growth starts from the empty graph. The
-    /// scaffold's atoms and bonds stay, and no ring is closed through them.
+    /// The scaffold: the molecule that growth starts from, and its stems, to which new atoms can be
+    /// attached. An atom is listed as a stem once for each attachment. With `None`, the default, growth
+    /// starts from the empty graph. The scaffold's atoms and bonds stay, and no ring is closed through
+    /// them.
     pub scaffold: Option<Fragment>,
-    /// The identity of the scaffold's atoms. By default, atoms are equal if a symmetry of the scaffold
-    /// exchanges them; the alternative is that all atoms are distinguishable.
+    /// The treatment of the scaffold's atoms when objects are compared. By default, two atoms are equal if
+    /// a symmetry of the scaffold exchanges them. The alternative is that all atoms are distinguishable.
     pub scaffold_atoms: Scaffold,
 }
 

@@ -12,35 +12,39 @@ use crate::{BondOrder, Molecule};
 
 /// An environment of molecules that grow atom by atom, up to isomorphism.
 ///
-/// *States.* Connected undirected graphs of heavy atoms and bonds, each a Kekule form of a valid molecule.
-/// Hydrogens are implied: they fill the valences up. [`MoleculeCodec`] converts states.
-/// *Actions.* Add the first atom; attach an atom to another by a single bond; close a ring by a single bond;
-/// set the charge (or, if allowed, a higher valence) of an atom; make a bond double or triple. Each attribute
-/// is set once. Every state but the empty one can be finished.
-/// *Limits.* The numbers of atoms and rings, and the sizes of rings: in a smallest set of rings each ring has
-/// at most `max_ring_size` atoms.
+/// *States.* A state is a connected undirected graph of heavy atoms and bonds: a Kekule form of a valid
+/// molecule. Hydrogens aren't nodes: each atom has as many as its valence leaves room for.
+/// [`MoleculeCodec`] converts states into molecules and back.
+/// *Actions.* An action adds the first atom, attaches a new atom to another by a single bond, closes a ring
+/// by a single bond, sets the charge (or, if allowed, a higher valence) of an atom, or makes a bond double
+/// or triple. Each attribute is set once. Every state but the empty graph can be finished.
+/// *Limits.* The configuration limits the numbers of atoms and rings, and the sizes of rings: the molecule
+/// must have a smallest set of rings in which each ring has at most `max_ring_size` atoms.
 ///
-/// The masks are exact in both directions: every finished state is a valid molecule, and every molecule
-/// within the limits can be built in any order of its atoms. (recursionpharma/gflownet can remove a ring bond
-/// together with its order, although no action adds both; RDKit checks its finished molecules.)
+/// The masks are exact in both directions. Every finished state is a valid molecule, and every molecule
+/// within the limits can be built in any order of its atoms. (The library recursionpharma/gflownet allows
+/// backward steps that no forward action reverses: a ring bond can be removed together with its order. It
+/// checks finished molecules with RDKit.)
 ///
-/// *Stereochemistry* is optional ([`MoleculeConfig::stereo`]; without it, a molecule stands for all of its
-/// stereoisomers). A molecule with stereo elements can only be finished once each of them has a sign. Signs
-/// are set last, one by one in any order; after the first sign the molecule can't grow. No mark is therefore
-/// lost because neighbours become equal, and each finished state is one stereoisomer. A mark is a few nodes
-/// of the state, joined so that the symmetries of the graph are those of the marked molecule: |Aut| and the
-/// identity of states are exact. Stereoisomers that are impossible for lack of space (in, out isomers of
-/// small bicycles) are built, too.
+/// *Stereochemistry* is optional ([`MoleculeConfig::stereo`]). Without it, a molecule represents all of its
+/// stereoisomers. With it, a molecule can only be finished after each of its stereo elements (centres and
+/// double bonds) has a sign. Signs are set last, one by one and in any order, and a molecule with a sign
+/// can't grow. Neighbours of a stereo element can therefore not become equal after its sign is set, which
+/// would make the sign meaningless. Each finished state is one stereoisomer. A sign is stored as a few
+/// nodes of the state. The nodes are joined so that the symmetries of the graph are the symmetries of the
+/// stereoisomer, which makes |Aut| and the comparison of states exact. Stereoisomers that are impossible
+/// for lack of space (in, out isomers of small bicycles) are built, too.
 ///
 /// *Kekule forms.* A molecule with several Kekule forms (o-xylene has two) is several states. The
 /// environment's measure over states ([`Symmetry::log_multiplicity`](gfn::env::Symmetry::log_multiplicity))
 /// gives each form an equal share of the molecule's reward, for any reward function, so molecules are sampled
 /// in proportion to their reward.
 ///
-/// *Scaffolds.* With [`MoleculeConfig::scaffold`], growth starts from a molecule, at its stems. Objects are
-/// then decorations of the scaffold: a molecule that contains the scaffold in several places is several
-/// objects. Decorations are equal if a symmetry of the scaffold maps one to the other; its aromatic bonds
-/// count as one kind. The codec can't convert molecules into states then.
+/// *Scaffolds.* With [`MoleculeConfig::scaffold`], growth starts from a molecule, at its stems (the atoms
+/// that may get new bonds). An object is then a decoration of the scaffold: a molecule that contains the
+/// scaffold in several places is several objects. Two decorations are equal if a symmetry of the scaffold
+/// maps one to the other. This comparison doesn't distinguish single from double bonds in aromatic rings of
+/// the scaffold. With a scaffold, the codec can't convert molecules into states.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
@@ -59,10 +63,11 @@ pub struct MoleculeEnv {
     codec: MoleculeCodec,
 }
 
-/// The rules of molecules for the graph environment: valences, rings and signs of stereo elements.
+/// The rules that restrict the graph environment to molecules: valences, rings and signs of stereo
+/// elements.
 struct Chemistry {
     codec: MoleculeCodec,
-    /// The role of each action type, in the order of the environment's action types.
+    /// The chemical meaning of each action type, in the order of the environment's action types.
     roles: Vec<Role>,
 }
 
@@ -82,7 +87,8 @@ impl MoleculeEnv {
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for invalid settings: no atom, no element, an element or a
-    /// charge without a valence, rings of fewer than three atoms, a scaffold beyond the limits.
+    /// charge that is listed twice or has no valence, a charge of an element that isn't listed, rings of
+    /// fewer than three atoms, a scaffold beyond the limits, or a scaffold together with stereochemistry.
     pub fn new(config: MoleculeConfig) -> Result<Self> {
         config.check()?;
         let codec = MoleculeCodec::new(config);
@@ -139,7 +145,7 @@ impl MoleculeEnv {
         Ok(Self { env, codec })
     }
 
-    /// Returns the environment that trainers and samplers take.
+    /// Returns a reference to the graph environment, which trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -157,7 +163,7 @@ impl MoleculeEnv {
         &self.codec
     }
 
-    /// The configuration that the environment was created from.
+    /// Returns the configuration that the environment was created from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
@@ -165,7 +171,8 @@ impl MoleculeEnv {
 }
 
 impl Chemistry {
-    /// Returns the molecule of a state. Its Kekule forms are the states that represent the same object.
+    /// Returns the molecule of a state, including its signs of stereo elements. The Kekule forms of this
+    /// molecule are the states that represent the same object as the given state.
     fn with_forms(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.codec.rules();
         match &rules.scaffold {
@@ -179,9 +186,9 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of the moves in a mask, if their action type alone doesn't determine which are legal.
-    /// Returns `None` for moves that set signs, which have no further limits. In a state with signs, all
-    /// other moves are forbidden, and `None` is returned, too.
+    /// Returns the role of the action type whose moves are in a mask. Returns `None` if the moves need no
+    /// further restriction, which is the case for moves that set signs. If the state has a sign and the moves
+    /// don't set signs, the function forbids the moves and returns `None`, too.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -191,14 +198,14 @@ impl Chemistry {
         Some(role)
     }
 
-    /// Returns for each atom `true` if it has room for another single bond.
+    /// Returns one flag per atom: `true` if the atom has room for another single bond.
     fn room(&self, graph: &GraphState) -> Vec<bool> {
         let rules = self.codec.rules();
         rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect()
     }
 
-    /// Forbids ring closures at atoms without room for another bond, and closures that make too many rings or
-    /// too large a ring.
+    /// Forbids moves that close a ring at an atom without room for another bond, and moves that make too
+    /// many rings or a ring that is too large.
     fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let (rules, n) = (self.codec.rules(), graph.n_nodes());
         if let Some(scaffold) = rules.scaffold.as_ref().filter(|_| moves.any()) {
@@ -213,8 +220,8 @@ impl Chemistry {
             return;
         }
         let room = self.room(graph);
-        // The atoms that are near enough to the first atom of a move, computed once for all moves of that
-        // atom.
+        // The first atom of the latest move, and one flag per atom: `true` if a bond between the two atoms
+        // closes a ring within the size limit. Consecutive moves with the same first atom share this result.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
             let (a, b) = (action.a as usize, action.b as usize);
@@ -229,7 +236,7 @@ impl Chemistry {
     }
 }
 
-/// Returns for each node `true` if it is at most `steps` edges away from `from`.
+/// Returns one flag per node: `true` if the node is at most `steps` edges away from the node `from`.
 fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     let mut near = vec![false; graph.n_nodes()];
     near[from] = true;
@@ -241,8 +248,8 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
-/// Returns `false` if the molecule surely has only one Kekule form: without a ring, or with fewer than two
-/// double bonds.
+/// Returns `false` if the graph has no ring or fewer than two double bonds. Such a molecule has only one
+/// Kekule form.
 fn may_have_other_forms(graph: &GraphState) -> bool {
     let bonds = graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges());
     graph.n_nodes() > 0
@@ -291,16 +298,16 @@ impl GraphRules for Chemistry {
         let rules = self.codec.rules();
         let Some(role) = self.role(graph, moves) else { return };
         if rules.scaffold.is_some() && moves.any() {
-            // Backward moves can't remove parts of the scaffold. (A move that concerns a single atom has this
-            // atom as both `a` and `b`.)
+            // Backward moves must not remove parts of the scaffold. (A move that concerns a single atom has
+            // this atom as both `a` and `b`.)
             moves.retain(|action| !(self.is_fixed(action.a) && self.is_fixed(action.b)));
         }
         match (role, rules.config.max_ring_size) {
-            // Without the removed bond, the remaining rings must still be within the size limit.
+            // The remaining rings must be within the size limit after the bond is removed.
             (Role::Close, Some(size)) => {
                 moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
-            // Without the charge, the atom must still have room for its bonds.
+            // The atom must still have room for its bonds after the charge is removed.
             (Role::NodeAttribute, _) if moves.any() => {
                 let atoms = rules.atoms(graph);
                 moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));

@@ -1,4 +1,4 @@
-//! Building molecules atom by atom.
+//! Environments and codecs for building molecules atom by atom.
 
 mod codec;
 mod config;

@@ -1,4 +1,4 @@
-//! Growth from a scaffold: its atoms stay, and new atoms are attached to its stems.
+//! Growth from a scaffold: the atoms of the scaffold stay, and new atoms are bonded to its stems.
 
 use gfn::graph::{GraphKind, GraphState, Node, Scaffold};
 use gfn::{Error, Result};
@@ -8,33 +8,34 @@ use super::codec::{AtomState, Rules, bond_attribute, bond_edge};
 use crate::fragments::Fragment;
 use crate::{Atom, Bond, BondOrder, Molecule};
 
-/// The edge attribute of a scaffold's aromatic bonds, after the attributes of single, double and triple
-/// bonds. All aromatic bonds have the same attribute, whatever their order in one Kekule form, so that the
-/// graph has all symmetries of the scaffold.
+/// The edge attribute of a scaffold's aromatic bonds. The smaller attributes belong to single, double and
+/// triple bonds. All aromatic bonds have the same attribute, whatever their order in the current Kekule
+/// form, so that the graph has all symmetries of the scaffold.
 const AROMATIC: u8 = 3;
-/// The first charge that distinguishes scaffold atoms. Rings of atoms with such large charges aren't
-/// aromatic.
+/// The first of the artificial charges that distinguish scaffold atoms. Rings of atoms with such large
+/// charges aren't aromatic.
 const FIRST_MARK: usize = 8;
-/// The number of charges that distinguish scaffold atoms. If these aren't enough, hydrogen counts are used as
-/// well.
+/// The number of artificial charges that distinguish scaffold atoms. If a scaffold needs more, artificial
+/// hydrogen counts are used in addition.
 const CHARGES: usize = 100;
 
-/// A class of scaffold atoms with equal properties. Each is a node class of the environment.
+/// The properties of a scaffold atom that determine its node class. Scaffold atoms with equal properties
+/// have the same node class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kind {
     atom: Atom,
     orders: u8,
-    /// The sum of bond orders that can be attached to the atom.
+    /// The sum of the orders of new bonds that the atom has room for.
     room: u8,
 }
 
-/// A scaffold as part of states. Its atoms come first, and their node classes come after the classes of the
-/// elements.
+/// A scaffold as a part of states. Its atoms are the first nodes of a state, and their node classes come
+/// after the classes of the elements.
 #[derive(Debug)]
 pub(super) struct Fixed {
     molecule: Molecule,
     kinds: Vec<Kind>,
-    /// The index of each atom's kind.
+    /// The index of each scaffold atom's entry in `kinds`.
     of: Vec<usize>,
     n_elements: usize,
     treatment: Scaffold,
@@ -57,7 +58,7 @@ impl Fixed {
         Self { kinds, of, molecule, n_elements: config.elements.len(), treatment: config.scaffold_atoms }
     }
 
-    /// Returns a name for each kind of scaffold atoms.
+    /// Returns a name for each node class of scaffold atoms.
     pub(super) fn class_names(&self) -> impl Iterator<Item = String> {
         self.kinds.iter().map(|Kind { atom, room, .. }| {
             let charge = if atom.charge == 0 { String::new() } else { format!("{:+}", atom.charge) };
@@ -80,7 +81,7 @@ impl Fixed {
         (atom as usize) < self.of.len()
     }
 
-    /// Returns the graph of the scaffold, from which growth starts.
+    /// Returns the graph of the scaffold, which is the initial state.
     pub(super) fn graph(&self) -> Result<GraphState> {
         let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
         let nodes: Vec<Node> = self.of.iter().map(class).collect();
@@ -92,9 +93,9 @@ impl Fixed {
         GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
     }
 
-    /// Returns for each atom the branch that it belongs to; `None` for atoms of the scaffold. A branch is a
-    /// connected part of the graph without the scaffold, identified by its first atom. Rings are closed only
-    /// within a branch, because a ring through two branches would contain an atom of the scaffold.
+    /// Returns the branch of each atom; `None` for atoms of the scaffold. A branch is a connected component
+    /// of the graph without the scaffold, and is identified by its first atom. Rings are closed only within
+    /// a branch, because a ring through two branches would contain an atom of the scaffold.
     pub(super) fn branches(&self, graph: &GraphState) -> Vec<Option<usize>> {
         let mut branch = vec![None; graph.n_nodes()];
         for first in self.n_atoms()..graph.n_nodes() {
@@ -113,27 +114,30 @@ impl Fixed {
         self.kinds.get(state.class.checked_sub(self.n_elements)?)
     }
 
-    /// Returns the scaffold atom that the class of `state` stands for; `None` for classes of other atoms.
+    /// Returns the scaffold atom that the class of `state` represents; `None` for classes of other atoms.
     pub(super) fn atom(&self, state: AtomState) -> Option<Atom> {
         self.kind(state).map(|kind| kind.atom)
     }
 
-    /// Returns the valence of a scaffold atom, counted as its own hydrogens while nothing is attached to it.
-    /// The inner value is `None` if more is attached than the atom has room for, the outer one for atoms that
-    /// aren't in the scaffold. The bonds of `state` are only the bonds to grown atoms.
+    /// Returns the valence that a scaffold atom has for hydrogens and for bonds to new atoms. This is the
+    /// number of hydrogens of the atom in the bare scaffold. The bonds of `state` are only the bonds to new
+    /// atoms. The inner option is `None` if the atom hasn't enough room for these bonds. The outer option is
+    /// `None` if the atom isn't in the scaffold.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
     }
 
-    /// Returns the order of a bond between two scaffold atoms, in one Kekule form; `None` for other bonds.
+    /// Returns the order of a bond between two scaffold atoms in the Kekule form of the scaffold; `None`
+    /// for other bonds.
     pub(super) fn order(&self, a: u32, b: u32) -> Option<BondOrder> {
         let mut beside = self.has(a).then(|| self.molecule.neighbours(a as usize))?;
         beside.find(|(other, _)| *other == b as usize).map(|(_, bond)| bond.order)
     }
 
-    /// Returns a molecule whose Kekule forms are the states that represent the same object. The scaffold's
-    /// atoms have charges that no other atom has, and its bonds have orders that don't change between Kekule
-    /// forms.
+    /// Returns a molecule whose Kekule forms correspond to the states that represent the same object as
+    /// `graph`. In this molecule, the scaffold's atoms have artificial charges that no other atom has. The
+    /// aromatic bonds of the scaffold become double bonds and its double bonds become triple bonds, so that
+    /// these orders are the same in all Kekule forms.
     pub(super) fn molecule_with_marks(&self, rules: &Rules, graph: &GraphState) -> Result<Molecule> {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;
@@ -153,8 +157,8 @@ impl Fixed {
         Ok(Molecule::new(&table, &atoms, &bonds)?)
     }
 
-    /// Returns the state whose grown bonds have the orders of a Kekule form of
-    /// [`molecule_with_marks`](Self::molecule_with_marks).
+    /// Returns the state in which the bonds outside of the scaffold have the orders that they have in
+    /// `form`, a Kekule form of [`molecule_with_marks`](Self::molecule_with_marks).
     pub(super) fn with_form(&self, graph: &GraphState, form: &Molecule) -> Result<GraphState> {
         let mut out = graph.clone();
         for bond in form.bonds() {
@@ -170,7 +174,7 @@ impl Fixed {
 }
 
 impl MoleculeConfig {
-    /// Returns an error if a scaffold exceeds the limits on atoms or rings.
+    /// Returns an error unless the scaffold has fewer atoms than `max_atoms` and at most `max_rings` rings.
     pub(super) fn check_scaffold(&self, scaffold: &Fragment) -> Result<()> {
         let (molecule, smiles) = (scaffold.molecule(), scaffold.smiles());
         let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));

@@ -1,4 +1,5 @@
-//! Stereochemistry in states: nodes that represent marks, and the actions that set signs.
+//! Stereochemistry in states: the nodes that represent marks (signs of stereo elements), and the actions
+//! that set signs.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -12,21 +13,21 @@ use super::codec::Rules;
 use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
-/// The largest number of nodes that represent a mark.
+/// The largest number of nodes that represent one mark.
 const MOST: usize = 12;
-/// The number of node classes for the nodes of marks.
+/// The number of node classes that are reserved for nodes of marks.
 const CLASSES: usize = 2;
-/// The number of edge classes: class 0 for bonds, classes 1 to 4 for edges of marks.
+/// The number of edge classes. Class 0 is for bonds, and classes 1 to 4 are for edges at nodes of marks.
 const EDGE_CLASSES: usize = 5;
 
 impl Rules {
-    /// Returns `true` if a state has marks, so that it can't grow.
+    /// Returns `true` if a state has marks. A state with marks can't grow.
     pub(super) fn is_marked(&self, graph: &GraphState) -> bool {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
-    /// Returns `true` for a node of a mark. Without stereochemistry there are none: node classes after those
-    /// of the elements then belong to a scaffold.
+    /// Returns `true` if the node belongs to a mark. Without stereochemistry no node does, because node
+    /// classes after those of the elements then belong to a scaffold.
     fn is_extra(&self, node: Node) -> bool {
         self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
@@ -36,8 +37,8 @@ impl Rules {
         (0u32..).zip(graph.nodes()).filter(|(_, node)| !self.is_extra(*node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the nodes of a mark: the class of each node, and its edges with their other ends and classes.
-    /// `names[a]` is the node of atom `a`.
+    /// Returns the nodes that represent a mark. Each node comes with its class and its edges, and each edge
+    /// with its other end and its class. `names[a]` is the node of the molecule's atom `a`.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
         let named = |(class, edges): MarkNode| {
@@ -49,7 +50,7 @@ impl Rules {
         molecule.extra_nodes(mark).into_iter().map(named).collect()
     }
 
-    /// Adds the nodes of a mark to a state. `names[a]` is the node of atom `a`.
+    /// Adds the nodes that represent a mark to a state. `names[a]` is the node of the molecule's atom `a`.
     pub(super) fn add_mark(
         &self,
         graph: &mut GraphState,
@@ -67,13 +68,13 @@ impl Rules {
     }
 }
 
-/// A state converted into a molecule with marks.
+/// A state that was converted into a molecule with marks.
 pub(super) struct MarkedState {
-    /// The molecule with the marks that are set.
+    /// The molecule, with a mark for each sign that is set in the state.
     pub(super) molecule: Molecule,
-    /// The node of each of the molecule's atoms.
+    /// The node that represents each atom of the molecule in the state.
     pub(super) names: Vec<u32>,
-    /// The nodes of each mark, in the order in which they would be added.
+    /// The nodes that represent each mark, in the order in which [`Rules::add_mark`] adds them.
     nodes: Vec<Vec<u32>>,
 }
 
@@ -85,7 +86,7 @@ impl MarkedState {
 }
 
 impl MoleculeCodec {
-    /// Converts a state into a molecule with the marks that are set.
+    /// Converts a state into a molecule that has a mark for each sign that is set in the state.
     pub(super) fn marked_state(&self, graph: &GraphState) -> Result<MarkedState> {
         let rules = self.rules();
         let (mut marks, mut nodes) = (Vec::new(), Vec::new());
@@ -117,10 +118,11 @@ impl MoleculeCodec {
     }
 }
 
-/// Sets the sign of a centre or of a double bond; backward moves remove it.
+/// The action type that sets the sign of a stereo element: of centres, or of double bonds if `of_bonds` is
+/// `true`. A backward move removes the sign.
 ///
-/// The sign that a move sets is relative to the order of the neighbours in the state's canonical order. If a
-/// symmetry of the state makes that order ambiguous, both signs lead to the same state up to isomorphism.
+/// The sign that a move sets is relative to the order of the element's neighbours in the canonical order of
+/// the state. If a symmetry of the state makes this order ambiguous, both signs lead to isomorphic states.
 #[derive(Clone, Debug)]
 pub(super) struct SetSign {
     pub(super) codec: MoleculeCodec,
@@ -128,7 +130,7 @@ pub(super) struct SetSign {
 }
 
 impl SetSign {
-    /// Returns the stereo element that a move concerns.
+    /// Returns the stereo element whose sign a move sets or removes.
     fn element(&self, state: &MarkedState, action: Move) -> Result<StereoElement> {
         let molecule = &state.molecule;
         let atom = |a: u32| state.names.iter().position(|name| *name == a);
@@ -150,7 +152,7 @@ impl SetSign {
         found.ok_or_else(refuse)
     }
 
-    /// Returns the sign that class 0 of a move stands for at this element; class 1 stands for the opposite
+    /// Returns the sign that a move of class 0 sets at this element. A move of class 1 sets the opposite
     /// sign.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
@@ -159,8 +161,8 @@ impl SetSign {
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// Returns the state and the index of the mark that a backward move removes; `None` if the element has no
-    /// mark.
+    /// Returns the converted state, and the index of the mark that a backward move removes. Returns `None`
+    /// if the element has no mark.
     fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
         let state = self.codec.marked_state(graph)?;
         let element = self.element(&state, action)?;
@@ -168,7 +170,8 @@ impl SetSign {
         Ok(place.map(|place| (state, place)))
     }
 
-    /// Returns the nodes of the mark that a backward move removes; empty if the element has no mark.
+    /// Returns the nodes of the mark that a backward move removes. The list is empty if the element has no
+    /// mark.
     fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
         let set = self.set_sign(graph, action)?;
         Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))
@@ -197,7 +200,7 @@ impl GraphActionType for SetSign {
         {
             return;
         }
-        // A graph that isn't a molecule has no legal moves here.
+        // A graph that isn't a molecule has no legal moves of this type.
         let Ok(MarkedState { molecule, names, .. }) = self.codec.marked_state(&graph) else { return };
         let open =
             |element: &StereoElement| molecule.sign(*element).is_none() == (direction == Direction::Forward);

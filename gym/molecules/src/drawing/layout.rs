@@ -7,19 +7,20 @@ use super::place::{Place, angle, distance, minus, plus, towards, turned};
 use crate::Molecule;
 use crate::molecule::{ranks, smallest_rings};
 
-/// The smallest distance, in bond lengths, that atoms without a bond between them should have.
+/// The smallest distance, in bond lengths, that two atoms without a common bond should have.
 const APART: f64 = 0.6;
-/// The largest deviation from a wanted distance that isn't corrected, in bond lengths.
+/// The tolerated deviation of the distance of two atoms from the desired distance, in bond lengths.
 const TOLERANCE: f64 = 0.02;
-/// The largest number of rounds in which distances are corrected.
+/// The largest number of rounds in which the distances between atoms are corrected.
 const ROUNDS: usize = 100;
 
 impl Molecule {
-    /// Returns the coordinates of the atoms in a drawing, in bond lengths: x to the right, y up.
+    /// Returns the coordinates of the atoms in a drawing, in bond lengths. The x-axis points to the right
+    /// and the y-axis upwards.
     ///
-    /// Rings are regular polygons and chains are zigzags with angles of 120 degrees; bonds have length 1. In
-    /// bridged rings, and if branches would overlap, atoms are pushed apart, which bends and stretches bonds.
-    /// The coordinates depend neither on the order of the atoms nor on the Kekule form.
+    /// Rings are regular polygons, chains are zigzags with angles of 120 degrees, and bonds have length 1.
+    /// In bridged rings, and if branches would overlap, atoms are pushed apart. This bends and stretches
+    /// bonds. The coordinates depend neither on the order of the atoms nor on the Kekule form.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -33,7 +34,7 @@ impl Molecule {
         let order = self.canonical().order;
         let rank = ranks(&order);
         let order: Vec<usize> = order.iter().map(|&a| a as usize).collect();
-        // Bonds are in canonical order, so that equal molecules have equal drawings.
+        // The bonds are in canonical order, so that isomorphic molecules have equal drawings.
         let mut bonds: Vec<_> =
             self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
         bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
@@ -67,7 +68,8 @@ impl Molecule {
     }
 }
 
-/// The state of a layout: the atoms of a molecule in canonical order, with the positions found so far.
+/// The state of a layout: the atoms of a molecule in canonical order, with the positions that have been
+/// found so far.
 struct Layout {
     neighbours: Vec<Vec<usize>>,
     straight: Vec<bool>,
@@ -122,15 +124,15 @@ impl Layout {
         }
     }
 
-    /// Returns the directions of an atom's bonds to placed neighbours. If it has none, returns the single
-    /// direction down.
+    /// Returns the directions of an atom's bonds to neighbours that have a position. If no neighbour has
+    /// one, the function returns the single direction down.
     fn bond_directions(&self, a: usize, here: Place) -> Vec<f64> {
         let taken: Vec<f64> =
             self.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         if taken.is_empty() { vec![-FRAC_PI_2] } else { taken }
     }
 
-    /// Returns directions for `n` further bonds of an atom.
+    /// Returns directions for `n` further bonds of an atom that has the position `here`.
     fn directions(&self, a: usize, here: Place, n: usize) -> Vec<f64> {
         let taken = self.bond_directions(a, here);
         let (start, width) = widest(&taken);
@@ -139,21 +141,24 @@ impl Layout {
         }
         let crowd = |direction: f64| self.crowd(&[plus(here, 1.0, towards(direction))]);
         let sides = [start + TAU / 3.0, start - TAU / 3.0];
-        // Crowding that differs by less than 1e-6 counts as equal, so that rounding errors don't decide.
+        // Degrees of crowding that differ by less than 1e-6 count as equal, so that rounding errors don't
+        // decide.
         vec![if crowd(sides[0]) <= crowd(sides[1]) + 1e-6 { sides[0] } else { sides[1] }]
     }
 
-    /// Returns a measure of crowding: it is larger the nearer the points are to placed atoms.
+    /// Returns a measure of crowding, which grows as the points come nearer to atoms that have a position.
     fn crowd(&self, points: &[Place]) -> f64 {
         let atoms = || self.places.iter().flatten();
         points.iter().flat_map(|&p| atoms().map(move |&q| distance(p, q).max(0.05).powi(-4))).sum()
     }
 
-    /// Completes a ring of which at least two atoms are placed; returns `false` if there is no such ring.
+    /// Completes a ring of which at least two atoms, but not all, have a position. Returns `false` if there
+    /// is no such ring.
     fn close_ring(&mut self) -> bool {
         let n_placed = |ring: &Vec<usize>| ring.iter().filter(|&&a| self.places[a].is_some()).count();
         let open = self.rings.iter().filter(|ring| (2..ring.len()).contains(&n_placed(ring)));
-        // Rings with few placed atoms come first: two placed atoms mean that the ring shares one bond.
+        // Rings with few atoms that have a position come first. If there are two such atoms, the ring
+        // shares one bond with the other rings.
         let Some(ring) = open.min_by_key(|ring| n_placed(ring)).cloned() else { return false };
         let size = ring.len();
         for start in 0..size {
@@ -169,16 +174,16 @@ impl Layout {
         true
     }
 
-    /// Returns `n` points on an arc between two points, with bonds of length 1, on the side that is less
-    /// crowded.
+    /// Returns `n` points on an arc from `p` to `q`. Consecutive points have distance 1. The arc is on the
+    /// less crowded side of the line from `p` to `q`.
     fn arc(&self, p: Place, q: Place, n: usize) -> Vec<Place> {
         let bonds = (n + 1) as f64;
         let chord = distance(p, q);
         if chord >= bonds - 1e-6 {
             return (1..=n).map(|k| plus(p, k as f64 / bonds, minus(q, p))).collect();
         }
-        // Half the angle that a bond subtends at the arc's centre is found by bisection: as it grows, the
-        // chord over all bonds falls from `bonds` to 0.
+        // Half the angle that a bond subtends at the arc's centre is found by bisection. As this angle
+        // grows, the chord over all bonds shrinks from `bonds` to 0.
         let (mut low, mut high) = (1e-9, PI / bonds);
         for _ in 0..60 {
             let half = f64::midpoint(low, high);
@@ -195,8 +200,8 @@ impl Layout {
         if left <= right + 1e-6 { one } else { other }
     }
 
-    /// Pushes overlapping atoms apart, and moves bonded atoms towards the bond length. `order[k]` is the atom
-    /// of rank `k`.
+    /// Pushes overlapping atoms apart, and corrects the distance of bonded atoms to the bond length.
+    /// `order[k]` is the atom of rank `k`.
     fn push_apart(&self, order: &[usize], places: &mut [Place]) {
         for _ in 0..ROUNDS {
             let mut is_settled = true;
@@ -208,7 +213,8 @@ impl Layout {
                         continue;
                     }
                     is_settled = false;
-                    // Atoms at the same place move in different directions.
+                    // Two atoms at the same position are moved apart in a direction that depends on the rank
+                    // of `a`, so that more than two atoms at one position also separate.
                     let along =
                         if apart < 1e-6 { towards(i as f64) } else { towards(angle(places[b], places[a])) };
                     places[a] = plus(places[a], (wanted - apart) / 4.0, along);
@@ -222,12 +228,12 @@ impl Layout {
     }
 }
 
-/// Returns the widest gap between directions: its start and its width.
+/// Returns the start and the width of the widest gap between directions, in radians.
 fn widest(directions: &[f64]) -> (f64, f64) {
     let mut sorted: Vec<f64> = directions.iter().map(|angle| angle.rem_euclid(TAU)).collect();
     sorted.sort_by(f64::total_cmp);
     let n = sorted.len();
     let gaps = (0..n).map(|k| (sorted[k], (sorted[(k + 1) % n] - sorted[k] - 1e-9).rem_euclid(TAU) + 1e-9));
-    // Widths that differ by less than 1e-6 count as equal.
+    // Widths that differ by less than 1e-6 count as equal, so that rounding errors don't decide.
     gaps.max_by_key(|gap| (gap.1 * 1e6).round() as i64).unwrap_or((0.0, TAU))
 }

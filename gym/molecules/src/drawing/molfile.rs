@@ -1,36 +1,38 @@
-//! Molfiles (V2000) and records of SD files, as specified in BIOVIA's "CTfile formats".
+//! Writing of molfiles (V2000) and of records of SD files, as specified in BIOVIA's "CTfile formats".
 
 use std::fmt::Write;
 
 use super::wedges::Wedge;
 use crate::{Molecule, MoleculeError, ValenceTable};
 
-/// The largest number of atoms, and of bonds, that the counts line of a molfile can hold.
+/// The limit that the counts line of a molfile sets for the number of atoms, and also for the number of
+/// bonds.
 const MOST: usize = 999;
-/// The length of a bond in the units of the file. It is about the length of a carbon-carbon bond in angstrom.
+/// The length of a bond in a molfile. It is about the length of a carbon-carbon bond in angstrom.
 const BOND: f64 = 1.5;
-/// The stereochemistry code of a double bond that is cis or trans ("either").
+/// The stereochemistry code of a double bond that may be cis or trans ("either").
 const EITHER: u8 = 3;
-/// The stereochemistry code of a bond towards the reader; the centre is the bond's first atom.
+/// The stereochemistry code of a bond that points towards the reader. The centre is the bond's first atom.
 const UP: u8 = 1;
-/// The stereochemistry code of a bond that points behind the paper; the centre is the bond's first atom.
+/// The stereochemistry code of a bond that points behind the paper. The centre is the bond's first atom.
 const DOWN: u8 = 6;
-/// The line after each record of an SD file.
+/// The line that ends each record of an SD file.
 const RECORD_END: &str = "$$$$";
 impl Molecule {
-    /// Returns the molecule as a molfile (V2000). Atoms are at their [`coordinates`](Self::coordinates),
-    /// scaled to a bond length of 1.5. Bonds have the orders of this Kekule form, and charges are in `M  CHG`
-    /// lines.
+    /// Returns the molecule as a molfile (V2000). The atoms are at their
+    /// [`coordinates`](Self::coordinates), scaled to a bond length of 1.5. Bonds have their orders in the
+    /// molecule's current Kekule form, and charges are in `M  CHG` lines.
     ///
-    /// The valence of an atom is written if readers couldn't infer the atom's hydrogens. Marked centres have
-    /// a wedge, and marked double bonds are drawn as cis or trans. Double bonds that could be cis or trans
-    /// but have no mark are written as "either", so that the drawing doesn't give them a mark.
+    /// The molfile gives the valence of an atom if readers couldn't infer the atom's hydrogens without it.
+    /// Marked centres have a wedge, and marked double bonds are drawn as cis or trans. Double bonds that
+    /// can be cis or trans but have no mark are written as "either". Otherwise, readers would infer a mark
+    /// from the coordinates.
     ///
     /// # Errors
     /// [`MoleculeError::Molfile`] for a molecule that can't be drawn flat (a trans double bond in a ring;
-    /// phosphorus with two neighbours, a hydrogen and a lone pair), for more than 999 atoms or bonds, and for
-    /// a title that has more than 80 characters or a line break, or starts with `$$$$`, which ends a record
-    /// of an SD file.
+    /// phosphorus with two neighbours, a hydrogen and a lone pair), and for more than 999 atoms or bonds.
+    /// The same error is returned for a title that has more than 80 characters or a line break, and for a
+    /// title that starts with `$$$$`, which ends a record of an SD file.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -68,7 +70,7 @@ impl Molecule {
         }
         let table = ValenceTable::default();
         // The second line of a molfile has initials, program, date and dimension in fixed columns. The date
-        // is left out, so that equal molecules give equal texts.
+        // is omitted, so that equal molecules give equal texts.
         let mut out =
             format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
         for (a, (atom, &(x, y))) in self.atoms().iter().zip(&places).enumerate() {
@@ -78,7 +80,7 @@ impl Molecule {
                 0 => 15,
                 full => full,
             };
-            // Adding 0 turns -0 into 0.
+            // Adding 0 changes -0 to 0.
             let [x, y] = [x, y].map(|value| (BOND * value * 1e4).round() / 1e4 + 0.0);
             let symbol = atom.element.symbol();
             // Writing to a string can't fail.
@@ -115,8 +117,9 @@ impl Molecule {
         Ok(out)
     }
 
-    /// Returns the molecule as a record of an SD file: its [`molfile`](Self::molfile), data items with their
-    /// names, and `$$$$`. The concatenation of such records is an SD file.
+    /// Returns the molecule as a record of an SD file. The record consists of the
+    /// [`molfile`](Self::molfile), the data items with their names, and the line `$$$$`. The concatenation
+    /// of such records is an SD file.
     ///
     /// # Errors
     /// Errors of [`molfile`](Self::molfile); [`MoleculeError::Molfile`] for a name that doesn't consist of

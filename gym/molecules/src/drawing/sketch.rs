@@ -6,7 +6,7 @@ use super::place::{Place, distance, minus, plus};
 use super::wedges::Wedge;
 use crate::{BondOrder, Element, Molecule};
 
-/// The length of a bond in canvas units, unless the molecule must be drawn smaller to fit the canvas.
+/// The length of a bond in canvas units. It is smaller if the molecule wouldn't fit the canvas otherwise.
 const UNIT: f64 = 30.0;
 /// The margin around the drawing, in canvas units.
 const MARGIN: f64 = 8.0;
@@ -20,10 +20,10 @@ const WEDGE: f64 = 0.12;
 const HATCHES: u8 = 6;
 
 impl Molecule {
-    /// Draws the skeletal formula, no larger than `width` by `height` canvas units. Carbons are corners and
-    /// ends of lines; other atoms are written with their hydrogens and charges. Double bonds are those of
-    /// this Kekule form, and marked centres have wedges. (A trans double bond in a ring can't be told from a
-    /// cis double bond.)
+    /// Draws the skeletal formula of the molecule. The drawing has at most `width` by `height` canvas
+    /// units. Carbons are corners and ends of lines; other atoms are written with their hydrogens and
+    /// charges. Double bonds are those of the current Kekule form, and marked centres have wedges. (In a
+    /// ring, a trans double bond looks like a cis double bond.)
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -38,7 +38,7 @@ impl Molecule {
     pub fn drawing(&self, width: f64, height: f64) -> Canvas {
         let upward = self.coordinates();
         let wedges = self.wedges(&upward).unwrap_or_default();
-        // The y axis of a canvas points down.
+        // The y-axis of a canvas points downwards.
         let places: Vec<Place> = upward.into_iter().map(|(x, y)| (x, -y)).collect();
         let labels: Vec<Option<Label>> = (0..places.len()).map(|a| Label::new(self, &places, a)).collect();
         let corners = labels.iter().flatten().flat_map(|label| [label.low, label.high]);
@@ -73,7 +73,7 @@ impl Molecule {
             }
         }
         for Label { text, low, high } in labels.iter().flatten() {
-            // A white box hides the bonds behind the letters.
+            // A white box hides the ends of bonds behind the letters.
             let [(left, top), (right, bottom)] = [*low, *high].map(on_canvas);
             canvas.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], Colour::WHITE);
             canvas.text(
@@ -88,7 +88,8 @@ impl Molecule {
     }
 }
 
-/// The text at an atom, and two opposite corners of its box (x to the right, y down, in bond lengths).
+/// The label at an atom: its text, and two opposite corners of its box. Coordinates are in bond lengths,
+/// with x to the right and y downwards.
 struct Label {
     text: String,
     low: Place,
@@ -96,7 +97,8 @@ struct Label {
 }
 
 impl Label {
-    /// Returns the label of an atom; `None` for a carbon that its bonds show.
+    /// Returns the label of an atom. Returns `None` for an uncharged carbon, which is only a corner or an end
+    /// of lines, if the molecule has more than two heavy atoms.
     fn new(molecule: &Molecule, places: &[Place], a: usize) -> Option<Self> {
         let atom = molecule.atoms()[a];
         let is_corner = molecule.neighbours(a).len() > 0 && molecule.atoms().len() > 2;
@@ -115,8 +117,8 @@ impl Label {
             1 => sign.to_string(),
             n => format!("{n}{sign}"),
         };
-        // Hydrogens are written to the left of the symbol if the bonds point to the right, otherwise to its
-        // right.
+        // The hydrogens are written to the left of the symbol if the bonds point to the right. Otherwise,
+        // they are written to the right of the symbol.
         let to_the_right: f64 = molecule.neighbours(a).map(|(b, _)| places[b].0 - places[a].0).sum();
         let (before, after) =
             if to_the_right > 1e-6 { (hydrogens.as_str(), "") } else { ("", hydrogens.as_str()) };
@@ -129,8 +131,8 @@ impl Label {
     }
 }
 
-/// Draws a wedge from its tip to its end. The wedge is filled if it points towards the reader, and hatched
-/// otherwise.
+/// Draws a wedge from its tip to its broad end. The wedge is filled if it points towards the reader, and
+/// hatched if it points behind the paper.
 fn draw_wedge(canvas: &mut Canvas, wedge: Wedge, [tip, end]: [Place; 2], unit: f64) {
     let along = minus(end, tip);
     let length = distance(tip, end).max(1e-9);

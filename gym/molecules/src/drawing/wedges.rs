@@ -4,7 +4,7 @@ use super::place::{Place, angle, minus, mirrored, side};
 use crate::molecule::is_odd;
 use crate::{BondOrder, Molecule, StereoElement};
 
-/// A bond drawn as a wedge, to show the sign of a centre.
+/// A bond that is drawn as a wedge to show the sign of a centre.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Wedge {
     /// The atom at the tip of the wedge, which is the centre.
@@ -14,8 +14,8 @@ pub(super) struct Wedge {
 }
 
 impl Molecule {
-    /// Reflects branches at marked double bonds outside of rings, so that the drawing is cis or trans as the
-    /// mark requires.
+    /// Mirrors one side of the molecule at each marked double bond outside of rings, if needed, so that the
+    /// bond is drawn as cis or trans as its mark requires.
     pub(super) fn set_sides(&self, places: &mut [Place]) {
         for k in 0..self.bonds().len() {
             if self.bonds()[k].in_ring || self.shows_sign(places, k) {
@@ -29,7 +29,8 @@ impl Molecule {
         }
     }
 
-    /// Returns `true` unless a double bond is marked as cis and drawn as trans, or the reverse.
+    /// Returns `false` for a double bond that is marked as cis but drawn as trans, or marked as trans but
+    /// drawn as cis. Returns `true` for all other bonds.
     pub(super) fn shows_sign(&self, places: &[Place], k: usize) -> bool {
         let bond = self.bonds()[k];
         let first = |end: usize| {
@@ -38,7 +39,7 @@ impl Molecule {
         self.double_bond_sign(k).is_none_or(|positive| positive == (first(bond.a) == first(bond.b)))
     }
 
-    /// Returns for each bond the wedge that it is drawn as; `None` for plain bonds.
+    /// Returns the wedge that each bond is drawn as; `None` for plain bonds.
     ///
     /// # Errors
     /// Returns the atom of the first marked centre that has no bond which can be drawn as a wedge.
@@ -48,8 +49,9 @@ impl Molecule {
             let StereoElement::Centre(from) = mark.element else { continue };
             let single = |k: &&usize| self.bonds()[**k].order == BondOrder::Single && out[**k].is_none();
             let to = |k: usize| self.bonds()[k].other_end(from);
-            // The preferred bond leaves a clear angle between the two other bonds, isn't in a ring, leads to
-            // no other centre, and leads to an end of the molecule. Earlier criteria take precedence.
+            // The bond that becomes a wedge should leave a clear angle between the two other bonds, be
+            // outside of rings, lead to no other centre, and lead to an end of the molecule. Earlier
+            // criteria take precedence.
             let fitness = |&k: &usize| {
                 let is_centre = self.sign(StereoElement::Centre(to(k))).is_some();
                 let clear = self.volume(places, from, to(k)).abs() > 0.2;
@@ -63,8 +65,8 @@ impl Molecule {
         Ok(out)
     }
 
-    /// Returns the cross product of the bonds to the two other neighbours, for a centre with three
-    /// neighbours. Returns 1 for a centre with four neighbours.
+    /// Returns the cross product of the bonds from the atom `from` to its neighbours other than `to`, if it
+    /// has two such neighbours. Returns 1 for a centre with four neighbours.
     fn volume(&self, places: &[Place], from: usize, to: usize) -> f64 {
         match self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect::<Vec<_>>()[..] {
             [b, c] => side(places[from], places[b], places[c]),
@@ -72,13 +74,14 @@ impl Molecule {
         }
     }
 
-    /// Returns the sign that a centre has if the bond to `to` points towards the reader and the other bonds
-    /// are in the plane of the paper.
+    /// Returns the sign that the centre `from` has if its bond to `to` points towards the reader and its
+    /// other bonds are in the plane of the paper.
     fn turns_with_wedge(&self, places: &[Place], from: usize, to: usize) -> bool {
         let mut others: Vec<usize> = self.heavy_neighbours(from).into_iter().filter(|&b| b != to).collect();
         if others.len() == 2 {
-            // The hydrogen or lone pair is behind the paper and comes first in the order of neighbours. The
-            // sign is defined by the view from this first neighbour.
+            // The hydrogen or lone pair is behind the paper, and it comes first in the order of neighbours.
+            // The sign is defined by the view from this first neighbour, so it is the opposite of what the
+            // reader sees.
             let turns = self.volume(places, from, to) > 0.0;
             return !(turns ^ is_odd(&[to, others[0], others[1]]));
         }
@@ -87,7 +90,7 @@ impl Molecule {
             (angle((0.0, 0.0), minus(places[b], places[from])) - start).rem_euclid(std::f64::consts::TAU)
         };
         others.sort_by(|&b, &c| around(b).total_cmp(&around(c)));
-        // The reader sees the other neighbours in counterclockwise order.
+        // The other neighbours are now in counterclockwise order as the reader sees them.
         others.insert(0, to);
         !is_odd(&others)
     }

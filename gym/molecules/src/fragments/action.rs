@@ -7,12 +7,13 @@ use super::library::Port;
 use super::normal::normalise;
 use super::tree::{Tree, arc};
 
-/// Attaches a new fragment, by one of its stems, to a stem of an existing fragment. The backward action
-/// removes a leaf with its bond.
+/// The action type that attaches a new fragment, by one of its stems, to a stem of an existing fragment.
+/// The backward action removes a leaf and its bond.
 ///
-/// The column `k * n + p` of a node attaches a new fragment to stem `k` of the node's fragment. The new
-/// fragment's stem is port `p` of the `n` ports in the library (a port is a stem of a fragment). The graph is
-/// in normal form before and after the action ([`normalise`]), so that equal trees have the same columns.
+/// A port is a stem of a fragment in the library, and the library has `n` ports. A node has a column of
+/// logits for each pair of a stem and a port. Column `k * n + p` attaches a new fragment by port `p` to stem
+/// `k` of the node's fragment. The graph is in normal form before and after the action ([`normalise`]), so
+/// that equal trees have the same columns.
 #[derive(Debug)]
 pub(super) struct Attach {
     pub(super) library: FragmentLibrary,
@@ -107,13 +108,13 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        // A node that isn't a leaf has several links, so it can't be removed.
+        // A node with several links isn't a leaf, so it can't be removed.
         let links = Tree::of(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
         let (node, stem) = (link.to as u32, link.other_stem);
         let fragment = before.node(action.a).unwrap_or_default().class;
-        // The stem may have another index after the leaf is removed and the remaining tree is brought into
-        // normal form.
+        // After the leaf is removed, the remaining tree is brought into normal form. This may change the
+        // index of the stem.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
@@ -129,9 +130,10 @@ impl GraphActionType for Attach {
         if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
-    /// Renames an action from one graph of a tree to another one in normal form, in which equal branches may
-    /// have exchanged their stems. The stem is renamed by a symmetry of the fragment that maps the stem of
-    /// each neighbour to its stem in the other graph.
+    /// Translates an action from one graph of a tree to another graph of the same tree in normal form. Equal
+    /// branches may have exchanged their stems between the two graphs. The action's stem is therefore mapped
+    /// by a symmetry of the fragment. This symmetry maps the stem that a neighbour is bonded to in one graph
+    /// to the stem that the same neighbour is bonded to in the other graph.
     fn rename(
         &self,
         direction: Direction,

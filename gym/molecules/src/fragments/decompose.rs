@@ -13,29 +13,31 @@ use super::symmetry::MarkedFragment;
 use super::tree::arc;
 use crate::{Atom, Bond, BondOrder, Element, Molecule};
 
-/// The properties of an atom that don't depend on cut single bonds: element, charge, valence, and `true` if
-/// it is aromatic.
+/// The properties of an atom that stay the same if its single bonds are cut: the element, the charge, the
+/// valence, and a flag that is `true` if the atom is aromatic.
 type Kind = (Element, i8, u8, bool);
 
 impl FragmentLibrary {
-    /// Returns the trees of fragments that a molecule can be decomposed into, each once, in the normal form
-    /// of [`Fragments::state`](super::Fragments::state): all trees, or `most` of them if there are more. The
-    /// list is empty if the molecule can't be built from the fragments of this library.
+    /// Returns the trees of fragments that a molecule can be decomposed into, in the normal form of
+    /// [`Fragments::state`](super::Fragments::state). Each tree is listed once. The list has at most `most`
+    /// trees, even if the molecule has more trees. The list is empty if the molecule can't be built from
+    /// the fragments of this library.
     ///
-    /// Every atom is in one fragment. Bonds between fragments are single bonds outside of rings. Each joins
-    /// two stems that are still free, and replaces a hydrogen of both atoms. [`molecule`](Self::molecule) is
-    /// the inverse.
+    /// Every atom is in exactly one fragment. A bond between two fragments is a single bond outside of
+    /// rings. It joins two stems (attachment points) that no other bond uses, and it replaces one hydrogen
+    /// of each of its two atoms. [`molecule`](Self::molecule) is the inverse of this function.
     ///
-    /// The search cuts the molecule at all single bonds outside of rings. The resulting units form a tree.
-    /// From the leaves of this tree up, it lists the distinct branches behind each cut bond: each fragment
-    /// that covers the unit at the bond is combined with the branches behind the fragment. Only complete
-    /// branches are combined, so the search has no dead ends.
+    /// The search cuts the molecule at all single bonds outside of rings. The resulting units form a tree,
+    /// with the unit of atom 0 at its root. The search starts from the leaves of this tree and lists the
+    /// distinct trees of fragments (branches) behind each cut bond. For that, it combines each fragment
+    /// that covers the unit at the bond with the branches behind the fragment. Only complete branches are
+    /// combined, so the search has no dead ends.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
     /// use gfn_molecules::fragments::FragmentLibrary;
     /// let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0,0\nCC 0,1")?;
-    /// // Propylbenzene: its chain is C and C and C, C and CC, or CC and C.
+    /// // The chain of propylbenzene is built from C, C and C, from C and CC, or from CC and C.
     /// let trees = library.trees(&Molecule::from_smiles("CCCc1ccccc1")?, 100)?;
     /// assert_eq!(trees.len(), 3);
     /// assert!(library.trees(&Molecule::from_smiles("CCO")?, 100)?.is_empty());
@@ -48,7 +50,8 @@ impl FragmentLibrary {
         self.trees_within(molecule, usize::MAX, most)
     }
 
-    /// Returns the same trees as [`trees`](Self::trees), but only those of at most `max_fragments` fragments.
+    /// Returns those of the molecule's trees, listed by [`trees`](Self::trees), that have at most
+    /// `max_fragments` fragments.
     pub(super) fn trees_within(
         &self,
         molecule: &Molecule,
@@ -79,17 +82,21 @@ pub(super) fn is_cuttable(bond: &Bond) -> bool {
     bond.order == BondOrder::Single && !bond.in_ring && !bond.aromatic
 }
 
-/// A unit: atoms that no cut can separate, and links to the units that hang on it.
+/// A unit: a set of atoms that stay together if all cuttable bonds of the molecule are cut. The units of a
+/// molecule form a tree, whose root is the unit of atom 0.
 #[derive(Default)]
 struct Unit {
     atoms: Vec<usize>,
-    /// The atom that is bonded to the previous unit, which is one step nearer to the first unit.
+    /// The atom of this unit that is bonded to its parent, the unit that is one step nearer to the root.
+    /// The root, which has no parent, has atom 0 here.
     hangs_by: usize,
-    /// The bonds to the next units: the atom of this unit, and the index of the next unit.
+    /// The bonds to the child units. Each entry has the bonded atom of this unit, and the index of the
+    /// child unit.
     next: Vec<(usize, usize)>,
 }
 
-/// Returns the units of a molecule, beginning with the unit of atom 0, each before the units that hang on it.
+/// Returns the units of a molecule. The unit of atom 0 comes first, and each unit comes before its child
+/// units.
 fn units(molecule: &Molecule) -> Vec<Unit> {
     let mut out = vec![Unit::default()];
     let mut seen = vec![false; molecule.atoms().len()];
@@ -110,8 +117,9 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     out
 }
 
-/// Returns the sorted kinds of a unit's atoms, and twice the number of bonds in the unit. Isomorphic units
-/// have equal signatures; units that aren't isomorphic may have equal signatures, too.
+/// Returns the signature of a unit: the sorted properties of the unit's atoms, and twice the number of
+/// bonds in the unit. Isomorphic units have equal signatures. Units that aren't isomorphic may have equal
+/// signatures, too.
 fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     let kind = |&a: &usize| {
         let Atom { element, charge, aromatic, .. } = molecule.atoms()[a];
@@ -124,16 +132,18 @@ fn signature(molecule: &Molecule, unit: &Unit) -> (Vec<Kind>, usize) {
     (kinds, ends.sum())
 }
 
-/// A rooted tree of fragments. Its root hangs on a stem of another fragment, or on nothing.
+/// A rooted tree of fragments. Its root is either attached to a stem of another fragment, or it is the root
+/// of a whole decomposition.
 struct Hanging {
     fragment: usize,
-    /// The stem by which the root hangs on another fragment; `None` if it hangs on nothing.
+    /// The stem of the root that is bonded to another fragment; `None` if the root is bonded to no other
+    /// fragment.
     root_stem: Option<u8>,
-    /// The branches that hang on the root, each with the root's stem that it is attached to.
+    /// The subtrees below the root. Each comes with the stem of the root that the subtree is bonded to.
     branches: Vec<(u8, Rc<Hanging>)>,
     /// The number of fragments in the tree.
     size: usize,
-    /// A code that is equal for equal trees.
+    /// A code of the whole tree: two trees are equal exactly if their codes are equal.
     code: Vec<u16>,
 }
 
@@ -169,29 +179,34 @@ struct Search<'a> {
     library: &'a FragmentLibrary,
     molecule: &'a Molecule,
     units: Vec<Unit>,
-    /// The kind of each unit: an index into the distinct signatures of the fragments' units.
+    /// The signature of each unit, as an index into the list of all distinct signatures of the fragments'
+    /// units.
     kinds: Vec<usize>,
-    /// The number of units of each kind in each fragment.
+    /// The number of units with each signature, for each fragment. The keys of a map are indices of
+    /// signatures.
     made_of: Vec<BTreeMap<usize, usize>>,
-    /// The marked graph of each fragment, built when it is first needed.
+    /// The labelled graph of each fragment, which is built when it is first needed.
     marked_fragments: Vec<OnceCell<MarkedFragment>>,
-    /// The branches that begin with each unit, fewest fragments first.
+    /// The branches of each unit: the trees of fragments that cover the unit and all units below it. Small
+    /// trees come first.
     branches: Vec<Vec<Rc<Hanging>>>,
-    /// The largest number of fragments of a tree or branch.
+    /// The largest number of fragments that a tree or a branch may have.
     max_fragments: usize,
-    /// The largest number of branches that are listed per unit: the wanted number of trees times the number
-    /// of units. A tree can be found from each of its fragments, so this many branches are enough for the
-    /// wanted number of distinct trees.
+    /// The largest number of branches that are listed per unit: the requested number of trees times the
+    /// number of units. The search may find the same tree from each of its fragments, so this many branches
+    /// are enough for the requested number of distinct trees.
     most: usize,
 }
 
-/// A connected set of units that may be covered by one fragment, while the set grows.
+/// A connected set of units that grows during the search, until one fragment covers it.
 #[derive(Clone, Default)]
 struct Part {
     units: Vec<usize>,
-    /// Adjacent units that may still be added to the set, each with the atom of the set that it hangs on.
+    /// The adjacent units that the search may still add to this set. Each comes with the atom of the set
+    /// that it is bonded to.
     open: Vec<(usize, usize)>,
-    /// Adjacent units that are left to other fragments, each with the atom of the set that it hangs on.
+    /// The adjacent units that other fragments will cover. Each comes with the atom of the set that it is
+    /// bonded to.
     left: Vec<(usize, usize)>,
 }
 
@@ -233,7 +248,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Returns the distinct trees that cover this unit and the units behind it. The root of each tree is the
+    /// Returns the distinct trees that cover this unit and all units below it. The root of each tree is the
     /// fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
         let (mut met, mut out) = (HashSet::new(), Vec::new());
@@ -262,8 +277,8 @@ impl<'a> Search<'a> {
                 part.left.push((atom, next));
                 open.push((part, fragments));
             }
-            // The larger part is pushed last and therefore processed first, as large fragments make few
-            // trees.
+            // The search pushes the larger set last and therefore continues with it. Large fragments lead
+            // to few trees, so results with few fragments are found first.
             if !larger.is_empty() {
                 with.units.push(next);
                 with.open.extend(&self.units[next].next);
@@ -273,7 +288,8 @@ impl<'a> Search<'a> {
         out
     }
 
-    /// Adds the trees whose root is this fragment, where the fragment covers this part.
+    /// Adds the trees whose root is this fragment, if the fragment covers the set `part`. Otherwise,
+    /// nothing is added.
     fn hang(
         &self,
         unit: usize,
@@ -284,7 +300,8 @@ impl<'a> Search<'a> {
     ) {
         let atoms: Vec<usize> =
             part.units.iter().flat_map(|&unit| self.units[unit].atoms.iter().copied()).collect();
-        // The positions in `atoms` of the atoms at cut bonds. The bond to the previous unit comes first.
+        // The positions in `atoms` of the atoms at cut bonds. The atom bonded to the parent unit comes
+        // first.
         let place = |atom: usize| atoms.iter().position(|&a| a == atom).unwrap_or(0);
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> =
@@ -307,8 +324,8 @@ impl<'a> Search<'a> {
                 fragment_of.stems().iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8
             };
             let stems: Vec<u8> = cuts.iter().map(stem).collect();
-            // Assignments of stems that a symmetry of the fragment maps to each other are equal; only the
-            // first is used.
+            // Two assignments of stems are equivalent if a symmetry of the fragment maps one to the other.
+            // Only the first of equivalent assignments is used.
             let turned = |symmetry: &Vec<u8>| {
                 stems.iter().map(|&stem| symmetry[usize::from(stem)]).collect::<Vec<u8>>()
             };
@@ -318,8 +335,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Adds the trees that consist of a fragment and branches on these stems. If the part hangs on a previous
-    /// unit, the first stem is the one that the fragment hangs by.
+    /// Adds the trees that consist of a fragment and of branches bonded to the given stems. If the covered
+    /// units have a parent unit, the first stem is the fragment's bond to this parent, and only the other
+    /// stems carry branches.
     fn combine(
         &self,
         fragment: usize,
@@ -332,14 +350,14 @@ impl<'a> Search<'a> {
         let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
         let lists: Vec<&[Rc<Hanging>]> =
             part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
-        // `choice` is the index of the branch in each list. The loop iterates over all combinations; the last
-        // index changes fastest.
+        // `choice` holds the index of the chosen branch in each list. The loop iterates over all
+        // combinations, and the last index changes fastest.
         let mut choice = vec![0; lists.len()];
         while out.len() < self.most {
             let chosen = lists.iter().zip(&choice).map(|(list, &k)| &list[k]);
-            // If the tree is too large, it stays too large when the last nonzero index or an index behind it
-            // grows, because branches are sorted by size. The search therefore advances an index before the
-            // last nonzero one.
+            // The branches of each list are sorted by size. If a tree is too large, it is therefore also too
+            // large for larger values of the last nonzero index and of the indices after it. The search skips
+            // these values and advances an earlier index.
             let mut change = choice.iter().rposition(|&k| k > 0).unwrap_or(0);
             if chosen.clone().map(|branch| branch.size).sum::<usize>() < self.max_fragments {
                 change = lists.len();

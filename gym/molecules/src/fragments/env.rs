@@ -9,35 +9,35 @@ use super::normal::{Normal, normalise};
 use super::tree::Tree;
 use crate::Molecule;
 
-/// The largest number of fragments of a tree. It is limited because trees are traversed by recursion.
+/// The largest number of fragments of a tree. The limit is needed because trees are traversed by recursion.
 const MAX_FRAGMENTS: usize = 1_000;
 
-/// An environment of junction trees: fragments of a library, joined by single bonds between their stems,
-/// added one at a time.
+/// An environment of junction trees. A junction tree consists of fragments of a library, which are joined
+/// by single bonds between their stems. Actions add one fragment at a time.
 ///
-/// The first fragment is any fragment of the library. Each later fragment is attached, by one of its stems,
-/// to a stem that is still free. Every tree but the empty one can be finished, and every tree is a valid
-/// molecule ([`FragmentLibrary::molecule`]). A backward action removes a leaf with its bond.
+/// The first fragment is any fragment of the library. Each later fragment is bonded, by one of its stems,
+/// to a stem that is still free. Every tree but the empty graph can be finished, and every tree is a valid
+/// molecule ([`FragmentLibrary::molecule`]). A backward action removes a leaf and its bond.
 ///
 /// # Identity of trees
-/// Two trees are the same if they are isomorphic up to symmetries of each fragment. For example, two
-/// attachments to neighbouring atoms of benzene are one tree, whichever atoms these are; two attachments to
-/// opposite atoms are another tree. States are kept in a normal form, so that each tree is one state up to
-/// isomorphism. **The target is a distribution over junction trees.** Several trees are the same molecule if
-/// the molecule can be cut into fragments in several ways.
+/// Two trees are the same if they are isomorphic up to symmetries of each fragment. For example, all trees
+/// with two attachments at neighbouring atoms of a benzene fragment are the same, but trees with
+/// attachments at opposite atoms are different from them. States are kept in a normal form, so that each
+/// tree is one state up to isomorphism. **The target is a distribution over junction trees.** Several trees
+/// are the same molecule if the molecule can be cut into fragments in several ways.
 ///
 /// # Symmetry
 /// Every stem has an action, even if a symmetry makes several stems equivalent. Without a correction, trees
-/// would therefore be sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with the automorphisms of the
-/// fragments F and of the tree G. Training corrects for that with the factor |Aut(G)| / prod |Aut(F)| (Kim et
-/// al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments), unless
-/// [`GraphEnv::with_symmetry_correction`] disables it. |Aut(G)| counts permutations of the fragments combined
-/// with symmetries of each fragment.
+/// would therefore be sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, where |Aut| counts the
+/// automorphisms of a fragment F or of the tree G. Training corrects for that with the factor |Aut(G)| /
+/// prod |Aut(F)| (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments), unless
+/// [`GraphEnv::with_symmetry_correction`] disables the correction. |Aut(G)| counts permutations of the
+/// fragments combined with symmetries of each fragment.
 ///
 /// # Graphs
-/// A node's class is the index of its fragment in the library. A bond is two opposite arcs, with the stems at
-/// source and target as attributes (numbered from 1; 0 for unset). An undirected edge isn't enough, because
-/// its weight can't distinguish its two ends.
+/// The class of a node is the index of its fragment in the library. A bond is stored as two opposite arcs.
+/// The attributes of an arc are the stems at its source and at its target, numbered from 1 (0 means that a
+/// stem isn't set). An undirected edge isn't enough, because its weight can't distinguish its two ends.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -56,7 +56,8 @@ pub struct Fragments {
     trees: Trees,
 }
 
-/// The rules of the graph environment: states are trees of at most `max_fragments` fragments of a library.
+/// The rules that restrict the graph environment to trees of at most `max_fragments` fragments of a
+/// library.
 #[derive(Clone, Debug)]
 struct Trees {
     library: FragmentLibrary,
@@ -89,7 +90,7 @@ impl Fragments {
         Ok(Self { env: env.with_backward(BackwardRule::ByType), trees })
     }
 
-    /// Returns the environment that trainers and samplers take.
+    /// Returns a reference to the graph environment, which trainers and samplers take.
     #[must_use]
     pub fn env(&self) -> &GraphEnv {
         &self.env
@@ -101,14 +102,14 @@ impl Fragments {
         self.env
     }
 
-    /// Converts a tree of fragments into a state: the tree in its normal form, with its nodes in the same
-    /// order.
+    /// Converts a tree of fragments into a state, which is the tree in its normal form. The nodes keep
+    /// their order.
     ///
     /// ```
     /// use gfn::graph::{Attributes, Edge, GraphKind, GraphRules, GraphState, Node};
     /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
     /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?, 4)?;
-    /// // Toluene, by the last atom of the ring.
+    /// // Toluene: the methyl group is attached to the last atom of the ring.
     /// let arc = |stems: [u8; 2]| Attributes::new(&stems).map(|attributes| Edge { class: 0, attributes });
     /// let arcs = [(0, 1, arc([6, 1])?), (1, 0, arc([1, 6])?)];
     /// let graph = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0), Node::of_class(1)], &arcs)?;
@@ -125,16 +126,16 @@ impl Fragments {
         self.trees.state(graph)
     }
 
-    /// Returns the states of a molecule: its trees of at most `max_fragments` fragments, as
-    /// [`FragmentLibrary::trees`] returns them. `most` is the largest number of trees that are returned. It
-    /// also limits the search: if the molecule has far more trees, the search prefers trees of few fragments
-    /// and may miss others.
+    /// Returns the states that represent a molecule: its trees of at most `max_fragments` fragments, as
+    /// [`FragmentLibrary::trees`] returns them. At most `most` trees are returned. This number limits the
+    /// search, too: if the molecule has far more trees, the search prefers trees of few fragments and may
+    /// miss others.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
     /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
     /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0,0\nCC 0,1")?, 3)?;
-    /// // Propylbenzene: of its three trees one has four fragments.
+    /// // One of the three trees of propylbenzene has four fragments.
     /// assert_eq!(env.trees(&Molecule::from_smiles("CCCc1ccccc1")?, 100)?.len(), 2);
     /// # Ok::<(), gfn::Error>(())
     /// ```
@@ -177,7 +178,7 @@ impl Trees {
     }
 }
 
-/// Returns `true` for the empty directed graph, from which trees start.
+/// Returns `true` if the graph is the initial state: the empty directed graph.
 fn is_empty(graph: &GraphState) -> bool {
     graph.is_directed() && graph.n_nodes() == 0
 }
@@ -186,8 +187,8 @@ impl GraphRules for Trees {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// Returns `true` if the graph is a state: a tree within the limit, in the normal form of
-    /// [`Fragments::state`].
+    /// Returns `true` if the graph is a state: a tree in the normal form of [`Fragments::state`] that has
+    /// at most `max_fragments` fragments.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }

@@ -1,11 +1,11 @@
 use super::symmetry::matchings;
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The largest number of symmetries of a fragment. It is limited because each symmetry is tried for every
-/// fragment of every state.
+/// The largest number of symmetries of a fragment. The limit is needed because all symmetries are tried for
+/// every fragment of every state.
 const MAX_SYMMETRIES: usize = 1_000;
-/// The largest number of stems of a fragment. A stem is stored as its index from 1 in a byte, with 0 for no
-/// stem.
+/// The largest number of stems of a fragment. A byte stores a stem as its index plus 1, and 0 means that
+/// there is no stem.
 const MAX_STEMS: usize = u8::MAX as usize - 1;
 
 /// An atom of a fragment that other fragments can be attached to.
@@ -21,7 +21,7 @@ pub struct Stem {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FragmentError {
-    /// The text isn't a molecule.
+    /// The text can't be converted into a molecule.
     #[error(transparent)]
     Molecule(#[from] MoleculeError),
     /// The fragment has no stem, so no other fragment could be attached to it.
@@ -55,7 +55,7 @@ pub enum FragmentError {
         /// The number of hydrogens of the atom.
         hydrogens: u8,
     },
-    /// A `*` can't stand for an attachment, because it isn't joined to exactly one atom by a single bond.
+    /// A `*` of the text isn't bonded to exactly one atom by a single bond, so it can't mark an attachment.
     #[error(
         "{smiles} has a `*` that isn't joined to one atom by a single bond: write [*:1] at each place where \
          a fragment may be attached"
@@ -69,9 +69,9 @@ pub enum FragmentError {
     TooMany {
         /// The SMILES of the fragment.
         smiles: String,
-        /// The name of what is too many: stems or symmetries.
+        /// The name of the quantity that exceeds its limit: stems or symmetries.
         what: &'static str,
-        /// The number of stems, or a lower bound of the number of symmetries.
+        /// The number of stems, or a lower bound for the number of symmetries.
         got: usize,
         /// The largest number that the library supports.
         most: usize,
@@ -96,7 +96,7 @@ impl From<FragmentError> for gfn::Error {
 ///
 /// ```
 /// use gfn_molecules::fragments::Fragment;
-/// // A ring can be turned and flipped; a hydrogen for each of two attachments to nitrogen.
+/// // Benzene has 6 rotations and 6 reflections. The nitrogen has room for two attachments.
 /// assert_eq!(Fragment::new("c1ccccc1", &[0, 1, 2, 3, 4, 5])?.n_symmetries(), 12);
 /// assert_eq!(Fragment::new("c1ccccc1", &[0, 3])?.n_symmetries(), 2);
 /// assert_eq!(Fragment::new("N", &[0, 0])?.stems()[0].room, 2);
@@ -109,21 +109,22 @@ pub struct Fragment {
     molecule: Molecule,
     left_out: LeftOut,
     stems: Vec<Stem>,
-    /// The symmetries as permutations of the stems; the identity is first.
+    /// The symmetries of the fragment, as permutations of the stems. The identity is first.
     symmetries: Vec<Vec<u8>>,
 }
 
 impl Fragment {
-    /// Creates a fragment from a SMILES and its stems. Stems are indices of atoms, counted from 0 in the
-    /// order of the SMILES. An atom is listed once for each attachment that it has room for, at most once per
-    /// hydrogen.
+    /// Creates a fragment from a SMILES and its stems. A stem is the index of an atom, counted from 0 in
+    /// the order of the SMILES. An atom is listed once for each attachment that it has room for. An atom
+    /// has room for at most one attachment per hydrogen.
     ///
     /// # Errors
-    /// [`FragmentError`] for a text that isn't a molecule, for no stem, for a stem that isn't an atom or has
-    /// too few hydrogens, and for too many stems or symmetries.
+    /// [`FragmentError`] for a text that isn't a molecule, for an empty list of stems, for a stem that
+    /// isn't an atom or has too few hydrogens, and for too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        // An attachment can change which marks of stereochemistry have a meaning, so all marks are removed.
+        // All marks of stereochemistry are removed, because an attachment can change which of them have a
+        // meaning.
         left_out.stereo += molecule.marks().len();
         let molecule = molecule.without_stereo();
         let smiles = smiles.to_owned();
@@ -160,41 +161,41 @@ impl Fragment {
         &self.smiles
     }
 
-    /// Returns the molecule of the fragment alone, without attachments and with all of its hydrogens.
+    /// Returns the molecule that consists of the fragment alone, with all of its hydrogens.
     #[must_use]
     pub fn molecule(&self) -> &Molecule {
         &self.molecule
     }
 
-    /// Returns what was removed from the SMILES: marks of stereochemistry (meaningless ones, and the marks of
-    /// centres and double bonds), and atom-map numbers.
+    /// Returns the numbers of features that were removed from the SMILES: all marks of stereochemistry,
+    /// with or without a meaning, and atom-map numbers.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Returns the atoms that other fragments can be attached to, in the order in which they were first
-    /// listed.
+    /// Returns the atoms that other fragments can be attached to. The atoms are in the order in which they
+    /// first occur in the list of stems.
     #[must_use]
     pub fn stems(&self) -> &[Stem] {
         &self.stems
     }
 
     /// Returns the number of symmetries. A symmetry is a permutation of the stems that extends to a
-    /// permutation of the atoms which preserves elements, charges, hydrogens, bonds (all aromatic bonds count
-    /// as equal), and the number of times that each atom is a stem.
+    /// permutation of the atoms. The permutation of the atoms preserves elements, charges, hydrogens and
+    /// bonds, and the number of times that each atom is a stem. All aromatic bonds count as equal.
     #[must_use]
     pub fn n_symmetries(&self) -> usize {
         self.symmetries.len()
     }
 
-    /// Returns the permutations counted by [`n_symmetries`](Self::n_symmetries), the identity first. A
-    /// permutation `symmetry` maps stem `k` to stem `symmetry[k]`.
+    /// Returns the permutations of stems that [`n_symmetries`](Self::n_symmetries) counts. The identity is
+    /// first. A permutation `symmetry` maps stem `k` to stem `symmetry[k]`.
     pub(super) fn symmetries(&self) -> &[Vec<u8>] {
         &self.symmetries
     }
 
-    /// Returns `true` if both fragments are isomorphic and have the same stems.
+    /// Returns `true` if an isomorphism of both fragments maps the stems of one to the stems of the other.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()

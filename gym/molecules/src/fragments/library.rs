@@ -5,24 +5,24 @@ use gfn::{Error, Result};
 
 use super::Fragment;
 
-/// The text of the standard library: common rings and groups, one fragment per line as
-/// `SMILES stem,stem,...`.
+/// The text of the standard library of common rings and groups. Each line describes one fragment as `SMILES
+/// stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
-/// The text of the library of Bengio et al., in the same format.
+/// The text of the library of Bengio et al., in the format of [`STANDARD`].
 const BENGIO: &str = include_str!("bengio2021.txt");
-/// The text of the reduced library of 18 of these fragments, in the same format.
+/// The text of the library of 18 of the fragments of Bengio et al., in the format of [`STANDARD`].
 const BENGIO_REDUCED: &str = include_str!("bengio2021_18.txt");
-/// The largest number of bad lines that an error describes.
+/// The largest number of invalid lines that an error describes.
 const NAMED: usize = 10;
-/// The largest number of fragments, and the largest number of stems of all fragments together. Each fragment
-/// and each stem is a column of logits.
+/// The limit for the number of fragments of a library, and also for the number of stems of all its
+/// fragments together. Each fragment and each stem needs a column of logits.
 const MAX_COLUMNS: usize = 4_096;
 
 fn refused(got: String, expected: &'static str) -> Error {
     Error::config("a library of fragments", got, expected)
 }
 
-/// A library of the fragments that trees are built from; cheap to clone.
+/// A library of the fragments that trees are built from. A clone is cheap, because it shares the fragments.
 ///
 /// ```
 /// use gfn_molecules::fragments::FragmentLibrary;
@@ -38,12 +38,13 @@ pub struct FragmentLibrary(Arc<Contents>);
 #[derive(PartialEq, Eq, Debug)]
 struct Contents {
     fragments: Vec<Fragment>,
-    /// The stems of all fragments. A new fragment can be attached by any of its stems.
+    /// The stems of all fragments. Each stem is a possible attachment point of a new fragment.
     ports: Vec<Port>,
     max_stems: usize,
 }
 
-/// A stem, as the indices of its fragment in the library and of the stem in the fragment.
+/// A stem of a library: the index of its fragment in the library, and the index of the stem in the
+/// fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Port {
     pub(super) fragment: u16,
@@ -51,11 +52,12 @@ pub(super) struct Port {
 }
 
 impl FragmentLibrary {
-    /// Creates a library that consists of these fragments.
+    /// Creates a library from a list of fragments.
     ///
     /// # Errors
-    /// [`Error::Config`] for no fragment, for more than 4,096 fragments, for more than 4,096 stems of all
-    /// fragments together, and for two equal fragments, because equal trees would then be different states.
+    /// [`Error::Config`] for an empty list, for more than 4,096 fragments, and for more than 4,096 stems of
+    /// all fragments together. Two equal fragments are an error, too, because equal trees would then be
+    /// different states.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
         let library = Self::of(fragments)?;
         let fragments = library.fragments();
@@ -99,10 +101,10 @@ impl FragmentLibrary {
     }
 
     /// Returns the 72 fragments of Bengio et al. (*Flow Network based Generative Models for Non-Iterative
-    /// Diverse Candidate Generation*, NeurIPS 2021), with the attachment atoms that recursionpharma/gflownet
-    /// lists. In the published task `seh_frag`, a molecule has at most nine fragments. Three fragments with
-    /// phosphorus or sulphur are written with the hydrogens that RDKit gives them after an attachment, plus
-    /// one hydrogen that the attachment replaces.
+    /// Diverse Candidate Generation*, NeurIPS 2021), with the attachment atoms that
+    /// recursionpharma/gflownet lists. In the published task `seh_frag`, a molecule has at most nine
+    /// fragments. Three fragments contain phosphorus or sulphur. These fragments have the hydrogens that
+    /// RDKit gives them after an attachment, and one further hydrogen that the attachment replaces.
     ///
     /// # Errors
     /// None in practice: a test checks that this library can be parsed.
@@ -110,8 +112,8 @@ impl FragmentLibrary {
         Self::parse(BENGIO)
     }
 
-    /// Returns the reduced list of 18 of these fragments that recursionpharma/gflownet has, each with one or
-    /// two stems.
+    /// Returns the 18 of the fragments of Bengio et al. that are on the reduced list of
+    /// recursionpharma/gflownet. Each has one or two stems.
     ///
     /// # Errors
     /// None in practice: a test checks that this library can be parsed.
@@ -119,18 +121,18 @@ impl FragmentLibrary {
         Self::parse(BENGIO_REDUCED)
     }
 
-    /// Parses a library from a text. Each line has a SMILES, a blank, and the stems separated by commas, as
-    /// [`Fragment::new`] takes them. Empty lines and lines that begin with `#` are skipped.
+    /// Parses a library from a text. Each line has a SMILES, a blank, and the fragment's stems, separated
+    /// by commas. Empty lines and lines that begin with `#` are skipped.
     ///
-    /// Stems are indices of atoms, counted from 0 in the order of the SMILES. An atom is listed once for each
-    /// attachment that it has room for. An attachment replaces a hydrogen, so `C 0,0,0` is a carbon with room
-    /// for three attachments, and with one further hydrogen.
+    /// A stem is the index of an atom, counted from 0 in the order of the SMILES. An atom is listed once
+    /// for each attachment that it has room for. An attachment replaces a hydrogen, so `C 0,0,0` is a
+    /// carbon that has room for three attachments and keeps one hydrogen.
     ///
     /// # Errors
-    /// [`Error::Parse`] with the bad lines (at most ten) and their problems: no molecule, no stems, a stem
-    /// that isn't an atom or is listed more often than the atom has hydrogens, a fragment that occurs twice.
-    /// [`Error::Config`] for no fragment, for more than 4,096 fragments, and for more than 4,096 stems of all
-    /// fragments together.
+    /// [`Error::Parse`] with the invalid lines (at most ten) and their problems: the SMILES isn't a
+    /// molecule, there are no stems, a stem isn't an atom or is listed more often than the atom has
+    /// hydrogens, or the fragment occurs twice. [`Error::Config`] for a text without fragments, for more
+    /// than 4,096 fragments, and for more than 4,096 stems of all fragments together.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
@@ -182,12 +184,12 @@ impl FragmentLibrary {
         &self.0.fragments
     }
 
-    /// Returns the stems of all fragments.
+    /// Returns the stems of all fragments of the library.
     pub(super) fn ports(&self) -> &[Port] {
         &self.0.ports
     }
 
-    /// Returns the number of stems of the fragment that has the most stems.
+    /// Returns the largest number of stems that a fragment of the library has.
     #[must_use]
     pub fn max_stems(&self) -> usize {
         self.0.max_stems

@@ -1,22 +1,23 @@
-//! Creation of fragments from molecules, and from SMILES in which `*` marks attachments.
+//! Creation of fragments from molecules, and from SMILES in which `*` marks attachment points.
 
 use super::{Fragment, FragmentError};
 use crate::molecule::ranks;
 use crate::{BondOrder, Element, Molecule};
 
-/// The symbol that replaces `*` while a text is read. It must be an element that has one bond.
+/// The element that replaces `*` before the text is read as a SMILES. Its smallest valence is 1, so an atom
+/// with one single bond is valid.
 const MARK: char = 'I';
 
 impl Fragment {
-    /// Creates a fragment from a molecule. Stems are indices of the molecule's atoms; an atom is listed once
-    /// for each attachment that it has room for. The fragment's SMILES is the canonical SMILES of the
-    /// molecule, and its stems are in the order of the atoms in this SMILES.
+    /// Creates a fragment from a molecule. Stems are indices of the molecule's atoms. An atom is listed
+    /// once for each attachment that it has room for. The fragment's SMILES is the canonical SMILES of the
+    /// molecule, and the fragment's stems are in the order of the atoms in this SMILES.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
     /// use gfn_molecules::fragments::Fragment;
     /// let phenol = Molecule::from_smiles("Oc1ccccc1")?;
-    /// // Beside the hydroxyl group, which can be either side.
+    /// // The stems are the two ortho atoms, which a symmetry exchanges.
     /// let fragment = Fragment::of_molecule(&phenol, &[2, 6])?;
     /// assert_eq!(fragment.n_symmetries(), 2);
     /// # Ok::<(), gfn_molecules::fragments::FragmentError>(())
@@ -30,8 +31,8 @@ impl Fragment {
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
             return Err(FragmentError::NoAtom { smiles, stem, atoms });
         }
-        // The canonical order is the same for both molecules, so it maps the atoms of one to the atoms of the
-        // other.
+        // Both molecules have the same canonical form. Their canonical orders therefore map the atoms of
+        // one molecule to the atoms of the other.
         let written = Molecule::from_smiles(&smiles)?;
         let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
         let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();
@@ -39,9 +40,9 @@ impl Fragment {
         Self::new(&smiles, &stems)
     }
 
-    /// Creates a fragment from a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (a label of BRICS) marks each
-    /// attachment. Each `*` must be joined to an atom by a single bond, and makes that atom a stem. Numbers
-    /// beside `*` are ignored.
+    /// Creates a fragment from a SMILES in which `*`, `[*]`, `[*:1]` or `[14*]` (a label of BRICS) marks
+    /// each attachment point. Each `*` must be bonded to an atom by a single bond. This atom becomes a
+    /// stem. Numbers next to `*` are ignored.
     ///
     /// ```
     /// use gfn_molecules::fragments::Fragment;
@@ -52,7 +53,7 @@ impl Fragment {
     /// ```
     ///
     /// # Errors
-    /// [`FragmentError::Mark`] for a `*` that isn't joined to one atom by a single bond; errors of
+    /// [`FragmentError::Mark`] for a `*` that isn't bonded to exactly one atom by a single bond; errors of
     /// [`new`](Self::new).
     pub fn from_marked(smiles: &str) -> Result<Self, FragmentError> {
         let (text, marks) = without_marks(smiles);
@@ -74,7 +75,7 @@ impl Fragment {
     }
 }
 
-/// Replaces each `*` in a SMILES by an atom; returns the new text and the indices of these atoms.
+/// Replaces each `*` in a SMILES by an atom. Returns the new text and the indices of the new atoms.
 fn without_marks(smiles: &str) -> (String, Vec<usize>) {
     let (mut out, mut marks, mut atom) = (String::new(), Vec::new(), 0);
     let mut rest = smiles;
@@ -91,7 +92,8 @@ fn without_marks(smiles: &str) -> (String, Vec<usize>) {
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         let is_map = |text: &str| is_number(text.strip_prefix(':').unwrap_or(text));
         let is_mark = label.strip_prefix('*').is_some_and(is_map);
-        // A hydrogen in brackets isn't an atom of the molecule, because it is counted on its neighbour.
+        // A hydrogen in brackets isn't an atom of the molecule, because it is part of its neighbour's
+        // hydrogen count.
         let is_hydrogen = inner.strip_prefix('H').is_some_and(|map| map.is_empty() || map.starts_with(':'));
         if is_mark {
             marks.push(atom);

@@ -1,5 +1,5 @@
-//! Molecules built fragment by fragment: junction trees of rings and groups, joined at their attachment
-//! points.
+//! Molecules that are built fragment by fragment. States are junction trees of rings and groups that are
+//! joined at their attachment points.
 //!
 //! | item | description |
 //! |---|---|
@@ -10,10 +10,11 @@
 //! | [`Fragments`] | growth by attaching fragments, up to isomorphism and the fragments' own symmetries |
 //! | [`FragmentReward`] | any [`MoleculeScore`](crate::MoleculeScore) as the environment's reward |
 //!
-//! The idea is that of recursionpharma/gflownet's `FragMolBuildingEnvContext`. There, a fragment is added
-//! first, and two further actions choose its attachment atoms, so that most states can't be finished and
-//! equivalent atoms make different states. Here, a fragment is added with its bond, every state is a
-//! molecule, and symmetries are exact ([`Fragments`]).
+//! The idea is that of the class `FragMolBuildingEnvContext` of recursionpharma/gflownet. There, an action
+//! adds a fragment, and two further actions choose the attachment atoms of its bond. Most states can
+//! therefore not be finished, and equivalent atoms lead to different states. In this module, an action adds
+//! a fragment together with its bond. Every state but the empty graph is a molecule, and symmetries are
+//! exact ([`Fragments`]).
 
 mod action;
 mod decompose;
@@ -33,10 +34,10 @@ pub use vocabulary::{CountedFragment, Vocabulary};
 
 use crate::MoleculeReward;
 
-/// The reward of [`Fragments`] from a score of molecules: the score of the molecule that a tree represents.
+/// The reward of a tree of [`Fragments`], which is the score of the molecule that the tree represents.
 ///
-/// The target is a distribution over trees, so a molecule is sampled in proportion to its score times the
-/// number of its trees.
+/// The target is a distribution over trees. A molecule is therefore sampled in proportion to its score
+/// times the number of its trees.
 ///
 /// ```
 /// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};

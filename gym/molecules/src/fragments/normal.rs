@@ -1,4 +1,4 @@
-//! Normal forms and automorphisms of trees, up to the symmetries of their fragments.
+//! Normal forms and automorphisms of trees of fragments, up to the symmetries of the fragments.
 
 use gfn::Result;
 use gfn::graph::GraphState;
@@ -6,20 +6,20 @@ use gfn::graph::GraphState;
 use super::tree::{Tree, arc};
 use super::{Fragment, FragmentLibrary};
 
-/// The normal form of a tree, up to isomorphism and the symmetries of its fragments.
+/// The normal form of a tree of fragments, up to isomorphism and the symmetries of the fragments.
 pub(super) struct Normal {
-    /// The index of the symmetry that is applied to each node's fragment.
+    /// The index of the symmetry that the normal form applies to each node's fragment.
     pub(super) turns: Vec<usize>,
     /// The natural logarithm of the number of automorphisms: permutations of the nodes combined with
     /// symmetries of their fragments.
     log_automorphisms: f64,
 }
 
-/// A subtree that hangs on a stem of its root, or the whole tree. A symmetry is applied to the root's
-/// fragment so that the branch's code is the smallest.
+/// A subtree whose root is attached to another fragment, or the whole tree. The symmetry of the root's
+/// fragment is chosen so that the code of the branch is the smallest.
 pub(super) struct Branch {
-    /// A code that is equal for two branches exactly if the branches are equal. No code is a proper prefix of
-    /// another.
+    /// A code that identifies the branch: two branches have the same code exactly if they are equal. No
+    /// code is a proper prefix of another code.
     pub(super) code: Vec<u16>,
     /// The index of the symmetry that is applied to the root's fragment.
     turn: usize,
@@ -27,15 +27,17 @@ pub(super) struct Branch {
 }
 
 impl Normal {
-    /// Finds the normal form of a tree that was [checked](Tree::check): applies a symmetry to each fragment
-    /// so that the code of the tree, written from its centre, is the smallest.
+    /// Finds the normal form of a tree for which [`check`](Tree::check) found no error. The normal form
+    /// applies a symmetry to each fragment, such that the code of the tree, written from its centre, is the
+    /// smallest.
     ///
     /// The method is the isomorphism test of rooted trees by Aho, Hopcroft and Ullman (1974). The code of a
-    /// branch consists of its fragment, the stem that it hangs on, and its own branches with their stems in
-    /// order. Among the symmetries of the fragment, one that gives the smallest code is chosen. The number of
-    /// automorphisms is the number of symmetries that give this code, times the number of permutations of
-    /// equal branches on the same stem. A tree with two centres is written from the bond between them, so
-    /// that the result doesn't depend on the order of the nodes.
+    /// branch consists of its root's fragment, the root's stem that is attached to the parent, and the
+    /// subtrees with their stems in order. Among the symmetries of the fragment, one that gives the
+    /// smallest code is chosen. The number of automorphisms is the number of symmetries that give this
+    /// code, times the number of permutations of equal subtrees on the same stem. If the centre of the tree
+    /// is a bond, the tree is written from both ends of the bond, so that the result doesn't depend on the
+    /// order of the nodes.
     pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
@@ -51,16 +53,16 @@ impl Normal {
         Self { turns, log_automorphisms }
     }
 
-    /// Returns the natural logarithm of |Aut(tree)| / prod |Aut(fragment)|, the factor that training corrects
-    /// for.
+    /// Returns the natural logarithm of |Aut(tree)| / prod |Aut(fragment)|. This is the factor that
+    /// corrects the training target for symmetries.
     pub(super) fn log_symmetry(&self, library: &FragmentLibrary, tree: &Tree) -> f64 {
         let own = tree.fragments.iter().map(|&k| (library.fragments()[k].n_symmetries() as f64).ln());
         self.log_automorphisms - own.sum::<f64>()
     }
 }
 
-/// Applies symmetries to the fragments of a graph to bring it into the normal form. Returns the index of each
-/// fragment's symmetry. Fails if the graph isn't a tree of fragments.
+/// Applies symmetries to the fragments of a graph, so that the graph gets its normal form. Returns the
+/// index of each fragment's symmetry, or an error if the graph isn't a tree of fragments.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
     tree.check(library, graph)?;
@@ -79,8 +81,8 @@ pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Re
     Ok(turns)
 }
 
-/// Returns the centre of a tree: the node, or both ends of the bond, that remain after all leaves are removed
-/// repeatedly.
+/// Returns the centre of a tree. If all leaves of the tree are removed repeatedly, one node or two bonded
+/// nodes remain; these are the centre.
 fn centre(tree: &Tree) -> Vec<usize> {
     let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
     let mut left = degree.len();
@@ -90,7 +92,7 @@ fn centre(tree: &Tree) -> Vec<usize> {
         let mut next = Vec::new();
         for &leaf in &leaves {
             for link in &tree.links[leaf] {
-                // The degree of a leaf that was removed before is 0 and must not become negative.
+                // The degree of a leaf that was removed before is 0, and it must not become negative.
                 degree[link.to] = degree[link.to].saturating_sub(1);
                 if degree[link.to] == 1 {
                     next.push(link.to);
@@ -131,10 +133,10 @@ fn turned(
 impl Branch {
     /// Creates a branch from its root and its subtrees.
     ///
-    /// `fragment` and `place` are the root's fragment and its index in the library, and `hangs_on` is the
-    /// stem by which the root hangs on another fragment. Each subtree is given by the root's stem and the
-    /// code of the subtree. `log_automorphisms` is the natural logarithm of the product of the subtrees'
-    /// numbers of automorphisms.
+    /// `fragment` is the fragment of the root, and `place` is its index in the library. `hangs_on` is the
+    /// root's stem that is attached to another fragment. Each entry of `branches` has the root's stem that
+    /// a subtree is attached to, and the code of this subtree. `log_automorphisms` is the natural logarithm
+    /// of the product of the subtrees' numbers of automorphisms.
     pub(super) fn new(
         fragment: &Fragment,
         place: usize,
@@ -143,8 +145,8 @@ impl Branch {
         mut log_automorphisms: f64,
     ) -> Self {
         branches.sort_unstable();
-        // Codes are replaced by their ranks among the distinct codes, because small numbers are faster to
-        // compare.
+        // Each code is replaced by its rank among the distinct codes, because small numbers are faster to
+        // compare than lists.
         let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
         codes.sort_unstable();
         codes.dedup();

@@ -1,23 +1,25 @@
-//! Symmetries of fragments: permutations of the stems that preserve atoms and bonds.
+//! Symmetries of fragments: permutations of the stems that extend to permutations of the atoms and preserve
+//! bonds.
 
 use std::collections::VecDeque;
 
 use super::fragment::Stem;
 use crate::{Atom, Molecule};
 
-/// The code of an aromatic bond, which is the same for both orders that the bond can have.
+/// The code of an aromatic bond. It is the same whether the bond is single or double in the current Kekule
+/// form.
 const AROMATIC: u8 = 4;
 
-/// The marked graph of a fragment, or of a part of a molecule that is compared with fragments: its atoms,
-/// bonds and distances, for the search of symmetries.
+/// A labelled graph for the search of symmetries. It represents a fragment, or a part of a molecule that is
+/// compared with fragments.
 pub(super) struct MarkedFragment {
-    /// The labels that distinguish atoms: the atom itself, the sum of its bond orders, and the number of
-    /// times that it is a stem.
+    /// The label of each atom: the properties of the atom, the sum of its bond orders, and the number of
+    /// times that the atom is a stem.
     pub(super) atoms: Vec<(Atom, u8, u8)>,
-    /// The code of the bond between every two atoms: 0 for no bond, the bond's order, or [`AROMATIC`].
+    /// The code of the bond between any two atoms: 0 for no bond, the bond's order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
-    /// The number of bonds on the shortest path between every two atoms. Comparing these numbers prunes the
-    /// search early, also for stems that aren't bonded to each other.
+    /// The number of bonds on the shortest path between any two atoms. The search compares these numbers to
+    /// discard candidates early, even for stems that aren't bonded to each other.
     distances: Vec<Vec<usize>>,
 }
 
@@ -28,7 +30,8 @@ impl MarkedFragment {
         Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
-    /// Creates the marked graph of some atoms of a molecule, in the given order, with the bonds among them.
+    /// Creates the labelled graph of some atoms of a molecule, in the given order, and of the bonds among
+    /// them. `mark` returns the label of an atom.
     pub(super) fn of_part(
         molecule: &Molecule,
         part: &[usize],
@@ -48,8 +51,8 @@ impl MarkedFragment {
         Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
     }
 
-    /// Returns an order of all atoms that begins with the given atoms. Each further atom comes after one of
-    /// its neighbours, which leaves few candidates for its image.
+    /// Returns an order of all atoms that begins with the atoms `first`. Each further atom comes after one
+    /// of its neighbours, so it has few possible images.
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -62,9 +65,9 @@ impl MarkedFragment {
         order
     }
 
-    /// Returns the embeddings into an isomorphic fragment in which each atom has at least as much room as the
-    /// atom that is mapped to it. An embedding is given by the images of `atoms`. The search stops as soon as
-    /// it has found more than `most` embeddings.
+    /// Returns the embeddings of this graph into `other`, an isomorphic graph in which each atom has at
+    /// least as much room as the atom that is mapped to it. An embedding is given by the images of `atoms`.
+    /// The search stops as soon as it has found more than `most` embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
@@ -87,7 +90,7 @@ impl MarkedFragment {
     }
 }
 
-/// Returns the number of bonds on the shortest path from an atom to each other atom.
+/// Returns the number of bonds on the shortest path from the atom `from` to each other atom.
 fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
     let mut out = vec![usize::MAX; beside.len()];
     out[from] = 0;
@@ -104,7 +107,7 @@ fn distances(beside: &[Vec<usize>], from: usize) -> Vec<usize> {
 }
 
 /// Returns the maps from the stems of one fragment to the stems of an isomorphic fragment, in ascending
-/// order. Each map is the list of the images' indices. The list of maps is empty if the fragments aren't
+/// order. A map lists the index of each stem's image. The result is empty if the fragments aren't
 /// isomorphic. The search stops as soon as it has found more than `most` maps.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let rooms = |stems: &[Stem]| stems.iter().map(|stem| usize::from(stem.room)).sum::<usize>();
@@ -129,17 +132,17 @@ struct SymmetrySearch<'a> {
     to: &'a MarkedFragment,
     order: Vec<usize>,
     n_stems: usize,
-    /// The image of each atom that has one so far.
+    /// The image of each atom to which the search has assigned an image.
     image: Vec<usize>,
     is_image: Vec<bool>,
     most: usize,
-    /// The images of the stems in each embedding found so far.
+    /// The images of the stems, for each embedding that has been found.
     images: Vec<Vec<usize>>,
 }
 
 impl SymmetrySearch<'_> {
-    /// Chooses images for atom number `k` of the order and for all later atoms. Adds all embeddings that
-    /// differ in the images of the stems; returns `true` if there is one.
+    /// Assigns images to atom number `k` of the order and to all later atoms. Adds every embedding whose
+    /// images of stems are new. Returns `true` if at least one embedding was found.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -153,7 +156,8 @@ impl SymmetrySearch<'_> {
             (self.image[a], self.is_image[b]) = (b, true);
             any |= self.place(k + 1);
             self.is_image[b] = false;
-            // Different images of atoms after the stems give the same result, so one embedding is enough.
+            // The images of atoms after the stems don't matter for the result. One embedding is therefore
+            // enough for each choice of images of the stems.
             if any && k >= self.n_stems || self.images.len() > self.most {
                 break;
             }
@@ -168,8 +172,8 @@ impl SymmetrySearch<'_> {
                 && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // Both fragments have the same total room. In a complete map, no atom can therefore have more room
-        // than its image.
+        // Both fragments have the same total room. If no atom has more room than its image, each atom
+        // therefore has the same room as its image in a complete map.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

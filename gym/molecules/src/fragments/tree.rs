@@ -4,26 +4,26 @@ use gfn::{Error, Result};
 use super::FragmentLibrary;
 use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 
-/// A bond between two fragments, as seen from one of them.
+/// A bond between two fragments, as seen from one of the two fragments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Link {
-    /// The node of the other fragment.
+    /// The node of the fragment at the other end of the bond.
     pub(super) to: usize,
-    /// The index of the stem on this fragment.
+    /// The index of the stem in the fragment at this end of the bond.
     pub(super) stem: u8,
-    /// The index of the stem on the other fragment.
+    /// The index of the stem in the fragment at the other end of the bond.
     pub(super) other_stem: u8,
 }
 
-/// A junction tree in the form of lists: the fragment of each node, and the bonds of each node.
+/// A junction tree as two lists: the fragment of each node, and the bonds of each node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tree {
     pub(super) fragments: Vec<usize>,
     pub(super) links: Vec<Vec<Link>>,
 }
 
-/// Returns the weight of the arc between two fragments. Its attributes are the stem at its source and the
-/// stem at its target, both counted from 1.
+/// Returns the weight of the arc between two fragments. Its two attributes are the stem at its source and
+/// the stem at its target. The attributes count stems from 1, the arguments from 0.
 pub(super) fn arc(stem: u8, other: u8) -> Edge {
     let mut edge = Edge::default();
     edge.attributes.set(0, stem + 1);
@@ -32,7 +32,7 @@ pub(super) fn arc(stem: u8, other: u8) -> Edge {
 }
 
 impl Tree {
-    /// Converts a graph into a tree without checks; the graph may be incomplete.
+    /// Converts a graph into a tree without checking it. The graph may be incomplete.
     pub(super) fn of(graph: &GraphState) -> Self {
         let fragments: Vec<usize> = graph.nodes().map(|node| usize::from(node.class)).collect();
         let mut links = vec![Vec::new(); fragments.len()];
@@ -41,13 +41,13 @@ impl Tree {
             let (stem, other) = (stem(0), stem(1));
             links[edge.source().index()].push(Link { to: edge.target().index(), stem, other_stem: other });
         }
-        // The order of a graph's arcs has no meaning, so links are sorted.
+        // Links are sorted, because the order of a graph's arcs has no meaning.
         links.iter_mut().for_each(|links| links.sort_unstable_by_key(|link| link.to));
         Self { fragments, links }
     }
 
-    /// Returns for each stem of a node the number of further attachments that it has room for. The list is
-    /// empty if the node's class isn't in the library.
+    /// Returns the number of further attachments that each stem of a node has room for. The list is empty
+    /// if the node's class isn't in the library.
     pub(super) fn room(&self, library: &FragmentLibrary, node: usize) -> Vec<u8> {
         let fragment = self.fragments.get(node).and_then(|&k| library.fragments().get(k));
         let stems = fragment.map_or(&[][..], |fragment| fragment.stems());
@@ -60,7 +60,8 @@ impl Tree {
         room
     }
 
-    /// Returns the reason why the graph isn't a tree of these fragments; `None` if it is such a tree.
+    /// Returns the reason why the graph isn't a tree of fragments of this library; `None` if it is such a
+    /// tree.
     fn problem(&self, library: &FragmentLibrary, graph: &GraphState) -> Option<String> {
         let n = self.fragments.len();
         if n == 0 || graph.kind() != GraphKind::Directed || graph.n_edges() != 2 * (n - 1) {
@@ -108,7 +109,7 @@ impl Tree {
     }
 
     /// Returns an error unless the graph is a tree of fragments in which no stem has more attachments than
-    /// room. The empty graph is an error, too.
+    /// it has room for. The empty graph is an error, too.
     pub(super) fn check(&self, library: &FragmentLibrary, graph: &GraphState) -> Result<()> {
         let expected = "a tree of fragments of the library that are bonded at stems with room";
         match self.problem(library, graph) {
@@ -119,13 +120,13 @@ impl Tree {
 }
 
 impl FragmentLibrary {
-    /// Converts a tree of fragments into a molecule. Every bond of the tree becomes a single bond between the
-    /// atoms of two stems, and replaces a hydrogen of both. The molecule's atoms are ordered by fragment. The
-    /// molecule is always valid.
+    /// Converts a tree of fragments into a molecule, which is always valid. Every bond of the tree becomes
+    /// a single bond between the atoms of two stems, and replaces a hydrogen of each atom. The molecule's
+    /// atoms are in the order of their fragments.
     ///
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a tree of this library's fragments: the empty graph, or a
-    /// graph of another environment.
+    /// graph from another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         let tree = Tree::of(graph);
         tree.check(self, graph)?;

@@ -1,4 +1,4 @@
-//! Custom fragments: the pieces that the molecules of a data set are cut into.
+//! Fragments from a data set: the pieces that its molecules are cut into.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,20 +16,21 @@ use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 /// A fragment and the number of its occurrences in a data set.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedFragment {
-    /// The fragment. Its stems are all atoms that were cut in any molecule, and their symmetric equivalents.
-    /// The room of a stem is the largest number of bonds that were cut at this atom in one molecule.
+    /// The fragment. Its stems are all atoms at which a bond was cut in any molecule, and the atoms that a
+    /// symmetry of the fragment maps to them. The room of a stem is the largest number of bonds that were
+    /// cut at this atom in one molecule.
     pub fragment: Fragment,
     /// The number of times that the fragment occurs in the data set.
     pub count: usize,
 }
 
-/// The pieces that the molecules of a data set are cut into, the most frequent first. Cuts separate rings
-/// from the atoms between them, so pieces are ring systems, linkers and side chains.
+/// The pieces that the molecules of a data set are cut into, with the most frequent first. Cuts separate
+/// rings from the atoms between the rings, so pieces are ring systems, linkers and side chains.
 ///
-/// A single bond outside of rings is cut if at least one of its ends is in a ring. An atom joined to a ring
-/// by a double bond stays with the ring (as in [`Molecule::scaffold`]). With a library of all pieces, each
-/// molecule that was cut is a tree of fragments ([`FragmentLibrary::trees`]). A piece that is never joined to
-/// another piece isn't a fragment, so a molecule without a ring contributes none.
+/// A single bond outside of rings is cut if at least one of its ends is in a ring. An atom with a double
+/// bond to a ring stays with the ring (as in [`Molecule::scaffold`]). With a library of all pieces, each
+/// molecule that was cut is a tree of fragments ([`FragmentLibrary::trees`]). A piece without a cut bond
+/// isn't a fragment, so a molecule without a ring contributes no fragment.
 ///
 /// ```
 /// use gfn_molecules::Molecule;
@@ -38,7 +39,7 @@ pub struct CountedFragment {
 /// let vocabulary: Vocabulary = molecules.iter().flatten().collect();
 /// let counts: Vec<(String, usize)> =
 ///     vocabulary.fragments().iter().map(|counted| (counted.fragment.to_string(), counted.count)).collect();
-/// // Benzene was cut at two atoms at once, which are alike, as all of its atoms are.
+/// // A symmetry maps each atom of benzene to each other atom, so all six atoms are stems.
 /// assert_eq!(counts[..2], [("C 0".to_owned(), 2), ("c1ccccc1 0,1,2,3,4,5".to_owned(), 2)]);
 /// assert_eq!(counts.len(), 5);
 /// assert_eq!(vocabulary.library(2)?.fragments().len(), 2);
@@ -51,13 +52,13 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Collects the fragments of the molecules in a SMILES or SD file, after [`Cleanup::ALL`]: salts and
-    /// isotopes are removed, charges are neutralised.
+    /// Collects the fragments of the molecules in a SMILES or SD file. The molecules are cleaned by
+    /// [`Cleanup::ALL`]: salts and isotopes are removed, and charges are neutralised.
     ///
     /// # Errors
     /// [`Error::Io`](gfn::Error::Io) for a file that can't be read; [`Error::File`](gfn::Error::File) for a
-    /// file that isn't text or has no readable molecule. Lines that can't be read are listed in the
-    /// [`report`](Self::report).
+    /// file that isn't text or has no valid molecule. Lines that can't be converted into molecules are no
+    /// error: the [`report`](Self::report) lists them.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let mut reader = MoleculeReader::open(path)?.with_cleanup(Cleanup::ALL);
         let mut pieces = Pieces::default();
@@ -67,23 +68,25 @@ impl Vocabulary {
         Ok(Self { fragments: pieces.fragments(), report: reader.report().clone() })
     }
 
-    /// Returns the fragments, the most frequent first. Equally frequent fragments are sorted by size, the
-    /// smallest first.
+    /// Returns the fragments, with the most frequent first. Equally frequent fragments are sorted by size,
+    /// with the smallest first.
     #[must_use]
     pub fn fragments(&self) -> &[CountedFragment] {
         &self.fragments
     }
 
-    /// Returns the report on the lines of the file.
+    /// Returns the report on the lines of the file that the fragments were read from. If the fragments were
+    /// collected from molecules in memory, the report only counts the molecules.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
     }
 
-    /// Returns a library of the `n` most frequent fragments, or of all fragments if there are fewer than `n`.
+    /// Returns a library of the `n` most frequent fragments, or of all fragments if there are fewer than
+    /// `n`.
     ///
     /// # Errors
-    /// Errors of [`FragmentLibrary::new`]: no fragment, or more than 4,096 fragments or stems.
+    /// Errors of [`FragmentLibrary::new`]: no fragments, or more than 4,096 fragments or stems.
     pub fn library(&self, n: usize) -> Result<FragmentLibrary> {
         FragmentLibrary::new(self.fragments.iter().take(n).map(|counted| counted.fragment.clone()).collect())
     }
@@ -102,7 +105,7 @@ impl<'a> FromIterator<&'a Molecule> for Vocabulary {
 }
 
 impl FragmentLibrary {
-    /// Creates a library of the `n` most frequent pieces of the molecules in a SMILES or SD file, by
+    /// Creates a library of the `n` most frequent fragments of the molecules in a SMILES or SD file, by
     /// [`Vocabulary::read`] and [`Vocabulary::library`].
     ///
     /// # Errors
@@ -112,18 +115,19 @@ impl FragmentLibrary {
     }
 }
 
-/// Writes the library in the format that [`FragmentLibrary::parse`] and Python's `gfn.Fragments(library=...)`
-/// read.
+/// Writes the library in the text format that [`FragmentLibrary::parse`] and Python's
+/// `gfn.Fragments(library=...)` accept.
 impl fmt::Display for FragmentLibrary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fragments().iter().try_for_each(|fragment| writeln!(f, "{fragment}"))
     }
 }
 
-/// A piece found in the data set.
+/// A distinct piece of the data set's molecules, with the number of its occurrences.
 struct Piece {
     molecule: Molecule,
-    /// The largest number of bonds that were cut at each atom in one molecule. Atoms are in canonical order.
+    /// The largest number of bonds that were cut at each atom in one molecule. The atoms are in canonical
+    /// order.
     cuts: Vec<u8>,
     count: usize,
 }
@@ -132,7 +136,7 @@ struct Piece {
 struct Pieces(HashMap<CanonicalKey, Piece>);
 
 impl Pieces {
-    /// Cuts a molecule into pieces, and counts them.
+    /// Cuts a molecule into pieces, and adds them to the counts.
     fn add(&mut self, molecule: &Molecule) {
         let is_cut =
             |bond: &Bond| is_cuttable(bond) && (molecule.in_ring(bond.a) || molecule.in_ring(bond.b));
@@ -148,7 +152,8 @@ impl Pieces {
 
     fn count(&mut self, molecule: &Molecule, atoms: &[usize], is_cut: impl Fn(&Bond) -> bool) {
         let cuts = |a: usize| molecule.neighbours(a).filter(|(_, bond)| is_cut(bond)).count() as u8;
-        // Hydrogens replace the cut single bonds, so each piece of a molecule is a valid molecule.
+        // Hydrogens replace the cut bonds, which are single. Each piece of a molecule is therefore a valid
+        // molecule.
         let Ok(piece) = molecule.part(atoms, |bond| !is_cut(bond)) else { return };
         let canonical = piece.canonical();
         let new = || Piece { cuts: vec![0; atoms.len()], molecule: piece, count: 0 };
@@ -173,7 +178,8 @@ impl Pieces {
 }
 
 impl Piece {
-    /// Returns the piece as a fragment; `None` if it has no stem, or too many stems or symmetries.
+    /// Returns the piece as a fragment. Returns `None` if the piece has no stem, or if it has too many
+    /// stems or symmetries.
     fn fragment(&self) -> Option<Fragment> {
         let (alike, rank) =
             (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));

@@ -1,17 +1,18 @@
 //! Detection of rings and of aromaticity.
 //!
-//! The model is RDKit's: each ring atom gives 0, 1 or 2 electrons, according to its element, charge,
-//! neighbours and multiple bonds, and a ring of 4n + 2 electrons is aromatic. RDKit considers a smallest set
-//! of rings and unions of them. Here every simple ring of candidate atoms is considered, so that the result
-//! doesn't depend on the numbering, and the chords of an aromatic ring (the central bond of azulene) are
-//! aromatic, too. The number of electrons of an atom doesn't depend on which of its ring bonds is double, so
-//! all Kekule forms of an aromatic system give the same result. Atoms with triple bonds aren't candidates
-//! (RDKit treats benzyne as aromatic). Oxygen and sulphur atoms contribute two electrons only to rings of up
-//! to 8 atoms, so oxonin isn't aromatic, as in RDKit.
-//! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered.
-//! If a system has more than 10,000 such rings, only rings of up to 12 atoms are considered; if these are
-//! also more than 10,000, only rings of up to 8 atoms. Within each limit all rings are considered, so that
-//! the order of the atoms has no influence.
+//! The model is RDKit's. Each ring atom contributes 0, 1 or 2 electrons, depending on its element, charge,
+//! neighbours and multiple bonds. A ring with 4n + 2 electrons is aromatic. RDKit considers a smallest set of
+//! rings and unions of these rings. This module considers every simple ring of candidate atoms instead. The
+//! result therefore doesn't depend on the numbering of atoms, and chords of an aromatic ring (the central
+//! bond of azulene) are aromatic, too. The contribution of an atom doesn't depend on which of its ring bonds
+//! is double, so all Kekule forms of an aromatic system give the same result. Atoms with triple bonds aren't
+//! candidates (in RDKit, benzyne is aromatic). Oxygen and sulphur atoms contribute two electrons only if they
+//! are in a ring of up to 8 atoms, so oxonin isn't aromatic, as in RDKit.
+//!
+//! Each connected system of candidate atoms is processed separately. Rings of up to 24 atoms are considered
+//! first. If a system has more than 10,000 such rings, only rings of up to 12 atoms are considered. If
+//! these are also more than 10,000, only rings of up to 8 atoms are considered. All rings within the limit
+//! that applies are considered, so the order of the atoms has no influence.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};
@@ -20,16 +21,17 @@ use smallvec::SmallVec;
 
 use super::{BondOrder, Element, Molecule, valence};
 
-/// The size limits of rings, from the first to the last that is tried, each with the largest number of rings.
-/// If a system has more rings, the next limit is used. The last limit has no largest number: a candidate has
-/// at most three neighbours, so the number of such small rings is proportional to the number of atoms.
+/// The size limits of rings, in the order in which they are tried. Each comes with the largest number of
+/// rings that a system may have within this limit. If the system has more rings, the next limit is tried. The
+/// last limit has no largest number, because the number of such small rings is proportional to the number of
+/// atoms: a candidate atom has at most three neighbours.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
-/// The size of the largest rings to which oxygen and sulphur give two electrons.
+/// Oxygen and sulphur atoms contribute two electrons only if they are in a ring of at most this size.
 const SMALL_RING: usize = 8;
 
-/// Returns for each bond among `n` atoms `true` if it is in a ring, that is, if its ends stay connected
-/// without it.
+/// Returns one flag per bond of a graph with `n` atoms: `true` if the bond is in a ring, that is, if its
+/// ends stay connected after the bond is removed.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut in_ring = vec![true; bonds.len()];
     let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
@@ -75,8 +77,8 @@ fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     }
 }
 
-/// Returns `true` for oxygen and sulphur atoms that are only in rings of more than 8 atoms: as in RDKit,
-/// these atoms don't contribute two electrons.
+/// Returns `true` for oxygen and sulphur atoms that are only in rings of more than 8 atoms. Such atoms
+/// don't contribute two electrons, as in RDKit.
 fn holds_back(molecule: &Molecule, a: usize) -> bool {
     if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
         return false;
@@ -92,8 +94,8 @@ fn holds_back(molecule: &Molecule, a: usize) -> bool {
     !beside.any(|b| near.contains(&b))
 }
 
-/// Returns the indices of the bonds with both ends on an aromatic ring. Each has `true` if it is a chord of
-/// every such ring, because RDKit doesn't treat these chords as aromatic.
+/// Returns the indices of the bonds whose ends are both on the same aromatic ring. Each index comes with a
+/// flag: `true` if the bond is a chord of every such ring. RDKit doesn't treat these chords as aromatic.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     let n = molecule.atoms().len();
     if molecule.n_rings() == 0 {
@@ -145,12 +147,13 @@ struct RingSearch<'a> {
     molecule: &'a Molecule,
     gives: &'a [Option<u8>],
     path: Vec<usize>,
-    /// The number of bonds from each atom to the first atom of the path, if only candidates with indices that
-    /// aren't smaller than the first atom's are crossed; `usize::MAX` for atoms too far away.
+    /// The number of bonds from each atom to the first atom of the path. Only candidates are crossed, and
+    /// only those whose index isn't smaller than that of the first atom. The distance is `usize::MAX` for
+    /// atoms that are too far away.
     distance: Vec<usize>,
-    /// The size of the largest rings that are searched for.
+    /// The size of the largest rings that the search finds.
     longest: usize,
-    /// The largest number of rings; the search stops if there are more.
+    /// The largest number of rings. The search stops when it finds more.
     most: usize,
     rings: Vec<Vec<usize>>,
 }
@@ -171,8 +174,8 @@ impl<'a> RingSearch<'a> {
         system
     }
 
-    /// Returns the rings of a system within the first limit of [`RINGS`] that the number of rings doesn't
-    /// exceed.
+    /// Returns the rings of a system. The size limit is the first limit of [`RINGS`] within which the
+    /// system doesn't have too many rings.
     fn rings_of(&mut self, system: &[usize]) -> Vec<Vec<usize>> {
         for (longest, most) in RINGS {
             (self.longest, self.most) = (longest, most);
@@ -194,7 +197,8 @@ impl<'a> RingSearch<'a> {
         complete
     }
 
-    /// Computes the distances of the atoms that can be in a ring with `start`; returns these atoms.
+    /// Computes the distance from `start` for each atom that can be in a ring with `start`, and returns
+    /// these atoms.
     fn measure(&mut self, start: usize) -> Vec<usize> {
         self.distance[start] = 0;
         let mut near = vec![start];
@@ -222,7 +226,7 @@ impl<'a> RingSearch<'a> {
     fn grow(&mut self, start: usize) -> bool {
         let Some(&last) = self.path.last() else { return true };
         for b in self.candidates(last, start) {
-            // Each ring is found in both directions; only one is kept.
+            // The search finds each ring in both directions. This condition keeps only one of them.
             if b == start && self.path.len() > 2 && self.path[1] < last {
                 self.rings.push(self.path.clone());
                 if self.rings.len() > self.most {
@@ -248,7 +252,7 @@ pub(super) fn has_ring_double(molecule: &Molecule, a: usize) -> bool {
     molecule.neighbours(a).any(|(_, bond)| bond.aromatic && bond.order == BondOrder::Double)
 }
 
-/// Returns `true` if an atom is in a ring of three.
+/// Returns `true` if an atom is in a ring of three atoms.
 pub(crate) fn in_three_ring(molecule: &Molecule, a: usize) -> bool {
     let beside: Vec<usize> = molecule.neighbours(a).map(|(b, _)| b).collect();
     beside.iter().any(|&b| molecule.neighbours(b).any(|(c, _)| beside.contains(&c)))

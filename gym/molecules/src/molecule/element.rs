@@ -1,4 +1,5 @@
-/// An element of heavy atoms. Hydrogens aren't atoms, but counts on the atoms that carry them.
+/// An element that heavy atoms can have. Hydrogens aren't atoms of a molecule, but counts on the atoms that
+/// they are bonded to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Element {
     /// Boron.
@@ -30,20 +31,21 @@ pub enum Element {
 /// The atomic weight of hydrogen in g/mol.
 pub(super) const HYDROGEN: f64 = 1.008;
 
-/// The symbols of all chemical elements, and of the aromatic atoms `as` and `te`, whose elements [`Element`]
-/// lacks.
+/// The symbols of all chemical elements, followed by the symbols `as` and `te` of aromatic atoms. Many of
+/// these elements aren't in [`Element`].
 const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga \
     Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy \
     Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md \
     No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
 
-/// Returns `true` if the text is an element symbol of SMILES, even if [`Element`] lacks this element.
+/// Returns `true` if the text is the symbol of an element in SMILES, whether or not the element is in
+/// [`Element`].
 pub(super) fn is_symbol(text: &str) -> bool {
     SYMBOLS.split_whitespace().any(|symbol| symbol == text)
 }
 
 /// The properties of an element: its symbol, its symbol as an aromatic atom, its atomic number, its atomic
-/// weight, and the number of its outer electrons.
+/// weight in g/mol, and the number of its outer electrons.
 type ElementRow = (&'static str, Option<&'static str>, u8, f64, i8);
 
 /// The properties of the elements, in the order of [`Element::ALL`].
@@ -79,13 +81,14 @@ impl Element {
         self.row().0
     }
 
-    /// Returns the element's symbol as an aromatic atom in SMILES; `None` if it can't be aromatic.
+    /// Returns the element's symbol for aromatic atoms in SMILES; `None` if the element can't be aromatic.
     #[must_use]
     pub fn aromatic_symbol(self) -> Option<&'static str> {
         self.row().1
     }
 
-    /// Returns the element that a symbol stands for, and `true` if the symbol is that of an aromatic atom.
+    /// Returns the element with this symbol, and a flag that is `true` if the symbol is that of an aromatic
+    /// atom.
     ///
     /// ```
     /// use gfn_molecules::Element;
@@ -119,14 +122,14 @@ impl Element {
         self.row().4
     }
 
-    /// Returns `true` if SMILES can have this element without brackets.
+    /// Returns `true` if atoms of this element may be written without brackets in SMILES.
     #[must_use]
     pub fn in_organic_subset(self) -> bool {
         !matches!(self, Self::Si | Self::Se)
     }
 
-    /// Returns `true` if this element draws electrons from `other` in RDKit's model: it has more outer
-    /// electrons, or the same number and a smaller atomic number.
+    /// Returns `true` if this element attracts the electrons of `other` in RDKit's model. This is the case
+    /// if it has more outer electrons, or the same number of outer electrons and a smaller atomic number.
     pub(super) fn draws_from(self, other: Self) -> bool {
         let (own, others) = (self.outer_electrons(), other.outer_electrons());
         own > others || own == others && self.number() < other.number()

@@ -1,7 +1,7 @@
 use super::Element;
 
 /// The reason why a text or a list of atoms and bonds isn't a valid molecule, or why a molecule can't be
-/// written. Atoms are counted from 0, in the order in which they are written.
+/// written. Indices of atoms begin at 0 and follow the order of the text or list.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MoleculeError {
@@ -10,26 +10,27 @@ pub enum MoleculeError {
     Syntax {
         /// The text that was given as a SMILES.
         smiles: String,
-        /// The position at which reading stopped, in bytes from 0.
+        /// The position at which reading stopped, as a byte offset that begins at 0.
         position: usize,
         /// A description of the problem.
         problem: &'static str,
     },
-    /// The text has a feature that a [`Molecule`](super::Molecule) can't hold.
+    /// The text has a feature that a [`Molecule`](super::Molecule) can't store.
     #[error("{smiles:?} at character {position} has {what}, which can't be read")]
     NotRead {
         /// The text that was given as a SMILES.
         smiles: String,
-        /// The position of the feature in the text, in bytes from 0.
+        /// The position of the feature in the text, as a byte offset that begins at 0.
         position: usize,
-        /// The feature that a molecule can't hold.
+        /// The feature that a molecule can't store.
         what: NotRead,
     },
-    /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) atoms.
+    /// The molecule has more than [`MAX_ATOMS`](super::Molecule::MAX_ATOMS) heavy atoms.
     #[error("the molecule has more than {} atoms: give smaller molecules", super::Molecule::MAX_ATOMS)]
     TooLarge,
-    /// The bonds and hydrogens of an atom exceed its valences. If brackets fix the hydrogens, the sum must be
-    /// exactly one of its valences.
+    /// The bonds and hydrogens of an atom don't fit its valences. Their sum must be at most the largest of
+    /// its valences. If the atom's hydrogens are given in brackets, the sum must be exactly one of its
+    /// valences.
     #[error("atom {atom} ({}, charge {charge}) has valence {valence}, but the allowed valences are \
         {allowed:?}: correct its bonds or hydrogens", element.symbol())]
     Valence {
@@ -44,22 +45,22 @@ pub enum MoleculeError {
         /// The valences that the table allows for this atom.
         allowed: Vec<u8>,
     },
-    /// The bonds of aromatic atoms can't be replaced by alternating single and double bonds.
+    /// The aromatic bonds of the molecule can't be replaced by alternating single and double bonds.
     #[error(
         "the aromatic atoms {atoms:?} have no alternating single and double bonds: is a hydrogen missing, as \
          in [nH]?"
     )]
     Kekulise {
-        /// The indices of the aromatic atoms that no double bond can be given to.
+        /// The indices of the aromatic atoms that would need a double bond but can't have one.
         atoms: Vec<usize>,
     },
-    /// An atom is written as aromatic, but isn't in a ring.
+    /// An atom is written as aromatic, but it isn't in a ring.
     #[error("atom {atom} is written as aromatic, but is in no ring")]
     NotInRing {
         /// The index of the atom.
         atom: usize,
     },
-    /// A bond is written as aromatic (`:`), but isn't in a ring.
+    /// A bond is written as aromatic (`:`), but it isn't in a ring.
     #[error("the bond between atoms {a} and {b} is written as aromatic, but is in no ring")]
     AromaticBond {
         /// The index of the bond's first atom.
@@ -78,7 +79,7 @@ pub enum MoleculeError {
         /// The index of the bond's second atom.
         b: usize,
     },
-    /// The molecule has no atom, or has atoms that no path of bonds connects to the first atom.
+    /// The molecule has no atoms, or it has an atom that isn't connected to the first atom.
     #[error(
         "a molecule needs one or more atoms that bonds connect; atom {atom} is missing, or no bond connects \
          it to the atoms before it"
@@ -87,8 +88,8 @@ pub enum MoleculeError {
         /// The index of the first atom that isn't connected to atom 0.
         atom: usize,
     },
-    /// The marks of stereochemistry contradict each other, or belong to an atom or bond that can't have a
-    /// mark.
+    /// The marks of stereochemistry contradict each other, or a mark belongs to an atom or bond that can't
+    /// have a mark.
     #[error("a molecule can't have {problem}")]
     Stereo {
         /// A description of the invalid marks.
@@ -97,12 +98,12 @@ pub enum MoleculeError {
     /// The molecule, its title or its data can't be written to a molfile or an SD file.
     #[error("a molfile can't hold {problem}")]
     Molfile {
-        /// A description of what the file can't hold, and of what it can hold.
+        /// A description of what the file can't store, and of what the file format allows.
         problem: String,
     },
 }
 
-/// A feature of SMILES that a [`Molecule`](super::Molecule) can't hold.
+/// A feature of SMILES that a [`Molecule`](super::Molecule) can't store.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotRead {
@@ -115,11 +116,11 @@ pub enum NotRead {
     /// An isotope of an element, such as `[13C]`.
     #[error("an isotope")]
     Isotope,
-    /// A hydrogen atom that isn't joined to exactly one heavy atom. A molecule stores hydrogens as counts on
-    /// heavy atoms.
+    /// A hydrogen atom that isn't bonded to exactly one heavy atom. A molecule stores hydrogens only as
+    /// counts on heavy atoms.
     #[error("a hydrogen without exactly one heavy neighbour")]
     HydrogenAtom,
-    /// An atom of unknown element (`*`), such as an attachment point (`[*:1]`, `[14*]`).
+    /// An atom of unknown element (`*`), such as an attachment point in `[*:1]` or `[14*]`.
     #[error("an unknown atom (`*`)")]
     UnknownAtom,
     /// A quadruple bond (`$`).
@@ -131,7 +132,7 @@ pub enum NotRead {
 }
 
 impl MoleculeError {
-    /// Returns a description of what was expected instead.
+    /// Returns a description of the expected input, for error messages.
     fn expected(&self) -> &'static str {
         match self {
             Self::TooLarge => "a molecule of at most `Molecule::MAX_ATOMS` atoms",

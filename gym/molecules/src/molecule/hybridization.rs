@@ -1,26 +1,27 @@
-//! Hybridisation of atoms, by RDKit's rules.
+//! Hybridization of atoms, by RDKit's rules.
 
 use super::valence::usual;
 use super::{BondOrder, Element, Molecule};
 
-/// The hybridisation of an atom. Only the types that occur for carbon are distinguished.
+/// The hybridization of an atom. Only the types that occur for carbon are distinguished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Hybridization {
-    /// Linear: bonded atoms and lone pairs are two in all.
+    /// Linear: the atom's bonded atoms and lone pairs are two in total.
     Sp,
-    /// Planar: bonded atoms and lone pairs are three in all, or four if the atom has a conjugated bond.
+    /// Planar: the atom's bonded atoms and lone pairs are three in total, or four if it has a conjugated
+    /// bond.
     Sp2,
-    /// Tetrahedral: bonded atoms and lone pairs are four in all.
+    /// Tetrahedral: the atom's bonded atoms and lone pairs are four in total.
     Sp3,
-    /// Any other number of bonded atoms and lone pairs.
+    /// The atom has another number of bonded atoms and lone pairs.
     Other,
 }
 
 impl Molecule {
-    /// Returns the hybridisation of each atom by RDKit's rules: it depends on the number of the atom's
-    /// neighbours, hydrogens and lone pairs. An atom with four of these is sp2 instead of sp3 if it has a
-    /// conjugated bond and at most three neighbours and hydrogens, such as the nitrogen of an amide.
+    /// Returns the hybridization of each atom by RDKit's rules. The hybridization depends on the total number
+    /// of the atom's neighbours, hydrogens and lone pairs. An atom for which this number is 4 is sp3. If such
+    /// an atom has a conjugated bond and a lone pair, such as the nitrogen of an amide, it is sp2 instead.
     ///
     /// ```
     /// use gfn_molecules::{Hybridization, Molecule};
@@ -45,8 +46,8 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// Returns for each atom `true` if it has a conjugated bond: an aromatic bond, a multiple bond next to a
-    /// conjugating atom, or the bond to such an atom.
+    /// Returns one flag per atom: `true` if the atom has a conjugated bond. A conjugated bond is an
+    /// aromatic bond, a multiple bond next to an atom that can conjugate, or the bond to this atom.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();
@@ -69,8 +70,8 @@ impl Molecule {
         let atom = self.atoms()[a];
         let (least, outer) = (usual(atom.element, 0)[0], atom.element.outer_electrons());
         let stretched = atom.charge == 0 && self.valence(a) > least;
-        // Phosphorus, sulphur and heavier elements below them aren't part of conjugated systems, except for a
-        // sulphur with one neighbour as in C=S.
+        // Phosphorus, sulphur and the heavier elements below them in the periodic table aren't part of
+        // conjugated systems. A sulphur with one neighbour, as in C=S, is an exception.
         let row = atom.element.number() > Element::F.number() + 1;
         let heavy = row && (outer == 5 || outer == 6 && self.degree(a) > 1);
         if stretched || heavy || least <= 1 || self.degree(a) > 3 {

@@ -1,4 +1,4 @@
-//! Keys, symmetries and Kekule forms, which determine whether two molecules are the same.
+//! Keys, symmetries and Kekule forms of molecules. Two molecules are the same if their keys are equal.
 
 use std::collections::BTreeSet;
 
@@ -9,23 +9,24 @@ use super::aromaticity::has_ring_double;
 use super::placements::placements;
 use super::{Bond, BondOrder, Molecule};
 
-/// The edge class of an aromatic bond. The class of any other bond is its order minus 1.
+/// The class of an aromatic bond's edge in a molecule's graph. The class of any other bond is its order
+/// minus 1.
 const AROMATIC: u8 = 3;
 
 impl Molecule {
-    /// Returns the node that represents an atom in a graph. It holds the atom's element, charge and
-    /// hydrogens, and 1 if the atom has a double bond in an aromatic ring.
+    /// Returns the node that represents an atom in the molecule's graph. The node holds the atom's element,
+    /// charge and hydrogens, and a flag that is 1 if the atom has a double bond in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
         let mut node = Node::of_class(atom.element as u16);
-        // The charge is stored in two's complement: 0 stays 0, and -1 is 255.
+        // The charge is stored in two's complement, so 0 stays 0, and -1 is 255.
         node.attributes.set(0, atom.charge as u8);
         node.attributes.set(1, atom.hydrogens);
         node.attributes.set(2, u8::from(has_ring_double(self, a)));
         node
     }
 
-    /// Returns the molecule as a graph; `class` returns the edge class of each bond.
+    /// Returns the molecule as a graph. `class` returns the edge class of the bond with a given index.
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
         let edge =
@@ -33,7 +34,8 @@ impl Molecule {
         let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
         debug_assert!(graph.is_ok());
-        // No error can occur, because loops and parallel bonds were refused when the molecule was created.
+        // Creating the graph can't fail, because loops and parallel bonds are errors when a molecule is
+        // created.
         graph.unwrap_or_else(|_| GraphState::undirected(nodes.len()))
     }
 
@@ -46,8 +48,8 @@ impl Molecule {
         self.bonds()[bond].order.value() - 1
     }
 
-    /// Computes the canonical form of the molecule. All aromatic bonds are treated as equal, so the canonical
-    /// form is the same for all Kekule forms.
+    /// Computes the canonical form of the molecule. All aromatic bonds have the same class, so the
+    /// canonical form is the same for all Kekule forms.
     ///
     /// The key of the canonical form has a bit for each pair of atoms. It takes 8 KB for 360 atoms and 62 KB
     /// for [`MAX_ATOMS`](Self::MAX_ATOMS).
@@ -56,15 +58,15 @@ impl Molecule {
         self.canonical_marked(self.graph(|k| self.class(k)))
     }
 
-    /// Computes the canonical form of this Kekule form, in which single and double bonds of aromatic rings
-    /// are distinguished.
+    /// Computes the canonical form of the molecule's current Kekule form. Single and double bonds of
+    /// aromatic rings have different classes in it.
     pub(super) fn canonical_kekule(&self) -> Canonical {
         self.canonical_marked(self.graph(|k| self.kekule_class(k)))
     }
 
     /// Returns a key that is equal for two molecules exactly if the molecules are equal. The key depends
-    /// neither on the Kekule form nor on the order of the atoms; stereoisomers have different keys. To
-    /// compare SMILES of different programs, read them with this library and compare the keys.
+    /// neither on the Kekule form nor on the order of the atoms. Stereoisomers have different keys. To
+    /// compare SMILES from different programs, read them with this library and compare the keys.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -82,18 +84,18 @@ impl Molecule {
         self.canonical().key
     }
 
-    /// Returns the number of automorphisms |Aut| of the heavy atoms: permutations that preserve elements,
-    /// charges, hydrogens, bond orders (all aromatic bonds count as equal) and marks of stereochemistry.
-    /// Returns `None` if the number exceeds `u64`.
+    /// Returns the number of automorphisms |Aut|. Automorphisms are the permutations of the heavy atoms
+    /// that preserve elements, charges, hydrogens, bond orders and marks of stereochemistry. All aromatic
+    /// bonds count as equal. Returns `None` if the number exceeds `u64`.
     #[must_use]
     pub fn automorphisms(&self) -> Option<u64> {
         self.canonical().automorphisms
     }
 
-    /// Returns the number of Kekule forms that aren't isomorphic as graphs of single, double and triple
-    /// bonds: 1 for benzene, 2 for o-xylene.
+    /// Returns the number of Kekule forms. Two forms count as one if they are isomorphic as graphs of
+    /// single, double and triple bonds: benzene has 1 form, and o-xylene has 2.
     ///
-    /// Returns `None` if [`kekule_forms`](Self::kekule_forms) does.
+    /// Returns `None` if [`kekule_forms`](Self::kekule_forms) returns `None`.
     #[must_use]
     pub fn n_kekule_forms(&self) -> Option<usize> {
         if !self.bonds().iter().any(|bond| bond.aromatic) {
@@ -124,8 +126,8 @@ impl Molecule {
         };
         let mut seen = BTreeSet::new();
         let mut different = Vec::new();
-        // The forms are processed in chunks to limit memory: there may be 65,536 forms of a thousand atoms
-        // each.
+        // Up to 65,536 forms of a thousand atoms each may exist, so they are processed in chunks to limit
+        // memory.
         for some in placements.chunks(1_024) {
             different
                 .extend(forms(some).into_iter().filter_map(|(key, form)| seen.insert(key).then_some(form)));
@@ -133,8 +135,8 @@ impl Molecule {
         Some(different)
     }
 
-    /// Returns the molecule with a double bond between each aromatic atom and its partner in `mates`. All
-    /// other aromatic bonds become single.
+    /// Returns the molecule with other bond orders in its aromatic rings. Each aromatic atom has a double
+    /// bond to its partner in `mates`, and all other aromatic bonds are single.
     fn with_doubles(&self, mates: &[u32]) -> Self {
         let mut out = self.clone();
         for bond in out.bonds_mut().iter_mut().filter(|bond| bond.aromatic) {

@@ -19,8 +19,8 @@ impl BondOrder {
         self as u8
     }
 
-    /// Returns the bond order that an edge attribute of a molecule's graph stands for: 0 for a single bond, 1
-    /// for a double bond, 2 for a triple bond.
+    /// Returns the bond order that is encoded by an edge attribute of a molecule's graph: 0 is a single
+    /// bond, 1 is a double bond, 2 is a triple bond.
     pub(crate) fn from_attribute(attribute: u8) -> Self {
         match attribute {
             0 => Self::Single,
@@ -30,20 +30,21 @@ impl BondOrder {
     }
 }
 
-/// The specification of an atom to be created.
+/// The description of an atom that is passed to [`Molecule::new`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AtomSpec {
     /// The element of the atom.
     pub element: Element,
     /// The formal charge of the atom.
     pub charge: i8,
-    /// The number of the atom's hydrogens. `None` fills the atom up to the smallest valence that its bonds
-    /// allow.
+    /// The number of the atom's hydrogens. `None` adds hydrogens up to the smallest valence that the atom's
+    /// bonds allow.
     pub hydrogens: Option<u8>,
 }
 
 impl AtomSpec {
-    /// Creates the specification of a neutral atom that is filled up with hydrogens.
+    /// Creates the specification of a neutral atom. Hydrogens are added up to the smallest valence that its
+    /// bonds allow.
     #[must_use]
     pub fn of(element: Element) -> Self {
         Self { element, charge: 0, hydrogens: None }
@@ -76,7 +77,7 @@ pub struct Bond {
     pub a: usize,
     /// The index of the bond's second atom.
     pub b: usize,
-    /// The order of the bond in this Kekule form.
+    /// The order of the bond in the molecule's current Kekule form.
     pub order: BondOrder,
     /// `true` if the bond is part of an aromatic ring.
     pub aromatic: bool,
@@ -115,14 +116,14 @@ pub struct Molecule {
 }
 
 impl Molecule {
-    /// Creates a molecule from atoms and bonds, without marks of stereochemistry. The function finds rings
-    /// and aromatic bonds itself.
+    /// Creates a molecule without marks of stereochemistry from atoms and bonds. The function itself
+    /// determines which bonds are in rings and which are aromatic.
     ///
     /// # Errors
     /// [`MoleculeError::Valence`] for the first atom whose valence isn't in the table;
     /// [`MoleculeError::Bond`] for a bond with an invalid end, and for a second bond between two atoms;
-    /// [`MoleculeError::Disconnected`] if the atoms aren't connected or there are none;
-    /// [`MoleculeError::TooLarge`] for too many atoms.
+    /// [`MoleculeError::Disconnected`] if the atoms aren't connected or if there are no atoms;
+    /// [`MoleculeError::TooLarge`] for more than [`MAX_ATOMS`](Self::MAX_ATOMS) atoms.
     pub fn new(
         table: &ValenceTable,
         atoms: &[AtomSpec],
@@ -164,8 +165,8 @@ impl Molecule {
         Ok(molecule)
     }
 
-    /// Returns the molecule that consists of these atoms and of the bonds among them that `keeps` accepts.
-    /// Hydrogens replace all other bonds of these atoms.
+    /// Returns the molecule that consists of the given atoms and of the bonds among them that `keeps`
+    /// accepts. Hydrogens replace the atoms' other bonds.
     pub(crate) fn part(&self, atoms: &[usize], keeps: impl Fn(&Bond) -> bool) -> Result<Self, MoleculeError> {
         let mut place = vec![None; self.atoms.len()];
         atoms.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
@@ -173,8 +174,8 @@ impl Molecule {
         let (mut table, mut specs) = (ValenceTable::default(), Vec::with_capacity(atoms.len()));
         for &a in atoms {
             let Atom { element, charge, hydrogens, .. } = self.atoms[a];
-            // The molecule may have been read with a table that has more valences than the default table, so
-            // the valence of each atom is added.
+            // The molecule may have been read with a table that has more valences than the default table.
+            // The valence of each atom is therefore added to the table.
             let mut valences = table.valences(element, charge).to_vec();
             valences.push(self.valence(a));
             table = table.with(element, charge, &valences);
@@ -195,8 +196,8 @@ impl Molecule {
         Err(MoleculeError::Disconnected { atom })
     }
 
-    /// Returns the atoms within `steps` bonds of `start`, the nearest first. Only bonds whose indices
-    /// `crosses` accepts are followed.
+    /// Returns the atoms that are at most `steps` bonds away from `start`, sorted by distance. The search
+    /// follows only bonds for whose indices `crosses` returns `true`.
     pub(crate) fn reach(&self, start: usize, steps: usize, crosses: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut seen = vec![false; self.atoms.len()];
         seen[start] = true;
@@ -221,8 +222,8 @@ impl Molecule {
         reached
     }
 
-    /// Removes atoms that have fewer than two neighbours in the set, repeatedly, until no such atom is left.
-    /// Only bonds that `links` accepts count.
+    /// Removes atoms that have fewer than two neighbours in the set `inside`, until the set has no such
+    /// atom. Two atoms count as neighbours only if `links` accepts the bond between them.
     pub(crate) fn prune(&self, inside: &mut [bool], links: impl Fn(&Bond) -> bool) {
         let mut open: Vec<usize> = (0..inside.len()).collect();
         while let Some(a) = open.pop() {
@@ -319,9 +320,9 @@ impl Molecule {
         heavy + self.n_hydrogens() as f64 * HYDROGEN
     }
 
-    /// Returns the type of each bond as RDKit defines it: the bond's order in this Kekule form, or `None` for
-    /// an aromatic bond. A bond that is only a chord of aromatic rings (the central bond of azulene) doesn't
-    /// count as aromatic.
+    /// Returns the type of each bond as RDKit defines it: the bond's order in the current Kekule form, or
+    /// `None` for an aromatic bond. A chord inside aromatic rings (the central bond of azulene) isn't an
+    /// aromatic bond.
     pub(crate) fn bond_kinds(&self) -> Vec<Option<BondOrder>> {
         let mut kinds: Vec<Option<BondOrder>> = self.bonds.iter().map(|bond| Some(bond.order)).collect();
         if self.bonds.iter().any(|bond| bond.aromatic) {
@@ -343,8 +344,8 @@ impl Molecule {
     }
 }
 
-/// Returns a symbol followed by its count. The text is empty for a count of 0, and has no number for a count
-/// of 1.
+/// Returns a symbol followed by its count. The text is empty if the count is 0, and it is the symbol alone
+/// if the count is 1.
 pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     match count {
         0 => String::new(),
@@ -353,8 +354,8 @@ pub(crate) fn with_count(symbol: &str, count: usize) -> String {
     }
 }
 
-/// Returns a charge as formulas and SMILES write it: the sign, then the size unless it is 1. The text is
-/// empty for charge 0.
+/// Returns a charge in the notation of formulas and SMILES: the sign, followed by the absolute value unless
+/// this is 1. The text is empty if the charge is 0.
 pub(crate) fn signed(charge: i32) -> String {
     with_count(if charge > 0 { "+" } else { "-" }, charge.unsigned_abs() as usize)
 }
@@ -364,7 +365,7 @@ pub(crate) fn ring_edges(ring: &[usize]) -> impl Iterator<Item = (usize, usize)>
     ring.iter().copied().zip(ring.iter().copied().cycle().skip(1))
 }
 
-/// Returns the position of each atom in an order of all atoms.
+/// Returns the position of each atom in `order`, which lists all atoms.
 pub(crate) fn ranks(order: &[u32]) -> Vec<usize> {
     let mut rank = vec![0; order.len()];
     for (place, &atom) in order.iter().enumerate() {

@@ -1,20 +1,21 @@
-//! Placements of the double bonds in aromatic rings.
+//! Enumeration of the placements of double bonds in aromatic rings.
 
 use super::Molecule;
 use super::aromaticity::has_ring_double;
 
-/// The largest number of placements that are listed.
+/// The largest number of placements that are returned.
 const MAX_PLACEMENTS: usize = 1 << 16;
-/// The largest number of entries in the list of partners, for all placements together.
+/// The largest length of the list of partners, which has an entry per atom for each placement.
 const MAX_PARTNERS: usize = 1 << 24;
-/// The number of atoms examined after which the search is given up. Examining so many takes about half a
-/// second.
+/// The number of examined atoms after which the search gives up. Examining this many atoms takes about half
+/// a second.
 const BUDGET: usize = 1 << 27;
-/// The entry for an atom that has no double bond in aromatic rings, and so no partner.
+/// The entry for an atom without a partner, because the atom has no double bond in aromatic rings.
 const NONE: u32 = u32::MAX;
 
-/// Returns all placements of the double bonds in aromatic rings, one after the other in one list. Each
-/// placement has the partner of every atom. Returns `None` if there are too many placements.
+/// Returns all placements of the double bonds in aromatic rings, concatenated in one list. A placement has
+/// one entry per atom: the partner that the atom has a double bond to. Returns `None` if there are too many
+/// placements or the search takes too long.
 pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
     let has_double: Vec<bool> = (0..molecule.atoms().len()).map(|a| has_ring_double(molecule, a)).collect();
     let beside = |a: usize| -> Vec<u32> {
@@ -34,18 +35,18 @@ pub(super) fn placements(molecule: &Molecule) -> Option<Vec<u32>> {
 struct MatchingSearch {
     beside: Vec<Vec<u32>>,
     mate: Vec<u32>,
-    /// The atoms that need a partner.
+    /// The atoms that need a partner, because they have a double bond in aromatic rings.
     open: Vec<u32>,
     work: usize,
 }
 
 impl MatchingSearch {
-    /// Returns the partners of all atoms, one matching after the other. The function doesn't use recursion,
-    /// because the depth would be the number of double bonds.
+    /// Returns the partners of all atoms for each matching, concatenated in one list. The function isn't
+    /// recursive, because the depth would be the number of double bonds.
     fn all(mut self) -> Option<Vec<u32>> {
         let n = self.mate.len();
         let mut out = Vec::new();
-        // Atoms that were given a partner, each with the number of its neighbours that were tried so far.
+        // The atoms that got a partner, each with the number of its neighbours that have been tried.
         let mut stack: Vec<(u32, usize)> = Vec::new();
         let mut next = self.fewest_choices()?;
         if next.is_none() {
@@ -80,7 +81,8 @@ impl MatchingSearch {
     }
 
     /// Returns the unmatched atom with the fewest unmatched neighbours, so that dead ends are found early.
-    /// The inner value is `None` if all atoms are matched, the outer one if the search has taken too long.
+    /// The inner option is `None` if all atoms are matched. The outer option is `None` if the search has
+    /// taken too long.
     fn fewest_choices(&mut self) -> Option<Option<u32>> {
         self.work += self.open.len();
         let free = |&&a: &&u32| self.mate[a as usize] == NONE;

@@ -2,9 +2,9 @@
 
 use gfn::graph::GraphState;
 
-/// Returns a smallest set of smallest rings (Horton, "A polynomial-time algorithm to find the shortest cycle
-/// basis of a graph", 1987). Each ring is a list of its atoms, in order around the ring. `bonds` are the
-/// bonds in rings of a graph with `n` atoms.
+/// Returns a smallest set of smallest rings (Horton, "A polynomial-time algorithm to find the shortest
+/// cycle basis of a graph", 1987). Each ring is a list of its atoms in their order around the ring. The
+/// graph has `n` atoms, and `bonds` lists those of its bonds that are in rings.
 pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
     for_each_ring(usize::MAX, n, bonds, |atoms, ring| {
@@ -17,8 +17,9 @@ pub(crate) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
     candidates.into_iter().map(|(atoms, _)| atoms).collect()
 }
 
-/// Calls `found` with the atoms and with the bonds of each candidate ring of at most `longest` atoms, until
-/// `found` returns `false`. Without a limit, the candidates include a smallest set of smallest rings.
+/// Calls `found` with the atoms and the bonds of each candidate ring of at most `longest` atoms, until
+/// `found` returns `false`. If `longest` is `usize::MAX`, the candidates include a smallest set of smallest
+/// rings.
 fn for_each_ring(
     longest: usize,
     n: usize,
@@ -31,17 +32,20 @@ fn for_each_ring(
         neighbours[b].push((a, k));
     }
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
-        // The tree of shortest paths to the root: the next atom and the next bond on the path from each atom.
+        // The tree of shortest paths to the root. Each entry has the next atom and the next bond on the
+        // path from an atom to the root.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
-        // The root's neighbour on the shortest path from each atom; `None` for atoms that aren't reached.
+        // The neighbour of the root through which the shortest path from each atom leads. The entry is
+        // `None` for atoms that haven't been reached.
         let mut branch: Vec<Option<usize>> = vec![None; n];
         branch[root] = Some(root);
         let mut order = vec![(root, 0)];
         let mut next = 0;
         while let Some(&(a, distance)) = order.get(next) {
             next += 1;
-            // The length of a ring is the sum of both paths to the root, plus 1 for the bond opposite the
-            // root. Atoms at half of the largest length therefore need no further steps.
+            // The length of a ring is the sum of the lengths of two paths to the root, plus 1 for the bond
+            // between their starts. Atoms whose distance is half of the largest length therefore need no
+            // further steps.
             if 2 * distance >= longest {
                 break;
             }
@@ -63,9 +67,9 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // A bond and the paths from its ends to the root form a ring if the paths meet only at the root.
-            // This is the case if the paths end with different neighbours of the root. Bonds of the root and
-            // bonds within a branch are therefore skipped.
+            // A bond and the paths from its ends to the root form a ring if the paths meet only at the
+            // root. This is the case if the paths lead through different neighbours of the root. Bonds of
+            // the root and bonds between atoms with the same neighbour of the root are therefore skipped.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none()
             {
                 continue;
@@ -81,8 +85,9 @@ fn for_each_ring(
     }
 }
 
-/// Adds a ring to the independent rings; returns `false` if the ring is a sum of them. Rings are sets of
-/// bonds, stored as bits. They are reduced so that the leading bond of a row is in no later row.
+/// Adds a ring to the independent rings in `rows`. Returns `false` if the ring is a sum of these rings. A
+/// ring is a set of bonds, stored as bits. The rows are reduced so that the leading bond of a row is in no
+/// later row.
 fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
     let mut row = vec![0u64; n_bonds.div_ceil(64)];
     for bond in ring {
@@ -99,13 +104,13 @@ fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: us
     true
 }
 
-/// Returns `true` if the rings of at most `size` nodes generate all cycles of a connected graph, after the
-/// edge `without` is removed. In this case, the largest ring of a minimum cycle basis has at most `size`
-/// nodes.
+/// Returns `true` if the rings of at most `size` nodes generate all cycles of a connected graph. If
+/// `without` is an edge, this edge is removed first. The property means that the largest ring of a minimum
+/// cycle basis has at most `size` nodes.
 ///
-/// Closing a ring of at most `size` nodes preserves this property. If it holds before and after an edge is
-/// removed, that edge closed such a ring. The property therefore characterises the graphs that can be built
-/// by closing small rings, in any order.
+/// Closing a ring of at most `size` nodes preserves this property. If the property holds before and after
+/// an edge is removed, the edge had closed such a ring. The graphs with this property are therefore exactly
+/// those that can be built by closing rings of at most `size` nodes, in any order.
 pub(crate) fn small_rings_span(graph: &GraphState, size: usize, without: Option<(u32, u32)>) -> bool {
     let gone = without.map(|(a, b)| (a.min(b), a.max(b)));
     let left = graph.edges().filter(|edge| Some(*edge) != gone);

@@ -3,14 +3,14 @@ use gfn::{Error, Result};
 use super::env::LENGTH;
 use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
 
-/// A block: a small molecule with two attachment atoms, which may be the same atom.
+/// A building block of strings: a small molecule with two attachment atoms, which may be the same atom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// The SMILES of the block.
+    /// The SMILES of the molecule.
     pub smiles: &'static str,
-    /// The index of the atom that the block on its left is joined to.
+    /// The index of the atom that is bonded to the block on the left.
     pub left: usize,
-    /// The index of the atom that the block on its right is joined to.
+    /// The index of the atom that is bonded to the block on the right.
     pub right: usize,
 }
 
@@ -18,7 +18,8 @@ const fn block(smiles: &'static str, left: usize, right: usize) -> Block {
     Block { smiles, left, right }
 }
 
-/// The eleven blocks of the task (`data/qm9str_blocks.json`); a string refers to them by index.
+/// The eleven blocks of the task (`data/qm9str_blocks.json`). Strings refer to blocks by their indices in
+/// this array.
 pub const BLOCKS: [Block; 11] = [
     block("C", 0, 0),
     block("O", 0, 0),
@@ -33,8 +34,8 @@ pub const BLOCKS: [Block; 11] = [
     block("CCC", 0, 0),
 ];
 
-/// Returns the molecule that a string of blocks stands for. From left to right, each block is joined to the
-/// previous one by a single bond.
+/// Returns the molecule that a string of blocks represents. Each block is bonded to the block on its left
+/// by a single bond.
 ///
 /// ```
 /// use gfn_molecules::qm9str::molecule;
@@ -43,7 +44,8 @@ pub const BLOCKS: [Block; 11] = [
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no block, for more than five blocks, and for an unknown index of a block.
+/// [`Error::Config`] for an empty string, for more than five blocks, and for an index that isn't that of a
+/// block.
 pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
     let known = known.filter(|known| (1..=LENGTH).contains(&known.len())).ok_or_else(|| {

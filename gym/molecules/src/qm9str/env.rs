@@ -4,37 +4,39 @@ use gfn_gym::sequence::filled;
 
 use super::BLOCKS;
 
-/// The number of blocks of a finished string.
+/// The number of building blocks of a finished string.
 pub(super) const LENGTH: usize = 5;
 const N: usize = BLOCKS.len();
 
-/// The rules of strings of up to five blocks that grow at both ends; `VectorEnv::new(Qm9Str)` is the
-/// environment.
+/// The rules of strings of up to five building blocks, which grow at both ends. `VectorEnv::new(Qm9Str)`
+/// creates the environment.
 ///
-/// *States.* A state has five entries. Each entry is a block's index plus 1, or 0 behind the last block.
-/// Features: `KHot::new(5, 12)`.
-/// *Forward slots.* Slot `k` from 0 to 10 appends block `k`, and slot `11 + k` prepends it. *Backward slots.*
-/// Slot 0 removes the last block, and slot 1 the first block. If a string has only one block, or only equal
-/// blocks, both backward slots lead to the same parent, from which two forward slots lead back.
-/// *End.* There is no exit action: the fifth block ends the trajectory.
+/// *States.* A state has five entries. Each entry is the index of a block plus 1, or 0 after the last
+/// block. Use the features `KHot::new(5, 12)`. *Forward slots.* Slot `k` from 0 to 10 appends block `k`,
+/// and slot `11 + k` prepends it. *Backward slots.* Slot 0 removes the last block, and slot 1 removes the
+/// first block. If a string has only one block, or only equal blocks, both backward slots lead to the same
+/// parent, and two forward slots lead from there to the string. *End.* There is no exit action. The
+/// trajectory ends with the fifth block.
 ///
 /// A string and its reverse are different objects, even if their molecules are equal. The target is a
-/// distribution over strings, because the table has a score for each string.
+/// distribution over strings, because the table of scores has an entry for each string.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Qm9Str;
 
 impl Qm9Str {
     /// The number of entries of a state.
     pub const ENTRIES: usize = LENGTH;
-    /// The number of values that an entry can have: the blocks, and "empty".
+    /// The number of values that an entry of a state can have: one for each block, and one for an empty
+    /// entry.
     pub const VALUES: usize = N + 1;
-    /// The number of finished strings.
+    /// The number of distinct finished strings.
     pub const N_TERMINAL: usize = N.pow(LENGTH as u32);
 
-    /// Converts strings of blocks into states.
+    /// Converts strings of blocks, given by the blocks' indices, into states.
     ///
     /// # Errors
-    /// [`Error::Config`] for more than five blocks, and for an unknown index of a block.
+    /// [`Error::Config`] for a string of more than five blocks, and for an index that isn't that of a
+    /// block.
     pub fn states_of<B: AsRef<[u16]>>(&self, strings: &[B]) -> Result<VectorStates> {
         let mut entries = Vec::with_capacity(strings.len() * LENGTH);
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
@@ -48,7 +50,7 @@ impl Qm9Str {
         VectorStates::from_flat(LENGTH, entries)
     }
 
-    /// Returns the indices of a state's blocks.
+    /// Returns the indices of the blocks of a state, in the order of the string.
     #[must_use]
     pub fn blocks(row: &[u16]) -> Vec<u16> {
         row[..filled(row)].iter().map(|entry| entry - 1).collect()

@@ -1,8 +1,9 @@
-//! QM9str: molecules as strings of five blocks, joined by their attachment atoms (Shen et al. 2023).
+//! QM9str: molecules as strings of five building blocks, which are joined by their attachment atoms (Shen
+//! et al. 2023).
 //!
-//! A finished string has 5 blocks, each one of 11 small molecules from QM9. A table has a score for each of
-//! the 161,051 finished strings (a proxy of the HOMO-LUMO gap). Blocks are added at either end, so that 16
-//! trajectories lead to each string. The distribution of a policy can be computed exactly.
+//! A finished string has five blocks. Each block is one of 11 small molecules from QM9. A table has a score
+//! for each of the 161,051 finished strings: a proxy of the HOMO-LUMO gap. Blocks are added at either end,
+//! so 16 trajectories lead to each string. The distribution of a policy can be computed exactly.
 //!
 //! ```
 //! use gfn::env::{EnumerableEnv, Env, Reward};

@@ -7,12 +7,12 @@ use gfn_gym::rewards;
 
 use super::{BLOCKS, Qm9Str};
 
-/// The scores of all finished strings as 32-bit floats (`data/qm9str_rewards.f32`). Strings are ordered by
-/// their blocks; the last block changes fastest.
+/// The scores of all finished strings as 32-bit floats (`data/qm9str_rewards.f32`). The strings are in the
+/// order of their blocks, and the last block changes fastest.
 const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
-/// The smallest score that is used. Lower scores (some are negative) are raised to it.
+/// The smallest score that is used. A lower score (some are negative) is replaced by this number.
 const LOWEST: f64 = 1e-3;
-/// The largest reward, to which all rewards are scaled.
+/// The reward of the best string. All rewards are scaled accordingly.
 const LARGEST: f64 = 100.0;
 
 /// The reward R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.
@@ -22,14 +22,13 @@ pub struct Qm9StrReward {
 }
 
 impl Qm9StrReward {
-    /// Creates the reward with the usual exponent, 5.
+    /// Creates the reward with the exponent 5, which the literature uses.
     #[must_use]
     pub fn standard() -> Self {
         Self::of(5.0)
     }
 
-    /// Creates the reward with a given exponent. The higher the exponent, the more the reward favours the
-    /// best strings.
+    /// Creates the reward with a given exponent. A higher exponent favours the best strings more.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless the exponent is above 0 and finite.
@@ -43,14 +42,14 @@ impl Qm9StrReward {
         Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
     }
 
-    /// Returns the log-reward of every finished string. Strings are ordered by their blocks; the last block
-    /// changes fastest.
+    /// Returns the log-reward of every finished string. The strings are in the order of their blocks, and
+    /// the last block changes fastest.
     #[must_use]
     pub fn log_rewards(&self) -> &[f64] {
         &self.log_rewards
     }
 
-    /// Computes the exact log Z: the logarithm of the sum of all rewards.
+    /// Computes the exact log Z, which is the natural logarithm of the sum of all rewards.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         log_sum_exp(self.log_rewards.iter().copied())

@@ -1,7 +1,7 @@
 use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
-/// The changes made to a SMILES of a data set before it is converted into a molecule. By default there are
-/// none, so salts and isotopes are refused as by [`Molecule::read`].
+/// The changes that are made to a SMILES of a data set before it is converted into a molecule. By default,
+/// no changes are made, so salts and isotopes are errors, as in [`Molecule::read`].
 ///
 /// ```
 /// use gfn_molecules::Cleanup;
@@ -13,46 +13,47 @@ use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cleanup {
-    /// `true` if only the largest of several parts (`.`), such as those of a salt, is kept. This is the part
-    /// with most atoms, including hydrogens. Ties are broken by larger weight, then by the alphabetical order
-    /// of the canonical SMILES. (RDKit's `LargestFragmentChooser` breaks the last tie by RDKit's canonical
-    /// SMILES.)
+    /// `true` if only the largest of several parts (`.`), such as those of a salt, is kept. This is the
+    /// part with the most atoms, including hydrogens. If several parts have the most atoms, the heaviest of
+    /// them is kept. If they are also equally heavy, the first in the alphabetical order of the canonical
+    /// SMILES is kept. (RDKit's `LargestFragmentChooser` uses RDKit's canonical SMILES in the last case.)
     pub largest_part: bool,
-    /// `true` if isotope labels are removed. Deuterium becomes a hydrogen, which is counted on its neighbour.
+    /// `true` if isotope labels are removed. Deuterium becomes a hydrogen, which is part of its neighbour's
+    /// hydrogen count.
     pub without_isotopes: bool,
-    /// `true` if charges that protons can neutralise are removed, as by RDKit's `Uncharger`: acids and other
-    /// anions gain a proton (nitrate and chlorate, too), and cations lose protons. If some cations have no
-    /// proton to lose, the same number of anions keep their charge, preferably anions of acids. If there are
-    /// fewer anions than such cations, all anions gain a proton. Charges next to opposite charges stay (nitro
+    /// `true` if charges that protons can neutralise are removed, as by RDKit's `Uncharger`. Acids and other
+    /// anions gain a proton (nitrate and chlorate, too), and cations lose protons. For each cation that has
+    /// no proton to lose, one anion keeps its charge, preferably the anion of an acid. If there are fewer
+    /// anions than such cations, all anions gain a proton. Charges next to opposite charges stay (nitro
     /// groups, N-oxides).
     pub neutral: bool,
 }
 
-/// A molecule, and the changes made to read it.
+/// A molecule, and a record of the changes that were made to its SMILES.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleaned {
-    /// The molecule after the changes.
+    /// The molecule that results from the changed SMILES.
     pub molecule: Molecule,
     /// The numbers of stereochemical marks and atom-map numbers that were ignored.
     pub left_out: LeftOut,
     /// The number of parts of the SMILES that were removed.
     pub parts: usize,
-    /// The number of isotopes that were read as their elements.
+    /// The number of isotope labels that were removed.
     pub isotopes: usize,
     /// The number of atoms whose charge was changed.
     pub charges: usize,
 }
 
 impl Cleanup {
-    /// All changes of this type.
+    /// A cleanup that makes all three changes.
     pub const ALL: Self = Self { largest_part: true, without_isotopes: true, neutral: true };
 
-    /// Reads a SMILES after applying these changes.
+    /// Makes these changes to a SMILES, and reads the result as a molecule.
     ///
     /// # Errors
-    /// Errors of [`Molecule::read`]. If the text has several parts, the largest one is kept only if every
-    /// other part can be read, is a single atom (a metal ion), or is a hydrogen molecule. Otherwise a small
-    /// part could replace a large one that can't be read.
+    /// Errors of [`Molecule::read`]. If the text has several parts, the largest part is kept only if every
+    /// other part can be read, is a single atom (a metal ion), or is a hydrogen molecule. Otherwise, a
+    /// small part could replace a large part that can't be read.
     pub fn read(&self, smiles: &str) -> Result<Cleaned, MoleculeError> {
         let (without, isotopes) =
             if self.without_isotopes { without_isotopes(smiles) } else { (smiles.to_owned(), 0) };
@@ -67,7 +68,8 @@ impl Cleanup {
     }
 }
 
-/// Removes the numbers at the beginning of brackets; returns the new text and the count of removed numbers.
+/// Removes the isotope labels, which are the numbers at the beginning of brackets. Returns the new text and
+/// the number of removed labels.
 fn without_isotopes(smiles: &str) -> (String, usize) {
     let (mut out, mut count) = (String::with_capacity(smiles.len()), 0);
     let mut pieces = smiles.split('[');
@@ -83,8 +85,8 @@ fn without_isotopes(smiles: &str) -> (String, usize) {
 
 fn largest(table: &ValenceTable, smiles: &str) -> Result<(Molecule, LeftOut), MoleculeError> {
     let mut best: Option<(Molecule, LeftOut)> = None;
-    // This initial value is never returned: a text has at least one part, and if no part can be read, the
-    // error of a part replaces it.
+    // This initial value is never returned. A text has at least one part, and if no part can be read, the
+    // error of a part replaces this value.
     let mut refused = MoleculeError::Disconnected { atom: 0 };
     for part in smiles.split('.') {
         match Molecule::read_noting(table, part) {

@@ -1,4 +1,4 @@
-//! Reading of molecules from files: streams of SMILES and SD files, with a report on changed molecules and
+//! Reading of molecules from files: streams of SMILES and SD files, and a report on changed molecules and
 //! skipped lines.
 
 mod cleanup;

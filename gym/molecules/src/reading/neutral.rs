@@ -15,7 +15,7 @@ impl Molecule {
         let (with, without): (Vec<usize>, Vec<usize>) =
             (0..atoms.len()).filter(cation).partition(|&a| atoms[a].hydrogens > 0);
         let table = ValenceTable::default();
-        // An anion of boron with four neighbours can't take a proton, because neutral boron has only three
+        // An anion of boron with four neighbours can't gain a proton, because neutral boron has only three
         // bonds.
         let takes_proton = |a: usize| table.valences(atoms[a].element, 0).contains(&(self.valence(a) + 1));
         let anion = |&a: &usize| atoms[a].charge == -1 && !beside(a, 1..=4) && takes_proton(a);
@@ -26,8 +26,8 @@ impl Molecule {
         if with.is_empty() && anions.is_empty() {
             return Ok(0);
         }
-        // If cations have no proton to lose, the same number of anions stay charged to balance them,
-        // preferably anions of acids. If there are fewer anions than such cations, no anion stays charged, as
+        // Cations that have no proton to lose are balanced by the same number of anions, preferably anions of
+        // acids, which stay charged. If there are fewer anions than such cations, no anion stays charged, as
         // in RDKit.
         if (1..=anions.len()).contains(&without.len()) {
             let rank = ranks(&self.canonical().order);
@@ -48,8 +48,8 @@ impl Molecule {
         Ok(anions.len() + with.len())
     }
 
-    /// Returns the atom that gains a proton in an anion such as nitrate or chlorate. The anion has the total
-    /// charge -1, and its central atom has a positive charge.
+    /// Returns the atom that gains a proton in an anion such as nitrate or chlorate. Such an anion has the
+    /// total charge -1, and its central atom has a positive charge. Returns `None` for other molecules.
     fn oxoacid(&self) -> Option<usize> {
         let atoms = self.atoms();
         let is_centre = |atom: &Atom| {
@@ -65,8 +65,8 @@ impl Molecule {
         oxo.into_iter().filter(|&a| atoms[a].charge == -1).min_by_key(|&a| atoms[a].element)
     }
 
-    /// Returns `true` for the charged atom of an acid's anion: of an oxygen acid of C, P or S (sulphur may
-    /// replace oxygen), or of a tetrazole.
+    /// Returns `true` if the charged atom `a` belongs to the anion of an acid. The acid is an oxygen acid
+    /// of C, P or S, in which sulphur may replace oxygen, or a tetrazole.
     fn is_acid(&self, a: usize) -> bool {
         let element = |b: usize| self.atoms()[b].element;
         let is_oxo = |b: usize| matches!(element(b), Element::O | Element::S);

@@ -10,14 +10,14 @@ use super::table::{Table, TableRecord};
 use super::{Cleanup, ReadReport, SkipReason, SkippedLine};
 use crate::{Molecule, MoleculeError};
 
-/// The largest number of bytes of a line that are kept. The SMILES of a molecule of [`Molecule::MAX_ATOMS`]
+/// The number of bytes after which a line is cut off. The SMILES of a molecule with [`Molecule::MAX_ATOMS`]
 /// atoms is shorter.
 const MAX_LINE: usize = 1 << 16;
 
 /// The first bytes of a gzipped file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
-/// The first bytes of files that aren't UTF-8 text, with descriptions for error messages.
+/// The first bytes of file formats other than UTF-8 text, each with a description for error messages.
 const NOT_TEXT: [(&[u8], &str); 8] = [
     (GZIP, "is compressed by gzip"),
     (b"PK\x03\x04", "is a zip archive, such as a workbook (.xlsx)"),
@@ -35,13 +35,14 @@ pub enum MoleculeFormat {
     /// A SMILES per line, or a table with a column of SMILES (see [`MoleculeReader`]). Empty lines are
     /// skipped.
     Smiles,
-    /// An SD file: V2000 molfiles, each followed by data and `$$$$`. Data are ignored.
+    /// An SD file. Each record is a V2000 molfile followed by data items and the line `$$$$`. The data
+    /// items are ignored.
     Sd,
 }
 
 impl MoleculeFormat {
-    /// Returns the format that a file name implies: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD files,
-    /// all other files are SMILES.
+    /// Returns the format that a file name implies: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD
+    /// files, and all other files contain SMILES.
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let name = path.to_string_lossy().to_ascii_lowercase();
@@ -51,15 +52,15 @@ impl MoleculeFormat {
     }
 }
 
-/// A stream of molecules from a file; only one line or record is in memory at a time. Lines that can't be
-/// converted into molecules are skipped and noted in the [`report`](Self::report). The stream ends with an
-/// error if the file contains no valid molecule.
+/// A stream of molecules from a file. Only one line or record of the file is in memory at a time. Lines
+/// that can't be converted into molecules are skipped and counted in the [`report`](Self::report). The
+/// stream ends with an error if the file contains no valid molecule.
 ///
-/// A file of SMILES is read as a table if its first line has a column of SMILES. This is the column of
-/// [`with_column`](Self::with_column) if set; otherwise a column named `smiles` or, failing that, a column
+/// A file of SMILES is read as a table if its first line names a column of SMILES. This is the column set
+/// by [`with_column`](Self::with_column). If none was set, it is a column named `smiles` or else a column
 /// whose name ends in `smiles` (`canonical_smiles`), in upper or lower case. Fields are separated by tabs,
-/// `;`, `,`, `|` or blanks, and may be quoted. In any other file each line begins with a SMILES, which ends
-/// at the first of these separators.
+/// `;`, `,`, `|` or blanks, and may be quoted. If the file isn't a table, each line begins with a SMILES,
+/// which ends at the first of these separators.
 ///
 /// ```
 /// use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
@@ -79,22 +80,23 @@ pub struct MoleculeReader<R> {
     path: PathBuf,
     format: MoleculeFormat,
     cleanup: Cleanup,
-    /// The name of the column set by [`with_column`](Self::with_column).
+    /// The name of the column of SMILES, if [`with_column`](Self::with_column) set it.
     column: Option<String>,
-    /// The layout of the file; `None` before the first line.
+    /// The layout of the file (columns and separator); `None` before the first line is read.
     table: Option<Table>,
-    /// The number of lines read so far.
+    /// The number of lines that have been read.
     line: usize,
     report: ReadReport,
     is_at_end: bool,
 }
 
-/// A record of a file: its SMILES (or the text that replaces it in messages), the error if it has no SMILES,
-/// and the number of its wedge bonds.
+/// A record of a file. The three entries are the record's SMILES (or, if it has none, the text that
+/// replaces it in messages), the error if the record can't be converted into a SMILES, and the number of
+/// the record's wedge bonds.
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
-    /// Opens a file, whose format follows from its name ([`MoleculeFormat::of`]). A gzipped file is
+    /// Opens a file. [`MoleculeFormat::of`] determines the format from the file's name. A gzipped file is
     /// decompressed while it is read.
     ///
     /// # Errors
@@ -123,13 +125,13 @@ impl<R: BufRead> MoleculeReader<R> {
         Self { column: Some(name.into()), ..self }
     }
 
-    /// Sets the cleanup of each SMILES (charges, salts and so on); no cleanup by default.
+    /// Sets the cleanup of each SMILES (charges, salts and so on). There is no cleanup by default.
     #[must_use]
     pub fn with_cleanup(self, cleanup: Cleanup) -> Self {
         Self { cleanup, ..self }
     }
 
-    /// Returns the report on the lines read so far.
+    /// Returns the report on the lines that have been read so far.
     #[must_use]
     pub fn report(&self) -> &ReadReport {
         &self.report
@@ -166,7 +168,7 @@ impl<R: BufRead> MoleculeReader<R> {
         if self.report.read == 0 { Err(self.nothing_read()) } else { Ok(None) }
     }
 
-    /// Reads a record of an SD file; `None` for an empty record.
+    /// Reads a record of an SD file, whose first line is `first`; returns `None` for an empty record.
     fn sd_record(&mut self, first: String) -> Result<Option<Record>> {
         let mut record = SdRecord::default();
         let mut next = Some(first);
@@ -185,7 +187,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, n_wedges)).filter(|_| !is_empty))
     }
 
-    /// Reads a line of SMILES or a record of a table; returns `None` for an empty line and for a header.
+    /// Reads a record of a file of SMILES, whose first line is `first`; returns `None` for an empty line
+    /// and for a header.
     fn table_record(&mut self, first: &str) -> Result<Option<Record>> {
         if first.trim().is_empty() {
             return Ok(None);
@@ -208,8 +211,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(Some((smiles, mistake, 0)))
     }
 
-    /// Returns an error if the file isn't text, or if a column was selected in an SD file, which has no
-    /// columns.
+    /// Returns an error if the file isn't text. Also returns an error if a column was selected in an SD
+    /// file, which has no columns.
     fn check_start(&mut self) -> Result<()> {
         let start = self.input.fill_buf().map_err(|source| Error::io(&self.path, source))?;
         if let Some((_, what)) = NOT_TEXT.iter().find(|(bytes, _)| start.starts_with(bytes)) {
@@ -224,8 +227,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Ok(())
     }
 
-    /// Returns the layout of the file, which its first line determines; `None` if this line is a header,
-    /// which isn't a record.
+    /// Returns the layout of the file. It is determined by the first line that isn't empty and doesn't begin
+    /// with `#`. Returns `None` if `text` is the header, because a header isn't a record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));
@@ -254,8 +257,8 @@ impl<R: BufRead> MoleculeReader<R> {
         Error::file(&self.path, problem, remedy)
     }
 
-    /// Returns the next line without its line end, cut off after [`MAX_LINE`] bytes. Invalid UTF-8 is
-    /// replaced; the result is `None` at the end of the file.
+    /// Returns the next line without its line end; `None` at the end of the file. The line is cut off after
+    /// [`MAX_LINE`] bytes, and invalid UTF-8 is replaced.
     fn next_line(&mut self) -> Result<Option<String>> {
         let failed = |source| Error::io(&self.path, source);
         let mut kept = Vec::new();
@@ -277,8 +280,9 @@ impl<R: BufRead> MoleculeReader<R> {
 impl<R: BufRead> Iterator for MoleculeReader<R> {
     type Item = Result<Molecule>;
 
-    /// Returns the next molecule. An error ends the stream: [`Error::Io`] if the input can't be read;
-    /// [`Error::File`] if it isn't text, doesn't have the selected column, or ends without a valid molecule.
+    /// Returns the next molecule. The stream ends after an error. The error is [`Error::Io`] if the input
+    /// can't be read. The error is [`Error::File`] if the input isn't text, doesn't have the selected
+    /// column, or ends without a valid molecule.
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_at_end {
             return None;

@@ -11,24 +11,26 @@ const EXAMPLES: usize = 3;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// The line has a feature that a molecule can't hold: several parts of a salt, a metal, an isotope.
+    /// The line has a feature that a molecule can't store, such as several parts of a salt, a metal or an
+    /// isotope.
     #[error("{0}")]
     NotRead(NotRead),
-    /// The sum of an atom's bonds and hydrogens is smaller than one of its valences: the molecule is a
-    /// radical.
+    /// The molecule is a radical: the sum of an atom's bonds and hydrogens is less than the valence that
+    /// the atom must have.
     #[error("a radical")]
     Radical,
-    /// The sum of an atom's bonds and hydrogens is larger than all of its valences.
+    /// The sum of an atom's bonds and hydrogens is larger than the largest valence of the atom.
     #[error("an atom with too many bonds")]
     Valence,
-    /// The molecule's aromatic atoms have no alternating single and double bonds, or aren't in a ring.
+    /// The aromatic atoms of the molecule have no alternating single and double bonds, or they aren't in a
+    /// ring.
     #[error("impossible aromatic atoms or bonds")]
     Aromaticity,
     /// The molecule has more than [`Molecule::MAX_ATOMS`] atoms, or the line is longer than the SMILES of
     /// such a molecule.
     #[error("too many atoms")]
     TooLarge,
-    /// The text isn't a SMILES; it may be, for example, a header with the names of a table's columns.
+    /// The text isn't a SMILES, but may be, for example, a header with the names of a table's columns.
     #[error("no SMILES")]
     Syntax,
     /// The record of an SD file is damaged, or has the format V3000.
@@ -55,23 +57,23 @@ impl SkipReason {
     }
 }
 
-/// The lines of a file that were skipped for one reason.
+/// The lines of a file that were skipped for the same reason.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Skipped {
     /// The number of lines that were skipped for this reason.
     pub count: usize,
-    /// The first lines that were skipped for this reason, at most three.
+    /// The first lines that were skipped for this reason. At most three are kept.
     pub examples: Vec<SkippedLine>,
 }
 
 /// A line that was skipped, with the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SkippedLine {
-    /// The number of the line, from 1. For a record of an SD file, it is the number of the record's first
-    /// line.
+    /// The number of the line, which begins at 1. For a record of an SD file, it is the number of the
+    /// record's first line.
     pub line: usize,
-    /// The SMILES in the line. For a record of an SD file, it is an equivalent SMILES or the line that
-    /// couldn't be read.
+    /// The SMILES in the line. For a record of an SD file, it is the SMILES of the record, or the line of
+    /// the record that couldn't be read.
     pub smiles: String,
     /// The error that explains why the line was skipped.
     pub error: MoleculeError,
@@ -83,13 +85,13 @@ impl fmt::Display for SkippedLine {
     }
 }
 
-/// A report on the lines of a file, or on the records of an SD file.
+/// A report on the lines of a file, or on the records if the file is an SD file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ReadReport {
-    /// The number of lines that were read as molecules.
+    /// The number of lines that were converted into molecules.
     pub read: usize,
-    /// The number of molecules from which marks of stereochemistry were removed: meaningless marks and, in SD
-    /// files, wedges.
+    /// The number of molecules from which marks of stereochemistry were removed. These are marks without a
+    /// meaning and, in SD files, wedges.
     pub without_stereo: usize,
     /// The number of molecules from lines with several parts (`.`), of which only the largest part was kept.
     pub without_parts: usize,

@@ -1,22 +1,23 @@
-//! Records of SD files (V2000 molfiles, at most 999 atoms), translated into equivalent SMILES.
+//! Reading of records of SD files (V2000 molfiles with at most 999 atoms), which are translated into
+//! SMILES.
 
 use crate::molecule::{TextTree, signed, with_count};
 use crate::{Element, ValenceTable};
 
-/// The bond type that a molfile uses for an aromatic bond.
+/// The number that a molfile uses for the type of an aromatic bond.
 const AROMATIC: u8 = 4;
 
 /// An atom of a molfile.
 #[derive(Clone, Default, Debug)]
 struct BlockAtom {
     symbol: String,
-    /// The isotope: from an atom line, the difference to the usual mass; from `M  ISO`, the mass itself; 0
-    /// for the natural mixture.
+    /// The isotope of the atom, or 0 for the natural mixture. An atom line gives the difference from the
+    /// usual mass, and a line `M  ISO` gives the mass itself.
     isotope: i32,
     charge: i32,
     /// The number of the atom's unpaired electrons.
     unpaired: u8,
-    /// The valence of the atom, if the molfile gives it.
+    /// The valence of the atom; `None` if the molfile doesn't give it.
     valence: Option<u8>,
 }
 
@@ -27,7 +28,7 @@ struct BlockBond {
     kind: u8,
 }
 
-/// A record of an SD file, while its lines are read.
+/// A record of an SD file, which takes the record's lines one by one.
 #[derive(Default, Debug)]
 pub(super) struct SdRecord {
     line: usize,
@@ -35,19 +36,19 @@ pub(super) struct SdRecord {
     n_bonds: usize,
     atoms: Vec<BlockAtom>,
     bonds: Vec<BlockBond>,
-    /// The number of bonds drawn as wedges, whose stereochemistry isn't read.
+    /// The number of bonds that are drawn as wedges. The stereochemistry of wedges is ignored.
     pub(super) n_wedges: usize,
-    /// `true` after the first line `M  CHG` or `M  RAD`: these lines replace the charges and radicals of all
-    /// atom lines.
+    /// `true` after the first line `M  CHG` or `M  RAD`. The charges and radicals of all atom lines are
+    /// void then.
     charged: bool,
-    /// `true` after the line `M  END`; later lines are ignored.
+    /// `true` after the line `M  END`. All later lines are ignored.
     is_at_end: bool,
-    /// The first line that can't be read, and a description of the problem.
+    /// The first line that can't be read, with a description of its problem.
     problem: Option<(String, &'static str)>,
 }
 
 impl SdRecord {
-    /// Reads the next line of the record; returns `false` for the last line, `$$$$`.
+    /// Reads the next line of the record. Returns `false` if the line is `$$$$`, which ends the record.
     pub(super) fn take(&mut self, text: &str) -> bool {
         if text.starts_with("$$$$") {
             return false;
@@ -88,7 +89,7 @@ impl SdRecord {
         if !known {
             return Err("an atom has no symbol, or the symbol of a query");
         }
-        // The field is a charge code: 4 stands for a radical, any other code from 1 to 7 for the charge 4 -
+        // The field holds a charge code. Code 4 is a radical. Any other code from 1 to 7 is the charge 4 -
         // code.
         let (charge, unpaired) = match field(text, 36, 3).unwrap_or(0u8) {
             0 => (0, 0),
@@ -96,7 +97,7 @@ impl SdRecord {
             code @ 1..=7 => (4 - i32::from(code), 0),
             _ => return Err("an atom has a charge code beyond 7"),
         };
-        // The value 15 stands for a valence of 0, and the value 0 for no given valence.
+        // The value 15 means a valence of 0, and the value 0 means that no valence is given.
         let valence = field(text, 48, 3).filter(|&valence: &u8| valence > 0).map(|valence| valence % 15);
         let isotope = field(text, 34, 2).unwrap_or(0);
         self.atoms.push(BlockAtom { symbol, isotope, charge, unpaired, valence });
@@ -135,8 +136,8 @@ impl SdRecord {
                     let atom = atom.checked_sub(1).and_then(|a| self.atoms.get_mut(a)).ok_or(damaged)?;
                     match kind {
                         "M  CHG" => atom.charge = value,
-                        // The value 2 is a doublet, which has one unpaired electron; 1 and 3 have two
-                        // unpaired electrons.
+                        // The value 2 means a doublet, which has one unpaired electron. The values 1 and 3
+                        // mean two unpaired electrons.
                         "M  RAD" => atom.unpaired = [0, 2, 1, 2][value.clamp(0, 3) as usize],
                         _ => atom.isotope = value,
                     }
@@ -147,8 +148,8 @@ impl SdRecord {
         Ok(())
     }
 
-    /// Returns an equivalent SMILES without stereochemistry. For a damaged record, returns the bad line and a
-    /// description of the problem.
+    /// Returns a SMILES of the record without stereochemistry. If the record is damaged, the function
+    /// returns the damaged line and a description of the problem instead.
     pub(super) fn smiles(self) -> (String, Option<&'static str>) {
         if let Some((line, problem)) = self.problem {
             return (line, Some(problem));
@@ -160,7 +161,7 @@ impl SdRecord {
     }
 }
 
-/// Returns the `count` characters of a line that begin at index `from`, or fewer at the end of the line.
+/// Returns `count` bytes of a line, beginning at index `from`. The text is shorter if the line ends before.
 fn columns(text: &str, from: usize, count: usize) -> &str {
     let from = from.min(text.len());
     text.get(from..(from + count).min(text.len())).unwrap_or_default()
@@ -170,18 +171,19 @@ fn field<T: std::str::FromStr>(text: &str, from: usize, count: usize) -> Option<
     columns(text, from, count).trim().parse().ok()
 }
 
-/// A bond, as seen from one of its atoms: the index of the bond, the atom at the other end, and the bond's
-/// type.
+/// A bond as seen from one of its atoms: the index of the bond, the atom at the other end, and the type of
+/// the bond.
 type Beside = (usize, usize, u8);
 
-/// Writes atoms and bonds as SMILES.
+/// Returns the SMILES of a molecule that is given by its atoms and bonds.
 fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
     let mut beside: Vec<Vec<Beside>> = vec![Vec::new(); atoms.len()];
     for (k, bond) in bonds.iter().enumerate() {
         beside[bond.a].push((k, bond.b, bond.kind));
         beside[bond.b].push((k, bond.a, bond.kind));
     }
-    // Hydrogens come last as roots of the tree of atoms, because no branch may start at a hydrogen in SMILES.
+    // Roots of the tree of atoms are chosen in this order. Hydrogens come last, because no branch may start
+    // at a hydrogen in SMILES.
     let mut roots: Vec<usize> = (0..atoms.len()).collect();
     roots.sort_by_key(|&a| ["H", "D", "T"].contains(&atoms[a].symbol.as_str()));
     let steps = |a: usize| beside[a].iter().map(|&(k, b, _)| (k, b)).collect();
@@ -190,7 +192,8 @@ fn write_smiles(atoms: &[BlockAtom], bonds: &[BlockBond]) -> String {
 }
 
 impl BlockAtom {
-    /// Returns the SMILES of the atom alone, given its bonds.
+    /// Returns the SMILES of this atom alone. `beside` lists the bonds of the atom, which determine its
+    /// hydrogens.
     fn smiles(&self, beside: &[Beside]) -> String {
         let (symbol, isotope) = match self.symbol.as_str() {
             "D" => ("H", 2),
@@ -198,7 +201,8 @@ impl BlockAtom {
             symbol => (symbol, self.isotope),
         };
         let element = Element::from_symbol(symbol).filter(|(_, lower)| !lower).map(|(element, _)| element);
-        // One aromatic bond of an atom counts as double, and all others as single.
+        // The valence of the atom counts one of its aromatic bonds as double and the other aromatic bonds
+        // as single.
         let orders = beside.iter().map(|&(.., kind)| if kind == AROMATIC { 1 } else { kind });
         let is_aromatic = beside.iter().any(|&(.., kind)| kind == AROMATIC);
         let bonds = orders.fold(u8::from(is_aromatic), u8::saturating_add);
@@ -215,8 +219,8 @@ impl BlockAtom {
         }
         let mass = match element {
             _ if isotope == 0 => String::new(),
-            // Atom lines give the difference to the usual mass, which is always small. Larger values are
-            // masses.
+            // Atom lines give the difference from the usual mass, which is always small. A larger value is
+            // the mass itself.
             Some(element) if isotope < 5 => (element.weight().round() as i32 + isotope).abs().to_string(),
             _ => isotope.abs().to_string(),
         };

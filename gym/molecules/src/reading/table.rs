@@ -1,15 +1,15 @@
 //! Tables of molecules: the column of SMILES, and the SMILES field in each record.
 
-/// The separators of table fields, in the order in which they are tried.
+/// The characters that may separate the fields of a table, in the order in which they are tried.
 const SEPARATORS: [char; 5] = ['\t', ';', ',', '|', ' '];
 
-/// The rule by which a file's lines are divided into fields.
+/// The layout of a file: it determines how lines are divided into fields, and which field has the SMILES.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     /// The separator of fields. `None` means that each line begins with a SMILES, which ends at any
-    /// separator; the remainder of the line is ignored.
+    /// separator. The remainder of the line is then ignored.
     separator: Option<char>,
-    /// The index of the SMILES among the fields.
+    /// The index of the field that has the SMILES.
     column: usize,
 }
 
@@ -17,10 +17,10 @@ impl Table {
     /// The layout of files without a header, in which each line begins with a SMILES.
     pub(super) const LINES: Self = Self { separator: None, column: 0 };
 
-    /// Finds the separator and the SMILES column of a header line. With a name, this is the column with
-    /// exactly this name. Without one, it is the column `smiles` or, failing that, the first column whose
-    /// name ends in `smiles` (`canonical_smiles`), in upper or lower case. Returns `None` if the line has no
-    /// such column.
+    /// Finds the separator and the SMILES column of a header line. If a name is given, the column must have
+    /// exactly this name. Otherwise, it is the column `smiles` or, if there is none, the first column whose
+    /// name ends in `smiles` (`canonical_smiles`), in upper or lower case. Returns `None` if the line has
+    /// no such column.
     pub(super) fn from_header(line: &str, name: Option<&str>) -> Option<Self> {
         SEPARATORS.iter().find_map(|&separator| {
             let mut record = TableRecord::new(Self { separator: Some(separator), column: 0 });
@@ -35,7 +35,7 @@ impl Table {
                     .position(|field| field == "smiles")
                     .or_else(|| names.iter().position(|field| field.ends_with("smiles"))),
             };
-            // If there is only one column, its separator is unknown.
+            // The separator is unknown if there is only one column.
             Some(Self { separator: (names.len() > 1).then_some(separator), column: column? })
         })
     }
@@ -44,9 +44,9 @@ impl Table {
 /// A record of a table. Quoted fields may contain line breaks.
 pub(super) struct TableRecord {
     table: Table,
-    /// The fields read so far; there is at least one.
+    /// The fields that have been read. The list has at least one field.
     fields: Vec<String>,
-    /// `true` while a quoted field isn't closed.
+    /// `true` while the quote of a field is still open.
     is_open: bool,
 }
 
@@ -55,7 +55,8 @@ impl TableRecord {
         Self { table, fields: vec![String::new()], is_open: false }
     }
 
-    /// Reads a line; returns `false` if a quote is still open, so that the record continues on the next line.
+    /// Reads a line of the record. Returns `false` if a quote is still open at the end of the line. The
+    /// record then continues on the next line.
     pub(super) fn take(&mut self, line: &str) -> bool {
         let mut chars = line.chars().peekable();
         while let Some(c) = chars.next() {
@@ -63,7 +64,7 @@ impl TableRecord {
             let field = &mut self.fields[last];
             let separates = self.table.separator.map_or(SEPARATORS.contains(&c), |separator| c == separator);
             match c {
-                // Two quotes in a row inside a quoted field stand for one quote.
+                // Two consecutive quotes inside a quoted field mean one quote.
                 '"' if self.is_open && chars.next_if_eq(&'"').is_none() => self.is_open = false,
                 '"' if !self.is_open && field.trim().is_empty() => self.is_open = true,
                 _ if self.is_open || !separates => field.push(c),
@@ -83,8 +84,8 @@ impl TableRecord {
         !self.is_open
     }
 
-    /// Returns the SMILES of the record, without anything after a blank (CXSMILES). The text is empty if the
-    /// record has too few fields.
+    /// Returns the SMILES of the record. Text after a blank (CXSMILES) isn't included. The result is empty
+    /// if the record has too few fields.
     pub(super) fn smiles(&self) -> &str {
         let field = self.fields.get(self.table.column).map_or("", String::as_str);
         field.split_whitespace().next().unwrap_or_default()

@@ -3,7 +3,8 @@ use gfn::{Error, Result};
 use super::{MoleculeScore, check_logs, checked_logs};
 use crate::Molecule;
 
-/// A score with a function applied to each value: [`MoleculeScore::to_the`], [`MoleculeScore::clamped`].
+/// A score whose values are transformed by a function. [`MoleculeScore::to_the`] and
+/// [`MoleculeScore::clamped`] create it.
 #[derive(Clone, Copy, Debug)]
 pub struct TransformedScore<S> {
     score: S,
@@ -13,7 +14,7 @@ pub struct TransformedScore<S> {
 #[derive(Clone, Copy, Debug)]
 enum Transform {
     Power(f64),
-    /// Clamps a log-score between the logarithms of the bounds.
+    /// Clamps a log-score between two numbers, which are the logarithms of the score's bounds.
     Clamp(f64, f64),
 }
 
@@ -41,7 +42,7 @@ impl<S> TransformedScore<S> {
 impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let change = |log: f64| match self.transform {
-            // Any score to the power 0 is 1, also a score of 0.
+            // A score to the power 0 is 1, even if the score is 0.
             Transform::Power(exponent) => {
                 if exponent == 0.0 {
                     0.0
@@ -56,7 +57,7 @@ impl<S: MoleculeScore> MoleculeScore for TransformedScore<S> {
     }
 }
 
-/// A product of scores. Without factors the score is 1.
+/// A product of scores. A product without factors is 1.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore, Product};

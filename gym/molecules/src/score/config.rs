@@ -1,4 +1,4 @@
-//! Scores that are defined by a configuration file: products of powers of properties.
+//! Scores that a configuration file defines as products of powers of properties.
 
 use gfn::runtime::Threads;
 use gfn::{Error, Result};
@@ -8,7 +8,8 @@ use super::property::{Measure, Property, Subject};
 use super::{MoleculeScore, Shape};
 use crate::Molecule;
 
-/// A factor of a score: a property, a shape that maps it to a number of at least 0, and a power.
+/// A factor of a score, which consists of a property, a shape that maps the property to a number of at
+/// least 0, and an exponent.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
@@ -27,14 +28,14 @@ fn default_power() -> f64 {
 }
 
 impl Factor {
-    /// Creates a factor that is the property itself, with the power 1.
+    /// Creates a factor that is equal to the property.
     #[must_use]
     pub fn of(property: Property) -> Self {
         Self { property, shape: Shape::Value, power: default_power() }
     }
 }
 
-/// A score defined by a configuration: the product of its factors, 1 if there are none.
+/// A score defined by a configuration, which is the product of the factors, or 1 if there are no factors.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore, ScoreConfig};
@@ -71,7 +72,7 @@ impl Factor {
 /// property = { synthetic_accessibility = { table = "fpscores.pkl.gz" } }
 /// shape = { linear = { zero = 10.0, one = 1.0 } }
 ///
-/// # No reward for what has an alert of a file.
+/// # The score is 0 if the molecule contains a substructure of the file.
 /// [[factors]]
 /// property = { substructures = { file = "wehi_pains.csv" } }
 /// shape = { limit = { most = 0.0 } }
@@ -87,13 +88,14 @@ impl ScoreConfig {
     /// The names of predefined scores, which [`from_name`](Self::from_name) accepts.
     pub const NAMES: [&'static str; 5] = ["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"];
 
-    /// Returns a predefined score; `None` for an unknown name.
+    /// Returns the predefined score with this name; `None` for an unknown name.
     ///
     /// - `constant`: 1 for every molecule
     /// - `heteroatoms`: 0.1 plus the share of heavy atoms that aren't carbon
-    /// - `rings`: exp(rings)
-    /// - `hydrogen_bonds`: exp(donors + acceptors)
-    /// - `drug_like`: the product of windows for a weight of 100 to 300 and a polar surface of 40 to 90
+    /// - `rings`: exp(number of rings)
+    /// - `hydrogen_bonds`: exp(number of hydrogen-bond donors and acceptors)
+    /// - `drug_like`: the product of two windows, for a molecular weight of 100 to 300 and a polar surface
+    ///   area of 40 to 90
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let shaped = |property, shape| Factor { shape, ..Factor::of(property) };
@@ -139,7 +141,7 @@ impl ScoreConfig {
     }
 }
 
-/// The score of a [`ScoreConfig`]; it evaluates molecules on several threads.
+/// The score that a [`ScoreConfig`] defines. The score evaluates molecules on several threads.
 pub struct FactoredScore(Vec<(Factor, Measure)>);
 
 impl std::fmt::Debug for FactoredScore {
@@ -148,12 +150,13 @@ impl std::fmt::Debug for FactoredScore {
     }
 }
 
-/// The smallest number of molecules for which a further thread is started.
+/// The smallest number of molecules per thread. A further thread is only started if each thread gets this
+/// many.
 const MIN_PER_THREAD: usize = 4;
 
 impl FactoredScore {
-    /// Returns the names of the factors' properties, in the order of the factors. The second and later
-    /// occurrences of a name are numbered: `substructures_2`.
+    /// Returns the name of each factor's property. If a name occurs several times, its second and later
+    /// occurrences are numbered: `substructures_2`.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let of = |k: usize| self.0[k].0.property.name();
@@ -164,8 +167,8 @@ impl FactoredScore {
         (0..self.0.len()).map(name).collect()
     }
 
-    /// Returns a row for each molecule, with the property of each factor before shapes and powers are
-    /// applied.
+    /// Returns a row for each molecule. A row holds the property of each factor, before shapes and powers
+    /// are applied.
     ///
     /// # Errors
     /// `PatternError::GivenUp`, as [`Error::Config`], if the search for a substructure takes too long.
@@ -199,7 +202,7 @@ impl MoleculeScore for FactoredScore {
                         "give the property a finite value of 0 or more, or another shape, such as a window";
                     return Err(Error::non_finite(name, row, value, remedy));
                 }
-                // Any factor to the power 0 is 1, also a factor of 0.
+                // A factor with the power 0 is 1, even if the property's shape is 0.
                 let log = if factor.power == 0.0 { 0.0 } else { factor.shape.log(value) * factor.power };
                 sum += log;
                 if log == f64::INFINITY || sum.is_nan() || sum == f64::INFINITY {

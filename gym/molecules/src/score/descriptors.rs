@@ -1,5 +1,5 @@
-//! Descriptors computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms, aromatic
-//! atoms.
+//! Descriptors that are computed from the graph of a molecule: polar surface, hydrogen bonds, heteroatoms
+//! and aromatic atoms.
 
 use crate::molecule::in_three_ring;
 use crate::{Atom, BondOrder, Element, Molecule};
@@ -15,7 +15,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn polar_surface(&self) -> f64 {
-        // Adding 0 turns -0, the sum of no numbers, into 0.
+        // Adding 0 changes -0, which is the sum of an empty list, to 0.
         (0..self.atoms().len()).map(|a| self.contribution(a)).sum::<f64>() + 0.0
     }
 
@@ -26,8 +26,8 @@ impl Molecule {
             Element::O => (28.5, 8.6),
             _ => return 0.0,
         };
-        // The key of the table: hydrogens, charge, and the numbers of single, double, triple and aromatic
-        // bonds.
+        // The key of the table consists of the number of hydrogens, the charge, and the numbers of single,
+        // double, triple and aromatic bonds.
         let mut look = [atom.hydrogens as i8, atom.charge, 0, 0, 0, 0];
         for (_, bond) in self.neighbours(a) {
             look[if bond.aromatic { 5 } else { 1 + usize::from(bond.order.value()) }] += 1;
@@ -35,12 +35,13 @@ impl Molecule {
         let fits = |row: &&(Element, bool, [i8; 6], f64)| {
             row.0 == atom.element && row.2 == look && (!row.1 || in_three_ring(self, a))
         };
-        // Ertl's formula for atoms that aren't in the table.
+        // Ertl's formula applies to atoms that aren't in the table.
         let other = base - per_neighbour * self.neighbours(a).len() as f64 + 1.5 * f64::from(atom.hydrogens);
         POLAR_SURFACES.iter().find(fits).map_or(other.max(0.0), |row| row.3)
     }
 
-    /// Returns the number of hydrogen bond donors, as RDKit counts them: N, O and S atoms with hydrogens.
+    /// Returns the number of hydrogen bond donors: N, O and S atoms with hydrogens. The detailed rules are
+    /// RDKit's.
     #[must_use]
     pub fn n_donors(&self) -> usize {
         let donates = |(a, atom): (usize, &Atom)| {
@@ -59,8 +60,8 @@ impl Molecule {
         self.atoms().iter().enumerate().filter(|pair| donates(*pair)).count()
     }
 
-    /// Returns the number of hydrogen bond acceptors, as RDKit counts them: N, O and S atoms with an
-    /// available lone pair.
+    /// Returns the number of hydrogen bond acceptors: N, O and S atoms with an available lone pair. The
+    /// detailed rules are RDKit's.
     #[must_use]
     pub fn n_acceptors(&self) -> usize {
         (0..self.atoms().len()).filter(|&a| self.accepts(a)).count()
@@ -113,9 +114,10 @@ impl Molecule {
     }
 }
 
-/// Ertl's table of polar surfaces. A row has the element, `true` if it only applies to atoms in rings of
-/// three, then the hydrogens, the charge and the numbers of single, double, triple and aromatic bonds, and
-/// finally the surface in square angstrom.
+/// Ertl's table of polar surface contributions. Each row has an element and a flag, which is `true` if the
+/// row applies only to atoms in rings of three. Six numbers follow: the number of hydrogens, the charge,
+/// and the numbers of single, double, triple and aromatic bonds. The last entry is the contribution in
+/// square angstrom.
 const POLAR_SURFACES: [(Element, bool, [i8; 6], f64); 32] = [
     (Element::N, false, [0, 0, 0, 0, 1, 0], 23.79),
     (Element::N, false, [1, 0, 0, 1, 0, 0], 23.85),

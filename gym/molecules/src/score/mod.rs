@@ -30,11 +30,11 @@ use gfn::{Error, Result};
 
 use super::Molecule;
 
-/// A score of molecules, returned as a natural logarithm. A reward is a score, or a product of powers of
-/// scores.
+/// A score of molecules, which is returned as its natural logarithm. A reward is a score, or a product of
+/// powers of scores.
 ///
-/// A closure `Fn(&Molecule) -> f64` is a score; it must return 0 or more. The logarithm of 0 is minus
-/// infinity.
+/// A closure `Fn(&Molecule) -> f64` is a score. The closure must return 0 or more, and the logarithm of 0
+/// is minus infinity.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, MoleculeScore};
@@ -44,16 +44,16 @@ use super::Molecule;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MoleculeScore: Send + Sync {
-    /// Returns the natural logarithm of the score of each molecule. It is a finite number, or minus infinity
-    /// for a score of 0; it is never plus infinity or NaN.
+    /// Returns the natural logarithm of the score of each molecule. The logarithm is finite, or minus
+    /// infinity for a score of 0. It is never plus infinity or NaN.
     ///
     /// # Errors
     /// [`Error::NonFinite`] for a molecule whose logarithm would be plus infinity or NaN; other errors that
     /// the implementation defines.
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
 
-    /// Raises the score to a power (a reward exponent, an inverse temperature) by multiplying its logarithm
-    /// by `exponent`.
+    /// Raises the score to the power `exponent` (a reward exponent, or inverse temperature) by multiplying
+    /// its logarithm.
     ///
     /// # Errors
     /// [`Error::Config`] unless the exponent is finite.
@@ -89,8 +89,8 @@ impl MoleculeScore for Box<dyn MoleculeScore> {
     }
 }
 
-/// Implements the trait for shared scores. An [`ExternalScorer`], for example, can then be used both by a
-/// reward and directly.
+/// Shared scores are scores, too. An [`ExternalScorer`], for example, can be used by a reward and called
+/// directly at the same time.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -108,8 +108,7 @@ impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     }
 }
 
-/// Returns an error for the first number that `sound` doesn't accept; `what` is the name of the numbers in
-/// the error.
+/// Returns an error for the first number that `sound` doesn't accept. The error calls the numbers `what`.
 pub(crate) fn check_all(
     what: &'static str,
     numbers: &[f64],
@@ -122,7 +121,7 @@ pub(crate) fn check_all(
     }
 }
 
-/// Returns an error if a logarithm is plus infinity or NaN; `what` is the name of the score in the error.
+/// Returns an error if a logarithm is plus infinity or NaN. The error calls the score `what`.
 fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     let remedy = "the logarithm of a score must be a finite number, or minus infinity for a score of 0: \
                   keep scores finite, and above 0 before a negative power";
@@ -130,8 +129,8 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
     Ok(logs)
 }
 
-/// Computes the logarithms of a score. Checks that there is one for each molecule and that none is plus
-/// infinity or NaN.
+/// Computes the logarithms of a score. Returns an error unless the score has one logarithm for each
+/// molecule, and none is plus infinity or NaN.
 fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     let (n, got) = (molecules.len() as i64, logs.len() as i64);

@@ -1,4 +1,4 @@
-//! Properties of molecules, selected by name in configuration files.
+//! Properties of molecules, which configuration files select by name.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,8 @@ use crate::{Fingerprint, Molecule};
 #[cfg(not(feature = "descriptors"))]
 type Translations = ();
 
-/// A molecule whose properties are computed, with cached conversions for the descriptors.
+/// A molecule whose properties are computed. The struct caches conversions of the molecule that several
+/// descriptors need.
 pub(crate) struct Subject<'a> {
     pub(crate) molecule: &'a Molecule,
     #[cfg_attr(
@@ -31,7 +32,8 @@ impl<'a> Subject<'a> {
 
 type OfEach = Box<dyn Fn(&Subject<'_>) -> Result<f64> + Send + Sync>;
 
-/// The function that computes a property of molecules.
+/// A function that computes a property of molecules: of each molecule on its own, or of all molecules
+/// together.
 pub(super) enum Measure {
     Each(OfEach),
     /// A network, which computes the property of all molecules at once.
@@ -39,20 +41,21 @@ pub(super) enum Measure {
 }
 
 /// A numerical property of a molecule. The variants from [`Qed`](Self::Qed) to
-/// [`Substructures`](Self::Substructures) need the feature `descriptors`.
+/// [`Substructures`](Self::Substructures) require the feature `descriptors`.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Debug)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Property {
     /// The molecular weight, in g/mol: [`Molecule::weight`].
     Weight,
-    /// The number of heavy atoms.
+    /// The number of heavy atoms, that is, atoms other than hydrogen.
     HeavyAtoms,
     /// The share of heavy atoms that aren't carbon.
     HeteroatomShare,
     /// The number of atoms in aromatic rings.
     AromaticAtoms,
-    /// The number of independent rings: [`Molecule::n_rings`]. RDKit counts more rings in cages.
+    /// The number of independent rings: [`Molecule::n_rings`]. RDKit counts further rings in cages such as
+    /// cubane.
     Rings,
     /// The topological polar surface area, in square angstrom: [`Molecule::polar_surface`].
     PolarSurface,
@@ -60,13 +63,13 @@ pub enum Property {
     Donors,
     /// The number of hydrogen bond acceptors: [`Molecule::n_acceptors`].
     Acceptors,
-    /// The Tanimoto similarity to a reference, from 0 to 1: [`Fingerprint::tanimoto`].
+    /// The Tanimoto similarity to a reference molecule, from 0 to 1: [`Fingerprint::tanimoto`].
     Similarity {
-        /// The SMILES of the reference.
+        /// The SMILES of the reference molecule.
         to: String,
     },
-    /// The output of the published proxy of binding to soluble epoxide hydrolase (sEH), usually from -1 to
-    /// 10; higher is better: [`SehProxy`].
+    /// The output of the published proxy of binding to soluble epoxide hydrolase (sEH): [`SehProxy`].
+    /// Outputs are usually between -1 and 10, and higher outputs are better.
     Seh {
         /// The file of the proxy's weights.
         weights: PathBuf,
@@ -75,7 +78,7 @@ pub enum Property {
     Qed,
     /// The decimal logarithm of the partition coefficient between octanol and water: `Molecule::log_p`.
     LogP,
-    /// The molar refractivity, in cm³/mol.
+    /// The molar refractivity of the molecule, in cm³/mol.
     MolarRefractivity,
     /// The number of rotatable bonds.
     RotatableBonds,
@@ -83,16 +86,17 @@ pub enum Property {
     LipinskiViolations,
     /// The synthetic accessibility, from 1 (easy) to 10 (hard): `Molecule::synthetic_accessibility`.
     SyntheticAccessibility {
-        /// The file of an `AccessibilityTable`.
+        /// The file that the `AccessibilityTable` is read from.
         table: PathBuf,
     },
-    /// The number of the given substructures, from a list, a file or both, that the molecule contains. A
-    /// substructure counts once, however often it occurs. See `Patterns`.
+    /// The number of given substructures that the molecule contains. The substructures are given by a list,
+    /// a file, or both. A substructure counts once, however often it occurs in the molecule. See
+    /// `Patterns`.
     Substructures {
-        /// The SMARTS of substructures; none by default.
+        /// The SMARTS of substructures. The list is empty by default.
         #[serde(default)]
         smarts: Vec<String>,
-        /// A file for `Patterns::read`; none by default.
+        /// A file of substructures, in the format of `Patterns::read`. No file is read by default.
         #[serde(default)]
         file: Option<PathBuf>,
     },
@@ -178,7 +182,7 @@ impl Property {
                 }
                 Ok(Measure::Each(Box::new(move |subject| Ok(patterns.matches(subject)?.len() as f64))))
             }
-            // Not reached: `measure` computes all other properties itself.
+            // This arm isn't reached, because `measure` handles all other properties itself.
             _ => Err(Error::config(
                 "the property of a score",
                 self.name(),

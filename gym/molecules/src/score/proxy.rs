@@ -11,10 +11,10 @@ use crate::Molecule;
 /// The meaning of a proxy's output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProxyOutput {
-    /// The output is a score of 0 or more, whose logarithm is taken.
+    /// The output is a score of 0 or more. Its logarithm is used.
     Score,
-    /// The output is the natural logarithm of a score, which is used unchanged; minus infinity is a score of
-    /// 0.
+    /// The output is the natural logarithm of a score and is used unchanged. Minus infinity means a score
+    /// of 0.
     LogScore,
 }
 
@@ -23,24 +23,24 @@ fn refused(detail: impl ToString) -> Error {
     Error::contract("a proxy returns one score for each molecule", detail)
 }
 
-/// A score that a network in a TorchScript file (`torch.jit.save`) computes. Molecules are passed to the
-/// network as one sparse batch, as graphs are passed to policies.
+/// A score computed by a network in a TorchScript file (`torch.jit.save`). The molecules are passed to the
+/// network as one sparse batch: the atoms of all molecules are concatenated.
 ///
-/// For B molecules with N heavy atoms and E bonds in all, the network's `forward` gets four tensors of 64-bit
-/// integers, in the order of this table. It returns floating-point numbers of shape `[B]`. Each bond is
-/// listed in both directions:
+/// The method `forward` of the network receives four tensors of 64-bit integers, in the order of this table,
+/// and returns floating-point numbers of shape `[B]`. B is the number of molecules. N and E are the total
+/// numbers of their heavy atoms and of their bonds. Each bond is listed in both directions:
 ///
 /// | input | shape | is |
 /// |---|---|---|
 /// | `atoms` | `[N, 3]` | atomic number, formal charge, number of hydrogens |
-/// | `bond_index` | `[2, 2 E]` | the atoms that a bond goes from and to, counted through the batch; both directions one behind the other |
+/// | `bond_index` | `[2, 2 E]` | the source and the target atom of each directed bond; atoms are numbered through the whole batch |
 /// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
 /// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
 ///
-/// Aromatic bonds have a separate type, so all Kekule forms of a molecule give the same input, except for the
-/// order of atoms. The output must not depend on this order. RDKit gives the same numbers (`GetAtomicNum`,
-/// `GetFormalCharge`, `GetTotalNumHs`), except that its type of aromatic bonds is 12. Its perception of
-/// aromaticity differs slightly from [this library's](crate::Molecule).
+/// Aromatic bonds have a separate type, so all Kekule forms of a molecule give the same input, except for
+/// the order of atoms. The output must not depend on this order. RDKit returns the same numbers for atoms
+/// (`GetAtomicNum`, `GetFormalCharge`, `GetTotalNumHs`), but its type of aromatic bonds is 12. RDKit's
+/// detection of aromaticity also differs slightly from [this library's](crate::Molecule).
 ///
 /// ```no_run
 /// use gfn_molecules::{MoleculeConfig, MoleculeEnv, MoleculeReward, ProxyOutput, TorchScriptProxy};
@@ -51,14 +51,14 @@ fn refused(detail: impl ToString) -> Error {
 /// ```
 #[derive(Debug)]
 pub struct TorchScriptProxy {
-    /// The network, used by one thread at a time.
+    /// The network. The lock ensures that only one thread uses it at a time.
     script: Mutex<CModule>,
     output: ProxyOutput,
     device: Device,
 }
 
-/// The molecules on which a proxy is tested when it is loaded. They have other numbers of atoms than there
-/// are molecules, so that a proxy with one output per atom is detected.
+/// The molecules on which a network is tested when it is loaded. Their number differs from their numbers of
+/// atoms, so that a network with one output per atom is detected.
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {
@@ -66,8 +66,8 @@ impl TorchScriptProxy {
     /// benzene.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is missing or isn't TorchScript; [`Error::Torch`] if the network can't
-    /// process the inputs; [`Error::Contract`] if it doesn't return one number per molecule.
+    /// [`Error::File`] for a file that is missing or isn't TorchScript; [`Error::Torch`] if the network
+    /// can't process the inputs; [`Error::Contract`] if the network doesn't return one number per molecule.
     pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
         let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
         let [ethanol, benzene] = TRIED.map(Molecule::from_smiles);

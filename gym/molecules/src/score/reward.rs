@@ -7,7 +7,7 @@ use super::{MoleculeScore, checked_logs};
 use crate::fragments::FragmentLibrary;
 use crate::{Molecule, MoleculeCodec};
 
-/// A conversion of states into molecules.
+/// A type that converts states into molecules.
 pub trait GraphReader: Clone + Send + Sync {
     /// Converts a state into a molecule.
     ///
@@ -28,8 +28,9 @@ impl GraphReader for FragmentLibrary {
     }
 }
 
-/// A molecule score as the reward of a [`MoleculeEnv`](crate::MoleculeEnv). All Kekule forms of a molecule
-/// get its score; the environment divides the reward among them, as it does with any reward.
+/// The reward of a [`MoleculeEnv`](crate::MoleculeEnv) that is computed from a score of molecules. All
+/// Kekule forms of a molecule get the same score. The environment divides the reward among them, as it does
+/// with any reward.
 ///
 /// ```
 /// use gfn::env::Reward;
@@ -47,8 +48,8 @@ pub struct MoleculeReward<S, C = MoleculeCodec> {
 }
 
 impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
-    /// Creates the reward of a score for the codec's environment, or for environments of a library of
-    /// fragments.
+    /// Creates the reward from a score. `codec` is the codec of the environment, or the library of
+    /// fragments if states are trees of fragments.
     pub fn new(codec: &C, score: S) -> Self {
         Self { codec: codec.clone(), score }
     }
@@ -59,7 +60,8 @@ impl<S: MoleculeScore, C: GraphReader> MoleculeReward<S, C> {
     }
 }
 
-/// The smallest number of molecules for which a further thread is started.
+/// The smallest number of molecules per thread. A further thread is only started if each thread gets this
+/// many.
 const MIN_PER_THREAD: usize = 32;
 
 impl<S: MoleculeScore, C: GraphReader> Reward<GraphStates> for MoleculeReward<S, C> {

@@ -1,41 +1,43 @@
-//! Maps from a property of molecules to a factor of a score.
+//! Functions that map a property of molecules to a factor of a score.
 
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The map from a property of molecules to a factor of a score. The factor is 0 or more.
+/// A function that maps a property of molecules to a factor of a score. The factor is 0 or more.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Shape {
-    /// The property itself, which must be 0 or more.
+    /// The factor is the property itself, which must be 0 or more.
     #[default]
     Value,
-    /// The exponential of the property.
+    /// The factor is the exponential of the property.
     Exponential,
-    /// A window: 1 from `least` to `most`, and `exp(-distance / width)` outside.
+    /// The factor is 1 if the property is between `least` and `most`. Outside of this window it is
+    /// `exp(-distance / width)`, where `distance` is the distance from the window.
     Window {
         /// The lower end of the window.
         least: f64,
         /// The upper end of the window.
         most: f64,
-        /// The distance from the window at which the factor is 1 / e; it must be above 0.
+        /// The distance from the window at which the factor is 1 / e. It must be above 0.
         width: f64,
     },
-    /// A straight line through 0 at one value of the property and 1 at another, clamped to at least 0.
+    /// The factor is a linear function of the property, which is 0 at `zero` and 1 at `one`. Negative
+    /// results are replaced by 0.
     Linear {
         /// The value of the property at which the factor is 0.
         zero: f64,
         /// The value of the property at which the factor is 1.
         one: f64,
     },
-    /// A filter: the factor is 1 from `least` to `most` (included), and `otherwise` outside. With
-    /// `otherwise = 0`, molecules outside have no reward.
+    /// The factor is 1 if the property is between `least` and `most` (both included), and `otherwise` if
+    /// not. With `otherwise = 0`, molecules outside of the limits have no reward.
     Limit {
-        /// The smallest accepted value; there is no lower limit by default.
+        /// The smallest accepted value of the property. There is no lower limit by default.
         #[serde(default)]
         least: Option<f64>,
-        /// The largest accepted value; there is no upper limit by default.
+        /// The largest accepted value of the property. There is no upper limit by default.
         #[serde(default)]
         most: Option<f64>,
         /// The factor outside of the limits; 0 by default.
@@ -70,7 +72,7 @@ impl Shape {
         }
     }
 
-    /// Returns `true` if the factor can be 0, which happens for whole ranges of property values.
+    /// Returns `true` if the factor is 0 for a whole range of property values.
     pub(super) fn has_zeros(self) -> bool {
         match self {
             Self::Linear { .. } => true,
@@ -84,7 +86,7 @@ impl Shape {
         match self {
             Self::Value => value.ln(),
             Self::Exponential => value,
-            // The subtraction from 0 turns -0 into 0.
+            // The subtraction from 0 changes -0 to 0.
             Self::Window { least, most, width } => 0.0 - (value - value.clamp(least, most)).abs() / width,
             Self::Linear { zero, one } => ((value - zero) / (one - zero)).max(0.0).ln(),
             Self::Limit { least, most, otherwise } => {

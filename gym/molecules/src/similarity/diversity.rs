@@ -3,11 +3,12 @@ use gfn::{Error, Result};
 use super::Fingerprint;
 use crate::score::check_all;
 
-/// Computes the internal diversity of a set: 1 minus the mean Tanimoto similarity of its pairs. The diversity
-/// is 0 for copies of one molecule and near 1 for molecules that have nothing in common.
+/// Computes the internal diversity of a set of molecules: 1 minus the mean Tanimoto similarity of its
+/// pairs. The diversity is 0 for copies of one molecule, and near 1 for molecules that have nothing in
+/// common.
 ///
-/// Pairs of a molecule with itself don't count. (MOSES counts them, which lowers the diversity of n molecules
-/// by the share 1 / n.)
+/// Pairs of a molecule with itself don't count. (MOSES counts these pairs, which multiplies the diversity
+/// of n molecules by 1 - 1 / n.)
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, internal_diversity};
@@ -40,9 +41,10 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
     )
 }
 
-/// Returns the indices of the best `k` molecules such that the similarity of each to all better ones of them
-/// is below `similarity`. The best molecule is first. The list is shorter than `k` if not enough molecules
-/// qualify. If two scores are equal, the molecule with the smaller index ranks higher.
+/// Returns the indices of the best `k` molecules that differ from each other: the similarity of two
+/// selected molecules is below `similarity`. The selection goes from the best molecule down, and the best
+/// molecule is first. The list is shorter than `k` if not enough molecules qualify. If two scores are
+/// equal, the molecule with the smaller index ranks higher.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
@@ -54,8 +56,8 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] unless there is a fingerprint for each score; [`Error::NonFinite`] for a score that is
-/// NaN; [`Error::Config`] unless the similarity is above 0 and at most 1.
+/// [`Error::Shape`] unless each score has a fingerprint; [`Error::NonFinite`] for a score that is NaN;
+/// [`Error::Config`] unless the similarity is above 0 and at most 1.
 pub fn diverse_top_k(
     scores: &[f64],
     fingerprints: &[Fingerprint],
@@ -90,9 +92,9 @@ pub fn diverse_top_k(
     Ok(taken)
 }
 
-/// Returns the number of modes. Molecules with a score of at least `least` are visited from the best to the
-/// worst; a molecule is a mode if its similarity to all modes before it is below `similarity` (0.7 in Bengio
-/// et al. 2021).
+/// Returns the number of modes among molecules with a score of at least `least`. The molecules are visited
+/// from the best to the worst. A molecule is a mode if its similarity to all previous modes is below
+/// `similarity` (0.7 in Bengio et al. 2021).
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, n_modes};
@@ -106,8 +108,8 @@ pub fn diverse_top_k(
 /// # Errors
 /// Errors of [`diverse_top_k`].
 pub fn n_modes(scores: &[f64], fingerprints: &[Fingerprint], least: f64, similarity: f64) -> Result<usize> {
-    // Molecules with scores below `least` are visited last, so they have no influence on which molecules were
-    // taken before.
+    // Molecules with scores below `least` are visited last, so they don't influence which better molecules
+    // are modes.
     let taken = diverse_top_k(scores, fingerprints, scores.len(), similarity)?;
     Ok(taken.into_iter().filter(|&i| scores[i] >= least).count())
 }

@@ -5,15 +5,17 @@ use crate::Molecule;
 /// The number of 64-bit words in a fingerprint.
 const WORDS: usize = 32;
 
-/// A circular fingerprint of 2,048 bits, with a bit for each environment of up to two bonds around an atom
-/// (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010: ECFP4, or Morgan fingerprints of radius 2).
+/// A circular fingerprint of 2,048 bits (Rogers and Hahn, *Extended-Connectivity Fingerprints*, 2010:
+/// ECFP4, or Morgan fingerprints of radius 2). A bit is set for each environment of up to two bonds around
+/// an atom.
 ///
-/// The environments are those of [`Molecule::environments`]; the bit of an environment is its number modulo
-/// 2,048. The numbers are this library's hashes, so the bits differ from RDKit's. Similarities equal those of
-/// RDKit's generator with `includeRedundantEnvironments`, unless different environments share a bit. By
-/// default, RDKit leaves out environments that cover the same bonds as another one, and its hashes decide
-/// which one stays. Similarities then differ from RDKit's, for small molecules by 0.1 and more (ethane and
-/// propane: 0.125 here, 0.2 in RDKit), so thresholds from the literature are only a guide.
+/// The environments are those of [`Molecule::environments`]. The bit of an environment is its number modulo
+/// 2,048. The numbers are hashes of this library, so the bits differ from RDKit's. Similarities equal those
+/// of RDKit's generator with `includeRedundantEnvironments`, unless different environments share a bit. By
+/// default, RDKit leaves out an environment if another one covers the same bonds, and RDKit's hashes decide
+/// which of them is left out. Similarities then differ from RDKit's, for small molecules by 0.1 and more
+/// (ethane and propane: 0.125 here, 0.2 in RDKit). Thresholds from the literature are therefore only a
+/// guide.
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
@@ -47,7 +49,7 @@ impl Fingerprint {
         Self(words)
     }
 
-    /// Returns the number of bits that are set.
+    /// Returns the number of bits of the fingerprint that are set.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.iter().map(|word| word.count_ones()).sum()
@@ -58,25 +60,26 @@ impl Fingerprint {
     #[must_use]
     pub fn tanimoto(&self, other: &Self) -> f64 {
         let both: u32 = self.0.iter().zip(&other.0).map(|(a, b)| (a & b).count_ones()).sum();
-        // The denominator is above 0, because each atom is an environment and so at least one bit is set.
+        // The denominator is above 0: each atom is an environment, so at least one bit is set.
         f64::from(both) / f64::from(self.count() + other.count() - both)
     }
 }
 
 impl Molecule {
-    /// Returns the numbers of the environments around the molecule's atoms, in ascending order and each once.
-    /// The environments of an atom are the atom alone, and its surroundings within 1 to `radius` bonds.
+    /// Returns the distinct numbers of the environments around the molecule's atoms, in ascending order.
+    /// The environments of an atom are the atom alone, and its surroundings within 1, 2, ... and `radius`
+    /// bonds.
     ///
-    /// An atom alone is described by its element, charge, hydrogens, number of heavy neighbours, and
-    /// membership in a ring. Each further step combines the atom's previous number with the numbers of its
-    /// neighbours and with the bonds to them; all aromatic bonds count as equal. Equal environments have
-    /// equal numbers in all molecules and on all machines. The environments are those of RDKit's
-    /// `GetMorganGenerator` with `includeRedundantEnvironments`. By default, RDKit leaves out an environment
-    /// that covers the same bonds as another one.
+    /// The number of an atom alone is a hash of its element, charge, hydrogens, number of heavy neighbours,
+    /// and membership in a ring. Each further step combines the atom's previous number with the numbers of
+    /// its neighbours and with the bonds to them. All aromatic bonds count as equal. Equal environments
+    /// have equal numbers in all molecules and on all machines. The environments are those of RDKit's
+    /// `GetMorganGenerator` with `includeRedundantEnvironments`. By default, RDKit leaves out an
+    /// environment if another one covers the same bonds.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
-    /// // Ethane: CH3, and CH3 beside CH3.
+    /// // Ethane has two distinct environments: CH3 alone, and CH3 bonded to CH3.
     /// assert_eq!(Molecule::from_smiles("CC")?.environments(1).len(), 2);
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
@@ -89,7 +92,7 @@ impl Molecule {
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();
         let mut found: BTreeSet<u64> = numbers.iter().copied().collect();
-        // A molecule of a single atom has no surroundings.
+        // A molecule with a single atom has no surroundings.
         let layers = if self.bonds().is_empty() { 0 } else { radius as u64 };
         for layer in 1..=layers {
             let around = |a: usize| {
@@ -106,8 +109,8 @@ impl Molecule {
     }
 }
 
-/// Hashes several numbers into one. Each number is mixed in as in `SplitMix64`: if one input bit changes,
-/// about half of the output bits change.
+/// Hashes several numbers into one number. Each number is mixed in as in `SplitMix64`: if one input bit
+/// changes, about half of the output bits change.
 fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash: u64, number| {
         gfn::Rng::mix64((hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15))

@@ -1,9 +1,9 @@
 use crate::{BondOrder, Molecule};
 
 impl Molecule {
-    /// Returns the Bemis-Murcko scaffold of the molecule: rings, linkers, and atoms joined to these by a
-    /// double bond (Bemis and Murcko 1996, with RDKit's exocyclic double bonds). Hydrogens replace all other
-    /// atoms. Returns `None` for a molecule without a ring.
+    /// Returns the Bemis-Murcko scaffold of the molecule (Bemis and Murcko 1996, with RDKit's exocyclic
+    /// double bonds). The scaffold consists of rings, linkers, and atoms with a double bond to a ring or
+    /// linker. Hydrogens replace all other atoms. Returns `None` for a molecule without a ring.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -16,13 +16,14 @@ impl Molecule {
     #[must_use]
     pub fn scaffold(&self) -> Option<Self> {
         let n = self.atoms().len();
-        // Ends of chains are removed repeatedly; rings and linkers remain.
+        // Ends of chains are removed repeatedly, so that only rings and linkers remain.
         let mut core = vec![true; n];
         self.prune(&mut core, |_| true);
         let doubly =
             |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
         let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
-        // If there is no ring, no atom remains, and a molecule without atoms is an error.
+        // If the molecule has no ring, no atom remains. Creating a molecule without atoms is an error,
+        // which becomes `None`.
         self.part(&kept, |_| true).ok()
     }
 }

@@ -7,7 +7,8 @@ use gfn::{Error, Result};
 use crate::Molecule;
 use crate::reading::{MoleculeReader, ReadReport};
 
-/// Computes the share of distinct molecules: their number divided by the number of all molecules.
+/// Computes the share of distinct molecules, which is the number of distinct molecules divided by the
+/// number of all molecules.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, uniqueness};
@@ -32,8 +33,8 @@ fn check_some(molecules: &[Molecule]) -> Result<()> {
     }
 }
 
-/// A set of known molecules, such as a training set. Molecules outside of the set are novel. Stereoisomers
-/// count as one molecule.
+/// A set of known molecules, such as a training set. Molecules outside of the set are novel. The
+/// stereoisomers of a molecule count as the same molecule.
 ///
 /// ```
 /// use gfn_molecules::{KnownMolecules, Molecule};
@@ -59,7 +60,7 @@ impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
 
 impl KnownMolecules {
     /// Reads the molecules of a SMILES file, a table or an SD file, as [`MoleculeReader`] does. A line that
-    /// can't be read is an error; [`read_some`](Self::read_some) skips such lines.
+    /// isn't a molecule is an error; [`read_some`](Self::read_some) skips such lines instead.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file that isn't text or has no
@@ -73,8 +74,8 @@ impl KnownMolecules {
         })
     }
 
-    /// Reads the molecules of a file as [`read`](Self::read) does, but skips lines that can't be read; the
-    /// report lists them.
+    /// Reads the molecules of a file as [`read`](Self::read) does, but skips lines that aren't molecules.
+    /// The returned report lists these lines.
     ///
     /// ```no_run
     /// use gfn_molecules::{KnownMolecules, NotRead, SkipReason};
@@ -87,8 +88,8 @@ impl KnownMolecules {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file that isn't text, or if no line
-    /// can be read.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file that isn't text, or in which
+    /// no line is a molecule.
     pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
         let mut reader = MoleculeReader::open(path)?;
         let known: BTreeSet<CanonicalKey> =
@@ -114,7 +115,8 @@ impl KnownMolecules {
         self.0.contains(&flat_key(molecule))
     }
 
-    /// Computes the novelty of molecules: among the distinct ones, the share that isn't in the set.
+    /// Computes the novelty of molecules, which is the share of the distinct molecules that isn't in the
+    /// set.
     ///
     /// # Errors
     /// [`Error::Config`] if there are no molecules.

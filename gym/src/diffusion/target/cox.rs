@@ -8,11 +8,12 @@ use super::Target;
 use crate::diffusion::kernel::Normals;
 
 /// A log-Gaussian Cox process on a grid (Moller et al. 1998). The density is the posterior of the
-/// log-intensities x given the counts y: `log p = log N(x; mu, K) + sum over cells (y x - exp(x) / d)`, with
-/// d cells, `K = 1.91 exp(-33 distance / side)`, distances measured in cells, and `mu = log 126 - 1.91 / 2`.
+/// log-intensities x, given the number y of points in each cell: `log p = log N(x; mu, K) + sum over cells (y
+/// x - exp(x) / d)`. Here d is the number of cells, `K = 1.91 exp(-33 distance / side)` with distances
+/// measured in cells, and `mu = log 126 - 1.91 / 2`.
 ///
-/// The literature counts Finnish pines on a 40 x 40 grid. Here the intensities are drawn from the prior, and
-/// the counts from the intensities. log Z is unknown.
+/// In the literature the counts are those of Finnish pines on a 40 x 40 grid. Here the log-intensities are
+/// drawn from the prior, and the counts are drawn given the intensities. log Z is unknown.
 #[derive(Debug)]
 pub struct CoxProcess {
     side: usize,
@@ -30,7 +31,8 @@ fn mean() -> f64 {
 }
 
 impl CoxProcess {
-    /// Draws a point pattern on a grid of `side` times `side` cells from `rng`.
+    /// Draws counts for a grid of `side` times `side` cells from `rng`, and builds the posterior given these
+    /// counts.
     ///
     /// # Errors
     /// [`Error::Config`] for a side of less than 2 or more than 64; [`Error::Torch`] if the covariance can't
@@ -61,13 +63,13 @@ impl CoxProcess {
         Ok(Self { side, counts, precision: Mutex::new(precision), log_normaliser })
     }
 
-    /// The number of points in each cell.
+    /// Returns the number of points in each cell of the grid, which are the data of the posterior.
     #[must_use]
     pub fn counts(&self) -> &[f64] {
         &self.counts
     }
 
-    /// Returns `K^-1 (x - mu)` for each point x, `[n, d]`.
+    /// Returns the vector `K^-1 (x - mu)` for each point x, `[n, d]`.
     fn pulled(&self, points: &Reals) -> Result<Reals> {
         let away = points.to_tensor(Kind::Double, Device::Cpu) - mean();
         let precision = self.precision.lock().unwrap_or_else(PoisonError::into_inner);

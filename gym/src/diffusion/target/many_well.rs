@@ -8,7 +8,8 @@ use crate::diffusion::kernel::Normals;
 /// coordinates adds `-a^4 + 6 a^2 + a / 2 - b^2 / 2` to log p. There are 2^(d/2) modes.
 ///
 /// log Z is `d / 2 * log(c sqrt(2 pi))`, with c the integral of `exp(-a^4 + 6 a^2 + a / 2)`. Quadrature gives
-/// c = 11784.50927 (published rounded). Exact samples invert the distribution function of a.
+/// c = 11784.50927; the literature has a rounded number. Exact samples are drawn by inverting the
+/// distribution function of a.
 ///
 /// ```
 /// use gfn_gym::diffusion::{ManyWell, Target};
@@ -19,11 +20,11 @@ use crate::diffusion::kernel::Normals;
 pub struct ManyWell {
     dim: usize,
     log_z: f64,
-    /// The distribution function of a at the points of the quadrature, scaled to end at 1.
+    /// The distribution function of a at each point of the quadrature, scaled so that its last value is 1.
     cumulative: Vec<f64>,
 }
 
-/// The bound of |a| in the quadrature; the density beyond it is below exp(-500).
+/// The largest |a| in the quadrature. The density at larger |a| is below exp(-500).
 const REACH: f64 = 6.0;
 /// The number of intervals of the quadrature. The integrand and all its derivatives vanish at both ends, so
 /// the trapezoid rule is exact to rounding.
@@ -101,8 +102,8 @@ impl Target for ManyWell {
         Some(out)
     }
 
-    /// Returns the bottoms of the two wells, found by Newton's method on the derivative; `None` unless there
-    /// are two dimensions.
+    /// Returns the bottoms of the two wells as modes. Newton's method finds them as zeros of the density's
+    /// derivative. Returns `None` unless there are two dimensions.
     fn modes(&self) -> Option<(Reals, f64)> {
         if self.dim != 2 {
             return None;

@@ -5,7 +5,7 @@ use gfn::{Error, Result, Rng};
 use super::Target;
 use crate::diffusion::kernel::Normals;
 
-/// A mixture of Gaussians with diagonal covariances; normalised, so log Z = 0.
+/// A mixture of Gaussians with diagonal covariances. The density is normalised, so log Z is 0.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -29,9 +29,9 @@ impl Mixture {
     /// each of its coordinates. Weights are divided by their sum.
     ///
     /// # Errors
-    /// [`Error::Config`] for no component, for weights and standard deviations that aren't positive and
-    /// finite, and for means that aren't finite. [`Error::Shape`] unless each component has a weight, a mean
-    /// and a row of standard deviations.
+    /// [`Error::Config`] if there is no component, if a weight or a standard deviation isn't positive and
+    /// finite, and if a mean isn't finite. [`Error::Shape`] unless each component has a weight, a mean and a
+    /// row of standard deviations.
     pub fn new(weights: &[f64], means: Reals, sds: Reals) -> Result<Self> {
         if means.len() != weights.len() || sds.len() != weights.len() || means.width() != sds.width() {
             return Err(Error::shape(
@@ -79,8 +79,8 @@ impl Mixture {
         Self::from_valid(&[0.35, 0.65], Reals::from_rows([[-4.0, -4.0], [4.0, 4.0]]), 1.0)
     }
 
-    /// Builds 25GMM: 25 Gaussians of equal weight and variance 0.3, with means on the grid {-10, -5, 0, 5,
-    /// 10}^2.
+    /// Builds the mixture that the literature calls 25GMM: 25 Gaussians of equal weight and variance 0.3,
+    /// with means on the grid {-10, -5, 0, 5, 10}^2.
     #[must_use]
     pub fn twenty_five_modes() -> Self {
         let grid = [-10.0, -5.0, 0.0, 5.0, 10.0];
@@ -107,8 +107,9 @@ impl Mixture {
     }
 
     /// Builds 40 Gaussians of equal weight in the plane, with means uniform on `[-40, 40]^2` and standard
-    /// deviation log(1 + e) = 1.31 (Midgley et al., *Flow Annealed Importance Sampling Bootstrap*, 2023).
-    /// Their means come from another generator and differ from these.
+    /// deviation log(1 + e) = 1.31 (Midgley et al., *Flow Annealed Importance Sampling Bootstrap*, 2023). The
+    /// means are drawn with `seed` and differ from the published means, which come from another random number
+    /// generator.
     #[must_use]
     pub fn forty_modes(seed: u64) -> Self {
         let mut rng = Rng::seeded(seed);
@@ -117,13 +118,14 @@ impl Mixture {
         Self::from_valid(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
-    /// Builds components of equal standard deviation without checks, from settings that are valid.
+    /// Builds a mixture whose components all have the standard deviation `sd`, without checks. The arguments
+    /// must be valid.
     fn from_valid(weights: &[f64], means: Reals, sd: f64) -> Self {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::normalised(weights, means, sds)
     }
 
-    /// Builds a mixture from checked settings; weights are divided by their sum.
+    /// Builds a mixture from checked settings. The weights are divided by their sum.
     fn normalised(weights: &[f64], means: Reals, sds: Reals) -> Self {
         let total: f64 = weights.iter().sum();
         let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
@@ -134,8 +136,8 @@ impl Mixture {
         Self { weights, means, sds, log_heights }
     }
 
-    /// Writes the log of each component's weight times its density at a point, and returns the log of the sum
-    /// of these terms.
+    /// Computes for each component the log of its weight times its density at a point, and writes these terms
+    /// to `out`. Returns the log-sum-exp of the terms.
     fn components(&self, point: &[f64], out: &mut Vec<f64>) -> f64 {
         out.clear();
         for (k, height) in self.log_heights.iter().enumerate() {
@@ -192,7 +194,7 @@ impl Target for Mixture {
         Some(out)
     }
 
-    /// Returns the components' means, and two standard deviations of the widest component as radius.
+    /// Returns the means of the components as modes. The radius is twice the largest standard deviation.
     fn modes(&self) -> Option<(Reals, f64)> {
         let widest = self.sds.values().iter().copied().fold(0.0, f64::max);
         Some((self.means.clone(), 2.0 * widest))
@@ -202,8 +204,8 @@ impl Target for Mixture {
 /// A likelihood ratio: the density of a posterior divided by that of a prior. With this reward, relative
 /// trajectory balance fine-tunes the prior to the posterior.
 ///
-/// Its integral over the space doesn't exist in general, so it has no log Z. (torchgfn gives 0, which is the
-/// log Z of the prior times the ratio.)
+/// The integral of the ratio doesn't exist in general, so this target has no log Z. (torchgfn gives 0, which
+/// is log Z of the product of prior and ratio.)
 ///
 /// ```
 /// use gfn_gym::diffusion::{Posterior, Target};
@@ -216,7 +218,7 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// Builds the ratio of two mixtures.
+    /// Builds the ratio of a posterior to a prior.
     ///
     /// # Errors
     /// [`Error::Shape`] unless both mixtures have the same dimension.
@@ -232,19 +234,20 @@ impl Posterior {
         ))
     }
 
-    /// Builds the ratio of the mixture of nine modes to the mixture of 25 modes.
+    /// Builds the ratio of the mixture [`nine_modes`](Mixture::nine_modes) to the mixture
+    /// [`twenty_five_modes`](Mixture::twenty_five_modes).
     #[must_use]
     pub fn nine_of_twenty_five() -> Self {
         Self { posterior: Mixture::nine_modes(), prior: Mixture::twenty_five_modes() }
     }
 
-    /// The posterior, which is the prior times the ratio.
+    /// Returns the posterior, which is the prior times the ratio.
     #[must_use]
     pub fn posterior(&self) -> &Mixture {
         &self.posterior
     }
 
-    /// The prior.
+    /// Returns the prior, by which the posterior is divided.
     #[must_use]
     pub fn prior(&self) -> &Mixture {
         &self.prior

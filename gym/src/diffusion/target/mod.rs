@@ -22,35 +22,35 @@ use super::{DiffusionSampling, DiffusionStates};
 /// A density on R^d to be sampled, known up to a constant factor.
 ///
 /// Log-densities and gradients are computed on the host in f64. Results that a network or a script computes
-/// elsewhere are moved there once per call.
+/// on another device are copied to the host once per call.
 pub trait Target: Send + Sync {
-    /// The number of coordinates.
+    /// Returns the number of coordinates of a point.
     fn dim(&self) -> usize;
 
     /// The log of the unnormalised density at each point.
     ///
     /// # Errors
-    /// Any error of an implementation that can't give a number for each point.
+    /// Returns the implementation's error if it can't compute a number for each point.
     fn log_density(&self, points: &Reals) -> Result<Vec<f64>>;
 
-    /// The gradient of the log-density at each point.
+    /// Returns the gradient of the log-density at each point.
     ///
     /// # Errors
     /// The errors of [`log_density`](Self::log_density).
     fn gradient(&self, points: &Reals) -> Result<Reals>;
 
-    /// The log of the integral of the density; `None` if it is unknown.
+    /// Returns log Z, the log of the integral of the density; `None` if it is unknown.
     fn log_z(&self) -> Option<f64> {
         None
     }
 
-    /// Draws `n` exact samples; `None` if they can't be drawn.
+    /// Draws `n` exact samples from the density. Returns `None` if the target can't draw exact samples.
     fn sample(&self, _n: usize, _rng: &mut Rng) -> Option<Reals> {
         None
     }
 
-    /// The centres of the modes, and a radius: a sample within the radius of a centre has found this mode.
-    /// `None` if modes aren't known as points.
+    /// Returns the centres of the modes, and a radius. A mode counts as found if a sample lies within the
+    /// radius of its centre. Returns `None` if the modes aren't known as points.
     fn modes(&self) -> Option<(Reals, f64)> {
         None
     }
@@ -58,9 +58,10 @@ pub trait Target: Send + Sync {
 
 /// The reward of a target: log R is the target's log-density.
 ///
-/// Unfinished states have a partial log-reward for forward-looking objectives, if the process is known
-/// ([`along`](Self::along)): `t log density + (1 - t) log N(x; 0, v_t)` with the process's variance v_t, as
-/// in Sendera et al. (2024). The origin has a partial log-reward of 0.
+/// If [`along`](Self::along) has set the process, unfinished states have a partial log-reward for
+/// forward-looking objectives. The partial log-reward is `t log density + (1 - t) log N(x; 0, v_t)`, with t
+/// the time and v_t the variance of the process, as in Sendera et al. (2024). The origin has a partial
+/// log-reward of 0.
 ///
 /// ```
 /// use gfn::env::{Reals, Reward};
@@ -85,13 +86,13 @@ impl std::fmt::Debug for Energy {
 }
 
 impl Energy {
-    /// Builds the reward of finished objects from a target.
+    /// Builds the reward of finished objects from a target. Unfinished states have no partial log-reward.
     #[must_use]
     pub fn new(target: Arc<dyn Target>) -> Self {
         Self { target, process: None }
     }
 
-    /// Adds partial log-rewards of unfinished states, for the variances of this process.
+    /// Adds partial log-rewards of unfinished states, which are computed with the variances of this process.
     #[must_use]
     pub fn along(self, process: &super::Process) -> Self {
         Self { process: Some(process.clone()), ..self }
@@ -126,7 +127,7 @@ impl Reward<DiffusionStates> for Energy {
     }
 }
 
-/// Refuses a target whose dimension isn't the environment's.
+/// Refuses a target whose dimension differs from that of the environment.
 pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<()> {
     if env.dim() == target.dim() {
         Ok(())
@@ -151,7 +152,7 @@ fn check_width(target: &dyn Target, points: &Reals) -> Result<()> {
     ))
 }
 
-/// Returns the log-density at each point, and refuses values that aren't finite.
+/// Returns the log-density at each point, and refuses log-densities that aren't finite.
 pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     let values = log_density(target, points)?;
     match values.iter().position(|value| !value.is_finite()) {
@@ -162,7 +163,7 @@ pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result
     }
 }
 
-/// Returns the log-density at each point, without a check that values are finite.
+/// Returns the log-density at each point. A log-density may be infinite or NaN.
 pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
     check_width(target, points)?;
     let values = target.log_density(points)?;
@@ -178,7 +179,8 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
     }
 }
 
-/// Returns the gradient at each point, without a check that coordinates are finite.
+/// Returns the gradient of the log-density at each point. The coordinates of a gradient may be infinite or
+/// NaN.
 pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     check_width(target, points)?;
     let gradient = target.gradient(points)?;
@@ -194,7 +196,8 @@ pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     }
 }
 
-/// Returns the gradient at each point, and refuses coordinates that aren't finite.
+/// Returns the gradient of the log-density at each point, and refuses coordinates of the gradient that aren't
+/// finite.
 pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     let gradient = gradient(target, points)?;
     match gradient.values().iter().position(|value| !value.is_finite()) {
@@ -207,7 +210,7 @@ pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Re
 }
 
 fn not_finite(check: &'static str, value: f64, points: &Reals, row: usize) -> Error {
-    /// The number of coordinates that are printed at most: more coordinates would fill the screen.
+    /// The largest number of coordinates in an error message. A longer list would fill the screen.
     const SHOWN: usize = 8;
     let point = points.row(row);
     let (shown, more) = (&point[..point.len().min(SHOWN)], if point.len() > SHOWN { ", ..." } else { "" });

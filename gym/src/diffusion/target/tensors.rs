@@ -26,7 +26,8 @@ pub struct FromTensors {
     dim: usize,
     kind: Kind,
     device: Device,
-    /// The closure in a lock, because it may hold tensors, which must be used from one thread at a time.
+    /// The closure or the script. A lock protects it, because the tensors that it may hold must be used from
+    /// one thread at a time.
     density: Mutex<Density>,
     log_z: Option<f64>,
 }
@@ -41,8 +42,9 @@ impl std::fmt::Debug for FromTensors {
 }
 
 impl FromTensors {
-    /// Builds a target from a closure on points of `dim` coordinates, which it gets with the dtype `kind` and
-    /// on `device`. The closure is called once as a test.
+    /// Builds a target from a closure that computes the log-densities of points of `dim` coordinates. The
+    /// points are passed to the closure as a tensor with the dtype `kind` on `device`. The closure is called
+    /// once as a test.
     ///
     /// # Errors
     /// [`Error::Shape`] unless the closure returns `[n]` for `[n, dim]`, and the closure's errors.
@@ -62,7 +64,7 @@ impl FromTensors {
     }
 
     /// Loads a TorchScript file whose forward method returns the log-density; the script runs in evaluation
-    /// mode. `kind` is the dtype of its parameters.
+    /// mode. `kind` is the dtype of the script's parameters.
     ///
     /// # Errors
     /// [`Error::File`] if the file doesn't exist or isn't TorchScript, [`Error::Torch`] for a script that
@@ -73,7 +75,7 @@ impl FromTensors {
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))
     }
 
-    /// Sets the log Z of the target.
+    /// Sets the value that [`Target::log_z`] returns.
     #[must_use]
     pub fn with_log_z(self, log_z: f64) -> Self {
         Self { log_z: Some(log_z), ..self }

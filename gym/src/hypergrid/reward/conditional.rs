@@ -8,9 +8,9 @@ use crate::hypergrid::HyperGrid;
 /// A mixture of a flat reward and that of Bengio et al. (2021), under a condition `c` in `[0, 1]` of each
 /// trajectory.
 ///
-/// The reward is `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`. At c = 0 every point earns as much as
-/// a mode; at c = 1 the reward is the [`OriginalReward`]. Conditions are a tensor `[n, 1]`, a row for each of
-/// `n` points.
+/// The reward is `R(x | c) = (1 - c) (r0 + r1 + r2) + c R_original(x)`. Here `r0`, `r1` and `r2` are the
+/// parameters of the [`OriginalReward`]. At c = 0 every point earns as much as a mode; at c = 1 the reward is
+/// the original reward. The conditions of `n` points are a tensor `[n, 1]`.
 ///
 /// ```
 /// use gfn::env::{Reward, VectorStates};
@@ -30,22 +30,24 @@ pub struct ConditionalReward {
 }
 
 impl ConditionalReward {
-    /// The number of columns of a tensor of conditions.
+    /// The number of columns of the tensor of conditions: a single condition per trajectory.
     pub const CONDITION_DIM: i64 = 1;
 
-    /// Builds the mixture of a flat reward and this one.
+    /// Builds the mixture of a flat reward and the given original reward.
     #[must_use]
     pub fn new(original: OriginalReward) -> Self {
         Self { original }
     }
 
-    /// The reward at a condition of 1, whose modes are the modes at any condition above 0.
+    /// Returns the original reward, which is the reward at a condition of 1. The modes are the same at every
+    /// condition above 0.
     #[must_use]
     pub fn original(&self) -> &OriginalReward {
         &self.original
     }
 
-    /// Draws `n` conditions, uniform in `[0, 1)`: `[n, 1]` of doubles on the CPU.
+    /// Draws `n` conditions, uniform in `[0, 1)`, and returns them as a tensor `[n, 1]` of type `f64` on the
+    /// CPU.
     pub fn sample_conditions(&self, n: usize, rng: &mut Rng) -> Tensor {
         let conditions: Vec<f64> = (0..n).map(|_| rng.uniform()).collect();
         Tensor::from_slice(&conditions).view([n as i64, Self::CONDITION_DIM])
@@ -61,7 +63,7 @@ impl ConditionalReward {
         Ok(self.original.reward(states).into_iter().map(mix).collect())
     }
 
-    /// The true log Z of a condition: `log((1 - c) (r0 + r1 + r2) H^D + c Z_original)`.
+    /// Returns log Z under a condition: `log((1 - c) (r0 + r1 + r2) H^D + c Z_original)`.
     ///
     /// # Errors
     /// [`Error::Config`] for a condition outside `[0, 1]`.
@@ -71,7 +73,7 @@ impl ConditionalReward {
         Ok(((1.0 - condition) * flat + condition * self.original.log_z().exp()).ln())
     }
 
-    /// Returns the target distribution under a condition: log of `R(x | c) / Z(c)` for each point.
+    /// Returns the target distribution under a condition: the logarithm of `R(x | c) / Z(c)` for each point.
     ///
     /// # Errors
     /// [`Error::Config`] for a condition outside `[0, 1]`; [`Error::Shape`] or [`Error::Config`] for points

@@ -3,8 +3,8 @@ use gfn::{Error, Result, Rng};
 use super::point_hash::PointHash;
 use super::{GridReward, PointReward, RewardKind, random_point};
 
-/// The number of random points from which the share of points in a tier is estimated if it has no closed
-/// form.
+/// The number of random points that estimate which share of all points belongs to a tier, if no closed form
+/// gives this share.
 const SAMPLES: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -14,18 +14,19 @@ struct Corrupted {
     tiers: Vec<Corruption>,
 }
 
-/// The corruption of one tier: hashes that decide which points are moved out of it and into it.
+/// The corruption of one tier. One hash decides which points are moved out of the tier, another which points
+/// are moved into it.
 #[derive(Clone, Copy, Debug)]
 struct Corruption {
     demotes: PointHash,
     promotes: PointHash,
-    /// The share of the points outside the tier that are moved into it.
+    /// The probability with which a point outside the tier is moved into it.
     promoted: f64,
 }
 
 impl Corrupted {
-    /// Returns the set of tiers that count, after corruption, for a point that meets the conditions of
-    /// `tiers`.
+    /// Returns the set of tiers that a point belongs to after corruption. The argument `tiers` is the set of
+    /// tiers whose conditions the point meets. Bit `1 << t` of either set represents tier `t`.
     fn corrupt(&self, point: &[u16], tiers: u32) -> u32 {
         let mut out = tiers;
         for (t, tier) in self.tiers.iter().enumerate() {
@@ -37,7 +38,7 @@ impl Corrupted {
     }
 }
 
-/// Returns the share of points in each tier of the base reward.
+/// Returns, for each tier of the base reward, the share of all points that meet the conditions of this tier.
 fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
     let (grid, n) = (base.grid(), base.grid().n_states() as f64);
     let mut sampled = |is_in: &dyn Fn(&[u16]) -> bool| {
@@ -85,18 +86,19 @@ impl PointReward for Corrupted {
 impl GridReward {
     /// Returns a reward with part of this reward's modes moved to random points.
     ///
-    /// A hash changes the points of each tier of this reward, which is the base reward. A share `rate` of the
-    /// points that meet the tier's conditions is demoted: they no longer count as meeting them. On average an
-    /// equal number of the other points is promoted: a share `rate s / (1 - s)`, with `s` the share of all
-    /// points that meet the conditions. Then `R = r0 + sum_t w_t [tiers 0..=t count]`, and a mode is a point
-    /// for which the tiers count that a mode of the base reward needs. A base reward without tiers is treated
-    /// as if its modes were a single tier: demoted points get its `r0`, promoted points its mode threshold,
-    /// and the others keep their reward.
+    /// The reward on which this method is called is the base reward. A hash of the point changes which points
+    /// belong to each tier. A share `rate` of the points that meet the tier's conditions is demoted, that is,
+    /// removed from the tier. A share `rate s / (1 - s)` of the other points is promoted, that is, added to
+    /// the tier. Here `s` is the share of all points that meet the conditions, so that on average a tier
+    /// keeps its number of points. Then `R = r0 + sum_t w_t [x belongs to tiers 0..=t]`. A mode is a point
+    /// that belongs to the tiers that a mode of the base reward needs. A base reward without tiers is treated
+    /// as if its modes were a single tier: demoted points get the base reward's `r0`, promoted points get its
+    /// mode threshold, and all other points keep their reward.
     ///
-    /// Shares come from closed forms, or from a fixed random sample if there is none. (torchgfn always
-    /// samples. For rewards without tiers it uses the share within the current batch, so that a point's
-    /// reward depends on the other points of the batch; its mode threshold is wrong for some rewards.) log Z
-    /// and the number of modes aren't known in closed form, except at a rate of 0.
+    /// The share `s` comes from a closed form, or from a fixed random sample of points if there is no closed
+    /// form. (torchgfn always samples. For rewards without tiers torchgfn uses the share within the current
+    /// batch, so that a point's reward depends on the other points of the batch. Its mode threshold is wrong
+    /// for some rewards.) log Z and the number of modes aren't known in closed form, except at a rate of 0.
     ///
     /// # Errors
     /// [`Error::Config`] for a rate outside `[0, 1)`.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The rewards of the hyper-grid by name, for flags and configuration files.
+/// The names of the hyper-grid's rewards, for flags and configuration files.
 ///
 /// ```
 /// use gfn_gym::hypergrid::RewardKind;
@@ -15,28 +15,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RewardKind {
-    /// [`OriginalReward`](super::OriginalReward).
+    /// The reward [`OriginalReward`](super::OriginalReward).
     Original,
-    /// [`GridReward::cosine`](super::GridReward::cosine).
+    /// The reward [`GridReward::cosine`](super::GridReward::cosine).
     Cosine,
-    /// [`GridReward::sparse`](super::GridReward::sparse).
+    /// The reward [`GridReward::sparse`](super::GridReward::sparse).
     Sparse,
-    /// [`GridReward::deceptive`](super::GridReward::deceptive).
+    /// The reward [`GridReward::deceptive`](super::GridReward::deceptive).
     Deceptive,
-    /// [`BitwiseXor`](super::BitwiseXor).
+    /// The reward [`BitwiseXor`](super::BitwiseXor).
     BitwiseXor,
-    /// [`MultiplicativeCoprime`](super::MultiplicativeCoprime).
+    /// The reward [`MultiplicativeCoprime`](super::MultiplicativeCoprime).
     MultiplicativeCoprime,
-    /// [`ConditionalMultiscale`](super::ConditionalMultiscale).
+    /// The reward [`ConditionalMultiscale`](super::ConditionalMultiscale).
     ConditionalMultiscale,
-    /// [`GridReward::uniform_random`](super::GridReward::uniform_random).
+    /// The reward [`GridReward::uniform_random`](super::GridReward::uniform_random).
     UniformRandom,
-    /// [`GridReward::with_corruption`](super::GridReward::with_corruption).
+    /// The reward [`GridReward::with_corruption`](super::GridReward::with_corruption).
     Corrupted,
 }
 
 impl RewardKind {
-    /// All rewards.
+    /// A list of the names of all rewards.
     pub const ALL: [Self; 9] = [
         Self::Original,
         Self::Cosine,
@@ -66,7 +66,8 @@ impl FromStr for RewardKind {
     }
 }
 
-/// The difficulty of a reward of the hyper-grid, by name; [`RewardKind::preset`] lists the parameters.
+/// The names of the difficulties of a hyper-grid reward. [`RewardKind::preset`] lists the parameters that
+/// belong to each name.
 ///
 /// ```
 /// use gfn_gym::hypergrid::Preset;
@@ -78,31 +79,31 @@ impl FromStr for RewardKind {
 pub enum Preset {
     /// A level with many modes, or small differences between rewards.
     Easy,
-    /// The default parameters of each reward, or similar ones.
+    /// A level with the default parameters of the reward, or with similar parameters.
     Medium,
     /// A level with fewer modes than medium, or larger differences between rewards.
     Hard,
     /// A level with fewer modes than hard.
     Challenging,
-    /// A level with almost no modes, and with little or no reward elsewhere.
+    /// A level with almost no modes, and with little or no reward at points that aren't modes.
     Impossible,
-    /// A single rule, to compare with presets of 16 and 64 rules: a point belongs to one of 64 groups, each
-    /// with its own conditions.
+    /// A reward with a single rule, to compare with the presets of 16 and 64 rules. A rule is a set of
+    /// conditions on a point. A reward with several rules assigns one of them to each point.
     K1,
-    /// 16 rules.
+    /// A reward with 16 rules. The description of `K1` explains what a rule is.
     K16,
-    /// 64 rules.
+    /// A reward with 64 rules. The description of `K1` explains what a rule is.
     K64,
-    /// A single rule, with rarer modes.
+    /// A reward with a single rule whose modes are rarer than those of `K1`.
     K1Matched,
-    /// 16 rules, with rarer modes.
+    /// A reward with 16 rules whose modes are rarer than those of `K16`.
     K16Matched,
-    /// 64 rules, with rarer modes.
+    /// A reward with 64 rules whose modes are rarer than those of `K64`.
     K64Matched,
 }
 
 impl Preset {
-    /// All presets.
+    /// A list of the names of all presets.
     pub const ALL: [Self; 11] = [
         Self::Easy,
         Self::Medium,
@@ -137,7 +138,7 @@ impl FromStr for Preset {
     }
 }
 
-/// Returns the item with this name.
+/// Returns the item of `all` whose name is `name`, or an error whose advice is `expected`.
 fn find<T: Copy + fmt::Display>(
     setting: &'static str,
     name: &str,

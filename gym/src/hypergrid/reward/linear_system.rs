@@ -1,8 +1,9 @@
-/// Linear equations over GF(2) in at most 128 unknowns, kept in reduced echelon form.
+/// Linear equations over GF(2), the field of the two elements 0 and 1, in at most 128 unknowns. The equations
+/// are kept in reduced echelon form.
 #[derive(Clone, Debug)]
 pub(super) struct LinearSystem {
-    /// The unknowns of each equation, and `true` if their sum is odd. The lowest unknown of each row occurs
-    /// in no other row.
+    /// The equations. Each is a mask of its unknowns, and `true` if the sum of these unknowns is odd. The
+    /// lowest unknown of each equation occurs in no other equation.
     rows: Vec<(u128, bool)>,
     consistent: bool,
 }
@@ -13,7 +14,7 @@ impl LinearSystem {
         Self { rows: Vec::new(), consistent: true }
     }
 
-    /// Adds an equation. Returns `true` if it is independent of the equations before.
+    /// Adds an equation. Returns `true` if the equation is independent of those that the system already has.
     pub(super) fn add(&mut self, mut mask: u128, mut odd: bool) -> bool {
         for &(row, side) in &self.rows {
             if mask & lowest(row) != 0 {
@@ -36,7 +37,7 @@ impl LinearSystem {
         true
     }
 
-    /// Returns this system with further equations.
+    /// Returns a copy of this system to which the given equations are added.
     pub(super) fn with(&self, equations: impl IntoIterator<Item = (u128, bool)>) -> Self {
         let mut system = self.clone();
         for (mask, odd) in equations {
@@ -65,13 +66,13 @@ impl LinearSystem {
         self.consistent
     }
 
-    /// Returns `true` if these bits solve all equations.
+    /// Returns `true` if these bits, one for each unknown, solve all equations.
     pub(super) fn holds(&self, bits: u128) -> bool {
         self.consistent && self.rows.iter().all(|&(mask, odd)| parity(mask & bits) == odd)
     }
 
-    /// Returns a solution in which the unknowns that the equations don't determine come from `free`; `None`
-    /// if there is no solution.
+    /// Returns a solution. Unknowns that the equations don't determine have their values in `free`. Returns
+    /// `None` if there is no solution.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
             // The row's lowest unknown occurs in no other row, so flipping it changes no other equation.
@@ -81,7 +82,7 @@ impl LinearSystem {
     }
 }
 
-/// Returns the lowest set bit.
+/// Returns a mask of only the lowest bit that is set in `mask`.
 fn lowest(mask: u128) -> u128 {
     mask & mask.wrapping_neg()
 }

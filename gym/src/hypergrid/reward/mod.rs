@@ -1,4 +1,4 @@
-//! Rewards on the points of the grid.
+//! Rewards on the points of the hyper-grid.
 
 mod conditional;
 mod corrupted;
@@ -26,19 +26,21 @@ pub use zones::OriginalReward;
 use super::HyperGrid;
 use crate::rewards::check_width;
 
-/// The smallest reward of any point. A smaller `r0` is replaced by it, because `log 0` can't be balanced.
+/// The smallest reward of any point. If `r0` is smaller, this number replaces it, because balance objectives
+/// can't use `log 0`.
 pub const REWARD_FLOOR: f64 = 1e-12;
 
-/// The number of points that [`GridReward::check_modes`] visits at most if the number of modes has no closed
-/// form.
+/// The largest number of points that [`GridReward::check_modes`] visits. The check visits points only if the
+/// number of modes has no closed form.
 const SEARCH: u64 = 1 << 20;
 
-/// The number of points in a batch of an enumeration.
+/// The number of points per batch if all points of the grid are visited.
 const CHUNK: u64 = 1 << 14;
 
-/// A reward of single points, with the totals that are known without visiting all points.
+/// A reward that depends on a point alone, with those of its totals (log Z, number of modes) that have a
+/// closed form.
 trait PointReward: Debug + Send + Sync {
-    /// Returns R of a point of the grid.
+    /// Returns the reward R of a point of the grid.
     fn value(&self, point: &[u16]) -> f64;
 
     /// Returns `true` if a point of the grid is a mode.
@@ -54,17 +56,17 @@ trait PointReward: Debug + Send + Sync {
         None
     }
 
-    /// Returns the tiers of a reward that is built from tiers.
+    /// Returns the table of tiers; `None` for a reward that isn't built from tiers.
     fn tiered(&self) -> Option<&TieredReward> {
         None
     }
 }
 
-/// A reward on the points of a [`HyperGrid`], with the totals that are known exactly.
+/// A reward on the points of a [`HyperGrid`], with log Z and the number of modes if closed forms exist.
 ///
-/// [`RewardKind::preset`] and the constructors of this type build it. Every point can be the end of a
-/// trajectory, so that [`Reward::partial_log_reward`] of any point is its log-reward. Clones share the tables
-/// of the reward.
+/// [`RewardKind::preset`] and the constructors of this type build such a reward. Every point can be the end
+/// of a trajectory, so that [`Reward::partial_log_reward`] of any point is its log-reward. Clones share the
+/// tables of the reward.
 ///
 /// ```
 /// use gfn::env::VectorStates;
@@ -88,7 +90,8 @@ pub struct GridReward {
 }
 
 impl GridReward {
-    /// Builds a reward from its name, its base reward, its mode threshold and its values at points.
+    /// Builds a reward from its name, its grid, the reward of a point without any bonus, its mode threshold,
+    /// and the function that gives the reward of each point.
     fn new(
         kind: RewardKind,
         grid: &HyperGrid,
@@ -99,13 +102,13 @@ impl GridReward {
         Self { kind, grid: *grid, base, mode_threshold, points: Arc::new(points) }
     }
 
-    /// Returns the name of the reward.
+    /// Returns the name of the reward, which selects it in flags and configuration files.
     #[must_use]
     pub fn kind(&self) -> RewardKind {
         self.kind
     }
 
-    /// Returns the grid of the reward's points.
+    /// Returns the grid on whose points the reward is defined.
     #[must_use]
     pub fn grid(&self) -> &HyperGrid {
         &self.grid
@@ -154,7 +157,7 @@ impl GridReward {
         self.points.log_z()
     }
 
-    /// Returns the tiers of a reward that is built from tiers.
+    /// Returns the table of tiers; `None` for a reward that isn't built from tiers.
     #[must_use]
     pub fn tiered(&self) -> Option<&TieredReward> {
         self.points.tiered()
@@ -192,9 +195,9 @@ impl GridReward {
 
     /// Checks that the reward has a mode.
     ///
-    /// Uses the closed form, if there is one. Otherwise it visits all points of a grid of at most 2^20
-    /// points, and 2^20 random points (always the same) of a larger grid. Modes that these points miss are
-    /// reported as missing.
+    /// The check uses the closed form of the number of modes, if it exists. Otherwise the check visits all
+    /// points of a grid of at most 2^20 points, and 2^20 random points (always the same) of a larger grid. If
+    /// none of these random points is a mode, the check fails, although the grid may have modes elsewhere.
     ///
     /// # Errors
     /// [`Error::Config`] if there is no mode.
@@ -223,12 +226,12 @@ impl GridReward {
     }
 }
 
-/// The sums of [`GridReward::totals`].
+/// The sums over all points of a grid that [`GridReward::totals`] returns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GridTotals {
-    /// log Z.
+    /// The log of the sum of the rewards of all points.
     pub log_z: f64,
-    /// The number of modes.
+    /// The number of points that are modes.
     pub n_modes: u64,
 }
 
@@ -246,7 +249,7 @@ impl Reward<VectorStates> for GridReward {
     }
 }
 
-/// Refuses states that aren't points of the grid.
+/// Refuses states that aren't points of this grid.
 fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     check_width(states, grid.ndim())?;
     match states.rows().find(|point| !grid.contains(point)) {
@@ -259,7 +262,8 @@ fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     }
 }
 
-/// Raises a base reward to the smallest reward, so that its logarithm is finite.
+/// Returns `r0`, or [`REWARD_FLOOR`] if `r0` is smaller, so that the logarithm of the result is finite.
+/// Refuses an `r0` that is negative or not finite.
 fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));
@@ -267,12 +271,12 @@ fn floored(r0: f64) -> Result<f64> {
     Err(Error::config("r0", r0, "a finite number of at least 0 (a number below 1e-12 is replaced by 1e-12)"))
 }
 
-/// Draws a uniformly random point.
+/// Draws a point of the grid, uniformly.
 fn random_point(grid: &HyperGrid, rng: &mut Rng) -> Vec<u16> {
     (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect()
 }
 
-/// Returns the number of points `base^exponent`, which can't overflow, because a grid has fewer than 2^64
+/// Returns the number of points `base^exponent`. The power can't overflow, because a grid has fewer than 2^64
 /// points.
 fn power(base: u64, exponent: usize) -> u64 {
     base.pow(exponent as u32)

@@ -1,7 +1,8 @@
 use gfn::Rng;
 
-/// A hash that gives a pseudo-random number in `[0, 1)` for each point's key, reproducible by seed. It
-/// consists of two rounds of the mixing function of SplitMix64, with keys drawn from a generator.
+/// A hash that gives a pseudo-random number in `[0, 1)` for each point's key. The two keys of the hash are
+/// drawn from a generator, so that the same seed gives the same numbers. The hash consists of two rounds of
+/// the mixing function of SplitMix64.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PointHash {
     keys: [u64; 2],

@@ -8,18 +8,20 @@ use super::{
 };
 use crate::hypergrid::HyperGrid;
 
-/// The seed of coefficients that belong to a preset without several rules, of the hash of random modes, and
-/// (plus the level of the preset) of parity checks.
+/// The seed of random coefficients and checks in presets that aren't `k` presets, of the checks that all `k`
+/// presets of `bitwise_xor` share, and of the hash that chooses the modes of `uniform_random`. Parity checks
+/// of the five levels use this seed plus the index of the level.
 const SEED: u64 = 42;
-/// The seed of the rules of `k` presets. The first rules are equal for any number of rules.
+/// The seed of the rules of `k` presets. The seed gives the same first rules for any number of rules.
 const RULE_SEED: u64 = 2025;
-/// The seed of the corruption of rewards.
+/// The seed of the hashes that decide which points a corruption moves.
 const CORRUPTION_SEED: u64 = 137;
 
 impl RewardKind {
-    /// Returns the reward with its usual parameters. The families of tiers document their parameters at their
-    /// `standard` functions. [`corrupted`](GridReward::with_corruption) has a rate of 0.2 on the standard
-    /// `conditional_multiscale`. The other rewards have the parameters of [`Preset::Medium`].
+    /// Returns the reward with its standard parameters. Rewards that are built from tiers document these
+    /// parameters at their own `standard` functions. [`corrupted`](GridReward::with_corruption) has a rate of
+    /// 0.2, and its base reward is the standard `conditional_multiscale`. The other rewards have the
+    /// parameters of [`Preset::Medium`].
     ///
     /// # Errors
     /// [`Error::Config`] if the reward doesn't exist on this grid: `conditional_multiscale` and `corrupted`
@@ -41,23 +43,23 @@ impl RewardKind {
     /// Returns the reward of a preset of torchgfn. Seeds are fixed, but the numbers drawn from them differ
     /// from torchgfn's.
     ///
-    /// | reward | sets | easy | medium | hard | challenging | impossible |
+    /// | reward | parameters | easy | medium | hard | challenging | impossible |
     /// |---|---|---|---|---|---|---|
     /// | `original` | r0, r1, r2 | .1, .3, 1 | .1, .5, 2 | .05, .6, 3 | .01, .6, 4 | 0, .7, 5 |
     /// | `cosine` | r0, r1, gamma | .1, .3, .7 | .1, .5, .8 | .05, .6, .85 | .01, .7, .9 | 0, .8, .92 |
-    /// | `sparse` | nothing | | | | | |
+    /// | `sparse` | none | | | | | |
     /// | `deceptive` | r1, r2 (r0 = 1e-5) | .05, 1 | .1, 2 | .15, 3 | .2, 4 | .25, 5 |
-    /// | `bitwise_xor` | dimensions: checks by tier | 3: 1, 1, 1 | 5: 1, 2, 2 | 8: 1, 2, 3 | 10: 1, 2, 4 | 12: 2, 4, 6 |
+    /// | `bitwise_xor` | dimensions: checks of each tier | 3: 1, 1, 1 | 5: 1, 2, 2 | 8: 1, 2, 3 | 10: 1, 2, 4 | 12: 2, 4, 6 |
     /// | `multiplicative_coprime` | dimensions, primes up to | 3, 5 | 5, 7 | 8, 11 | 10, 13 | 12, 29 |
     /// | `conditional_multiscale` | dimensions, tiers | 3, 2 | 4, 3 | 6, 3 | 8, 4 | 12, 4 |
     /// | `uniform_random` | share of modes | .1 | .01 | .001 | 1e-4 | 1e-5 |
-    /// | `corrupted` | rate, on `conditional_multiscale` medium | .1 | .3 | .5 | .7 | .9 |
+    /// | `corrupted` | rate (base reward: `conditional_multiscale` medium) | .1 | .3 | .5 | .7 | .9 |
     ///
-    /// Grids with fewer dimensions than a preset constrains constrain all of them, and tiers for which the
-    /// height has no digits are left out. Only the three families with rules have the `k` presets:
+    /// If a grid has fewer dimensions than a preset constrains, all dimensions are constrained. Tiers for
+    /// which the height has no digits are left out. Only the three families with rules have the `k` presets:
     /// `bitwise_xor` on at least 10 dimensions (matched presets also need a height of at least 8),
-    /// `multiplicative_coprime` on at least 6 (there is no `k64`; matched presets need 10),
-    /// `conditional_multiscale` on any number (matched presets need at least 24).
+    /// `multiplicative_coprime` on at least 6 dimensions (matched presets need 10, and there is no `k64`),
+    /// and `conditional_multiscale` on any number of dimensions (matched presets need at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
@@ -122,9 +124,10 @@ impl BitwiseXor {
 }
 
 impl MultiplicativeCoprime {
-    /// Returns the parameters of a [preset](RewardKind::preset). Neighbouring dimensions must be coprime from
-    /// the third tier on. The last tier needs the full least common multiple (easy: any; `k` presets: that of
-    /// the rule). Matched presets sort points by rules that all need the same full least common multiple.
+    /// Returns the parameters of a [preset](RewardKind::preset). From the third tier on, the values of
+    /// neighbouring dimensions must be coprime. The last tier needs the full least common multiple; `easy`
+    /// needs no particular multiple, and a `k` preset needs the multiple of the point's rule. In matched
+    /// presets all rules need the same full least common multiple, so that rules only group the points.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:
@@ -154,9 +157,10 @@ impl MultiplicativeCoprime {
 }
 
 impl ConditionalMultiscale {
-    /// Returns the parameters of a [preset](RewardKind::preset), in base 4 with a filter of width 2 (matched:
-    /// 3). From hard on, the digits of the finer tiers must add up to multiples of 2. In matched presets the
-    /// digits of each tier must add up to a multiple of 3.
+    /// Returns the parameters of a [preset](RewardKind::preset), in base 4 with a filter of width 2 (3 for
+    /// matched presets). In levels from hard on and in `k` presets that aren't matched, the digits of the
+    /// finer tiers must add up to multiples of 2. In matched presets the digits of each tier must add up to a
+    /// multiple of 3.
     ///
     /// # Errors
     /// [`Error::Config`] for a matched preset on fewer than 24 dimensions. On 24 and more dimensions only a

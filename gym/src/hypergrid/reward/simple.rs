@@ -1,4 +1,4 @@
-//! The cosine, the sparse and the uniform random reward, each a formula of the point.
+//! The cosine, the sparse and the uniform random reward. Each is a formula of the point alone.
 
 use std::f64::consts::TAU;
 
@@ -13,9 +13,9 @@ struct Cosine {
     grid: HyperGrid,
     r0: f64,
     r1: f64,
-    /// The factor f of each value of a coordinate.
+    /// The factor f(a) of the product for each value of a coordinate.
     factors: Vec<f64>,
-    /// The smallest product of factors of a mode.
+    /// The smallest product of factors that makes a point a mode.
     mode_product: f64,
 }
 
@@ -24,8 +24,8 @@ impl Cosine {
         point.iter().map(|&x| self.factors[usize::from(x)]).product()
     }
 
-    /// Returns `true` if a product reaches that of a mode, with a margin, so that rounding doesn't decide at
-    /// the threshold.
+    /// Returns `true` if a product is as large as that of a mode. A small margin keeps rounding from deciding
+    /// about products equal to the threshold.
     fn reaches(&self, product: f64) -> bool {
         product >= self.mode_product * (1.0 - 1e-9)
     }
@@ -100,9 +100,9 @@ impl GridReward {
     /// The reward is `R = r0 + r1 prod_d f(a_d)`, with `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50
     /// a) + 1) N(5 a; 0, 1)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
     ///
-    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`: `gamma` is
-    /// the share of the peak `f(0)` that the factors of a mode reach on average. On a coarse grid of even
-    /// height no point is near enough to the middle, so that there is no mode: see
+    /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`. Thus `gamma`
+    /// is the share of the peak `f(0)` that the geometric mean of a mode's factors must reach. On a coarse
+    /// grid of even height no point is near enough to the middle, so that there is no mode: see
     /// [`check_modes`](Self::check_modes). An `r0` below [`REWARD_FLOOR`] is replaced by that floor.
     ///
     /// # Errors
@@ -137,13 +137,13 @@ impl GridReward {
         Ok(Self::new(RewardKind::Cosine, grid, r0, r0 + r1 * mode_product, points))
     }
 
-    /// Builds the sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): [`REWARD_FLOOR`]
-    /// at every point, and 1 more at a few points near the corners.
+    /// Builds the sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): every point earns
+    /// [`REWARD_FLOOR`], and a few points near the corners earn an additional 1.
     ///
-    /// The points that earn the 1 are the *modes*: all their coordinates are 1 or `H - 2`, and at least one
-    /// is `H - 2`. There are `2^D - 1` of them (a single point at height 3, because 1 is `H - 2`). They are
-    /// recognised by their coordinates, not listed, so that the cost doesn't grow with their number. The mode
-    /// threshold is one half.
+    /// The points that earn the additional 1 are the *modes*: all their coordinates are 1 or `H - 2`, and at
+    /// least one coordinate is `H - 2`. There are `2^D - 1` modes. At height 3 there is a single mode,
+    /// because there 1 and `H - 2` are equal. Modes are recognised by their coordinates, not listed, so that
+    /// the cost doesn't grow with their number. The mode threshold is one half.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};
@@ -160,9 +160,9 @@ impl GridReward {
     /// Builds a reward whose modes have no structure: each point is a mode with equal probability, decided by
     /// a hash of its coordinates.
     ///
-    /// The reward is `R = r0 + bonus [hash(x) < mode_prob]`. The modes can only be memorised, so use it as a
-    /// control for rewards with structure. The number of modes is near `mode_prob H^D`, and only
-    /// [`totals`](Self::totals) counts it. An `r0` below [`REWARD_FLOOR`] is replaced by that floor.
+    /// The reward is `R = r0 + bonus [hash(x) < mode_prob]`. A policy can only memorise the modes, so use
+    /// this reward as a control for rewards with structure. The number of modes is near `mode_prob H^D`, and
+    /// only [`totals`](Self::totals) counts it. An `r0` below [`REWARD_FLOOR`] is replaced by that floor.
     ///
     /// The hash is keyed from the seed and mixes all bits. (torchgfn uses a polynomial of the coordinates
     /// modulo 2^31 - 1 in single precision; its modes differ.)

@@ -1,4 +1,5 @@
-//! Rewards with zones: the original reward with its plateau and band, and the deceptive reward.
+//! Rewards that divide coordinates into zones: the original reward with its plateau and band, and the
+//! deceptive reward.
 
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
@@ -6,13 +7,14 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The zone of a coordinate `x`, which depends on `a = |x / (height - 1) - 1/2|`.
+/// The zone of a coordinate `x`, which depends on the distance `a = |x / (height - 1) - 1/2|` of the
+/// coordinate from the middle.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Zone {
     Inner,
-    /// The coordinates with an `a` above the threshold of the reward, which is below 0.3.
+    /// The coordinates whose `a` is above a threshold, which is below 0.3 and depends on the reward.
     Outer,
-    /// The part of the outer zone with 0.3 < a < 0.4.
+    /// The part of the outer zone in which 0.3 < a < 0.4.
     Band,
 }
 
@@ -23,14 +25,14 @@ enum Zone {
 #[derive(Debug)]
 struct ZoneReward {
     ndim: usize,
-    /// The zone of each value of a coordinate.
+    /// The zone to which each value of a coordinate belongs.
     zones: Vec<Zone>,
-    /// R of each zone, the lowest zone first.
+    /// The reward of the points in each zone, the lowest zone first.
     values: [f64; 3],
 }
 
 impl ZoneReward {
-    /// Builds the reward whose outer zone is `a > twentieths / 20`.
+    /// Builds the reward whose outer zone consists of the coordinates with `a > twentieths / 20`.
     fn new(grid: &HyperGrid, twentieths: u64, values: [f64; 3]) -> Self {
         // |2 x - top| is 2 top a, so that a > n/20 is equivalent to 10 |2 x - top| > n top.
         let top = grid.height() as u64 - 1;
@@ -51,7 +53,7 @@ impl ZoneReward {
         point.iter().map(|&x| self.zones[usize::from(x)]).min().unwrap_or(Zone::Inner)
     }
 
-    /// Returns the number of points in this zone or a higher one.
+    /// Returns the number of points whose zone is this zone or a higher one.
     fn n_at_least(&self, zone: Zone) -> u64 {
         power(self.zones.iter().filter(|z| **z >= zone).count() as u64, self.ndim)
     }
@@ -78,7 +80,8 @@ impl PointReward for ZoneReward {
     }
 }
 
-/// Checks the three rewards and returns `r0`, raised to the floor.
+/// Checks the three parameters of the reward and returns `r0`, raised to
+/// [`REWARD_FLOOR`](super::REWARD_FLOOR) if it is smaller.
 fn checked(r0: f64, r1: f64, r2: f64) -> Result<f64> {
     if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
         return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
@@ -90,11 +93,11 @@ impl GridReward {
     /// Builds the deceptive reward of Kim et al. (*Adaptive Teachers for Amortized Samplers*, 2025): `r1`
     /// attracts samplers towards the middle, away from the bands with the modes.
     ///
-    /// With `a_d = |x_d / (height - 1) - 1/2|`,
-    /// `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d < 0.4]`, as in the authors' program (the paper's
-    /// equation 9 differs). A *mode* is a point with all coordinates in the band, worth `r0 + r2`; with
-    /// `r1 >= r2` the middle is worth at least as much and the reward isn't deceptive. Thresholds are
-    /// compared in integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
+    /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 - r1 [all a_d > 0.1] + r2 [all 0.3 < a_d <
+    /// 0.4]`, as in the authors' program (the paper's equation 9 differs). A *mode* is a point with all
+    /// coordinates in the band `0.3 < a_d < 0.4`; its reward is `r0 + r2`. If `r1 >= r2`, points in the
+    /// middle have at least the reward of a mode, and the reward isn't deceptive. Thresholds are compared in
+    /// integers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) is replaced by that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless `r0`, `r1` and `r2` are finite and not negative.
@@ -115,8 +118,8 @@ impl GridReward {
     }
 }
 
-/// The reward of Bengio et al. (2021): `r0` everywhere, `r1` more on a plateau in each corner, and `r2` more
-/// in a band inside each plateau.
+/// The reward of Bengio et al. (2021): every point earns `r0`, points on a plateau in each corner earn `r1`
+/// in addition, and points in a band inside each plateau earn `r2` in addition.
 ///
 /// With `a_d = |x_d / (height - 1) - 1/2|`, `R = r0 + r1 [all a_d > 0.25] + r2 [all 0.3 < a_d < 0.4]`. The
 /// thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
@@ -158,7 +161,7 @@ impl OriginalReward {
     /// Builds the reward with `r0` = 0.1, `r1` = 0.5, `r2` = 2.
     ///
     /// # Errors
-    /// Returns none, because these numbers are valid.
+    /// Returns no error, because these numbers are valid.
     pub fn standard(grid: &HyperGrid) -> Result<Self> {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
@@ -170,8 +173,8 @@ impl OriginalReward {
         self.log_z
     }
 
-    /// Returns the number of modes, `b^D` with `b` the number of values of a coordinate in the band. It is 0
-    /// at heights of 6 and below and at height 11, at which no coordinate lies in the band.
+    /// Returns the number of modes, `b^D` with `b` the number of values of a coordinate in the band. The
+    /// number is 0 at heights of 6 and below and at height 11, because no coordinate lies in the band there.
     #[must_use]
     pub fn n_modes(&self) -> u64 {
         self.n_modes

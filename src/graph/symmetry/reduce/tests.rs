@@ -59,8 +59,8 @@ fn double(graph: &mut GraphState, a: u32) -> u32 {
     twin
 }
 
-/// Builds a random graph of up to 12 nodes. It grows by leaves, twins with or without an edge between them,
-/// copies of the whole graph, isolated nodes and single edges.
+/// Builds a random graph of up to 12 nodes. The graph grows by leaves, twins with or without an edge between
+/// them, copies of the whole graph, isolated nodes and single edges.
 fn random_graph(rng: &mut Rng) -> GraphState {
     let mut graph = GraphState::with_nodes(KINDS[rng.below(2)], 1);
     let most = 1 + rng.below(12);

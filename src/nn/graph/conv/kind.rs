@@ -7,8 +7,8 @@ use crate::graph::{GraphKind, GraphSchema};
 /// The kind of message passing in a graph network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ConvKind {
-    /// Chooses the kind that reads all edge features of the environment (the default): [`Gine`](Self::Gine)
-    /// if edges have several classes or attributes, otherwise [`Directed`](Self::Directed) if they have a
+    /// Chooses a kind that uses all edge features of the environment (the default): [`Gine`](Self::Gine) if
+    /// edges have several classes or attributes, otherwise [`Directed`](Self::Directed) if they have a
     /// direction, otherwise [`Gin`](Self::Gin).
     #[default]
     Auto,
@@ -19,9 +19,9 @@ pub enum ConvKind {
     /// graph to the messages of a node (Gilmer et al., *Neural Message Passing for Quantum Chemistry*, 2017,
     /// section 5.2; Hu et al., *Open Graph Benchmark*, 2020).
     ///
-    /// Use this kind for rewards that depend on distant nodes, or on nodes without an edge. It is slower,
-    /// because nodes that have the same neighbourhood in different graphs then have different values, so each
-    /// node is computed separately.
+    /// Use this kind for rewards that depend on distant nodes, or on nodes without an edge. This kind is
+    /// slower, because nodes that have the same neighbourhood in different graphs then have different values,
+    /// so each node is computed separately.
     GinVirtual,
     /// Graph isomorphism network with edge features: `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over
     /// neighbours in both directions. The vector `e_ij` encodes edge classes and attributes (Hu et al. 2020)
@@ -30,24 +30,24 @@ pub enum ConvKind {
     /// Separate sums over in-neighbours and out-neighbours: `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out
     /// h_j)`.
     ///
-    /// The formula resembles a GCN without normalisation. Dividing by degrees would hide the degrees, and
-    /// without self-loops it would drop messages between nodes of in-degree 0.
+    /// The formula resembles a GCN without normalisation. Dividing by degrees would hide the degrees. A GCN
+    /// without self-loops would also drop messages between nodes of in-degree 0.
     Directed,
     /// GATv2 (Brody et al., *How Attentive are Graph Attention Networks?*, 2022, eq. 7): a node receives
     /// `sum_j softmax_j(a . leaky_relu(W_to h_i + W_from h_j + e_ij)) W_from h_j`, head by head, over
     /// neighbours in both directions and itself. The vector `e_ij` encodes edge classes and attributes, the
     /// direction of the edge in directed graphs, and whether `i` is `j`.
     ///
-    /// The attention averages over neighbours, so it can't count them. Set
-    /// [`degrees`](crate::nn::GraphNetConfig::degrees) to give the network their number.
+    /// The attention averages over neighbours, so it can't count neighbours. Set
+    /// [`degrees`](crate::nn::GraphNetConfig::degrees) to give the network the number of neighbours.
     Gat {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
     },
     /// A GPS layer (Rampášek et al., *Recipe for a General, Powerful, Scalable Graph Transformer*, 2022,
     /// section 3.1): messages along edges as in [`Auto`](Self::Auto), and attention of each node to all nodes
-    /// of its graph. A perceptron is applied to the sum of both. Each of the three has a residual connection
-    /// and a norm, as in PyTorch Geometric's `GPSConv`.
+    /// of its graph. A perceptron is applied to the sum of messages and attention. Messages, attention and
+    /// perceptron each have a residual connection and a norm, as in PyTorch Geometric's `GPSConv`.
     ///
     /// A layer needs memory in proportion to the number of heads times the number of pairs of nodes of each
     /// graph.
@@ -56,11 +56,12 @@ pub enum ConvKind {
         heads: i64,
     },
     /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the
-    /// condition. It depends on edge classes and attributes. The design is that of `GraphTransformer` in the
-    /// repository recursionpharma/gflownet, with the norm before each block.
+    /// condition. The attention depends on edge classes and attributes. The design is that of
+    /// `GraphTransformer` in the repository recursionpharma/gflownet, with a norm before each block.
     ///
     /// Use this kind for graphs of up to a few hundred nodes. For each pair of nodes, a layer needs memory
-    /// for a few numbers per head, and for a number per edge class, attribute value and relation.
+    /// for a few numbers per head, and for a count of each edge class, each attribute value and each relation
+    /// between the two (such as a node and itself, or a node and the virtual node).
     Transformer {
         /// The number of attention heads, which must divide the embedding width.
         heads: i64,
@@ -78,8 +79,8 @@ impl ConvKind {
         }
     }
 
-    /// Describes the edge features that graphs of a schema have and this kind doesn't read; `None` if this
-    /// kind reads all of them.
+    /// Describes the edge features that graphs of a schema have and this kind doesn't use; `None` if this
+    /// kind uses all of them.
     pub(in crate::nn) fn missing_features(self, schema: &GraphSchema) -> Option<&'static str> {
         match self {
             Self::Gin | Self::GinVirtual | Self::Directed if schema.tells_edges_apart() => {

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-/// A key that identifies the class of a node. It holds the node's features, or its colour and the colours of
-/// its neighbours.
+/// A key that identifies the class of a node. The key holds the node's features, or its colour and the
+/// colours of its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
 /// The separator between the parts of a [`Key`]. No colour or class has this value.
@@ -19,9 +19,9 @@ const END: i64 = -1;
 /// The properties of a network that decide which nodes get equal values.
 #[derive(Debug)]
 pub(in crate::nn) struct Plan {
-    /// The class of each node label, as the network reads labels.
+    /// The class of each node label. The network doesn't distinguish labels of the same class.
     pub(super) labels: Labels,
-    /// The counts that the network reads as features of nodes.
+    /// The counts (of neighbours and closed walks) that are input features of nodes.
     pub(super) counts: Counts,
     /// The number of rounds of message passing.
     pub(super) rounds: usize,
@@ -45,8 +45,8 @@ impl Plan {
     }
 }
 
-/// The rows that each round of a network computes. The numbers of rows `R_k` after `k` rounds satisfy `R_0 <=
-/// R_1 <= .. <= N`.
+/// The rows of numbers that each round of message passing computes: one row for all nodes that have equal
+/// values. The numbers of rows `R_k` after `k` rounds satisfy `R_0 <= R_1 <= .. <= N`.
 ///
 /// After `k` rounds the value of a node depends only on nodes and edges within a distance of `k` edges.
 /// Successive states of a trajectory differ by one action, so many of their nodes have equal values. Nodes
@@ -67,23 +67,23 @@ pub(crate) struct MessageRounds<T> {
 
 /// The row indices of one round, which computes `R'` rows from `R` rows.
 pub(crate) struct MessageRound<T> {
-    /// The row that the node of each new row has before the round, `[R']`; `None` if the rows before and
-    /// after the round are the same.
+    /// The index of each receiver's row among the rows before the round, `[R']`. The field is `None` if every
+    /// node has a separate row before the round, because then the rows after the round belong to the same
+    /// nodes.
     pub(crate) receivers: Option<T>,
     /// The index of each message's entry in the table of messages, ordered by receiver, `[M]`. The
     /// [`MessageKind`] defines the table.
     pub(crate) entries: T,
-    /// The index of the first message to each receiver, `[R']`.
+    /// The index in `entries` of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
     /// The indices that messages with edge vectors need; `None` for messages without edge vectors.
     edge_messages: Option<EdgeMessages<T>>,
 }
 
-/// For each message along an edge with features, ordered by receiver: the index of its edge vector, and the
-/// row that receives it, `[M]` each.
+/// The indices of messages with edge vectors, ordered by receiver. Each list is `[M]`.
 struct EdgeMessages<T> {
-    /// The index of each message's edge vector. The vectors of messages along edges come first, then those of
-    /// messages against the direction of edges.
+    /// The index of each message's edge vector. In directed graphs the vectors of messages along edges come
+    /// first, followed by the vectors of messages against edges.
     edges: T,
     /// The index of the row that receives each message.
     receivers: T,
@@ -99,12 +99,12 @@ pub(crate) enum MessageKind {
     /// has one entry per row.
     WithEdges,
     /// Messages as in [`WithEdges`](Self::WithEdges), and a message from the node itself. All messages of
-    /// nodes to themselves share one edge vector, whose index comes after those of all other messages. The
-    /// table of messages has one entry per row.
+    /// nodes to themselves share one edge vector, whose index comes after the indices of all other edge
+    /// vectors. The table of messages has one entry per row.
     WithEdgesAndItself,
     /// Messages from the node itself, from the sources of incoming edges and from the targets of outgoing
-    /// edges, with a linear map for each of the three. The table entries of a row are `3 row` for messages to
-    /// itself, `3 row + 1` for messages along edges and `3 row + 2` for messages against edges.
+    /// edges, with a linear map for each of the three. The table entries of a row are `3 row` for messages of
+    /// a node to itself, `3 row + 1` for messages along edges and `3 row + 2` for messages against edges.
     ByDirection,
 }
 
@@ -154,7 +154,8 @@ impl<T> MessageRounds<T> {
 }
 
 impl<T> MessageRound<T> {
-    /// Lists the messages to the receiving nodes, as indices of the rows of the colours `before`.
+    /// Lists the messages to the nodes `receivers`. The row of a sender before the round is given by the
+    /// sender's colour in `before`.
     fn new<E: Engine<Index = T>>(
         engine: &E,
         before: &Colours,
@@ -205,9 +206,9 @@ impl<T> MessageRound<T> {
     }
 
     /// Adds the messages `relu(row + edge vector)` to the rows of their receivers, `to`, `[R', D]`. `edges`
-    /// holds the edge vector of each message of the batch. In undirected graphs it is `[M, D]`. In directed
-    /// graphs it is `[2 E, D]`: first the vectors of messages along edges, then those of messages against
-    /// edges.
+    /// holds the edge vector of each message of the batch. In undirected graphs `edges` is `[M, D]`. In
+    /// directed graphs `edges` is `[2 E, D]`: first the vectors of messages along edges, then those of
+    /// messages against edges.
     pub(crate) fn add_messages<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -220,9 +221,9 @@ impl<T> MessageRound<T> {
         engine.add_messages(to, rows, &self.entries, edges, edge_rows, receivers)
     }
 
-    /// Computes the attention of each receiver, given by its row of `to`, to its messages, `[R', D]`. A
-    /// message consists of a row of `rows` and an edge vector. `edges` is as in `add_messages`, followed by
-    /// the vector of messages of nodes to themselves.
+    /// Computes the attention of each receiver to its messages, `[R', D]`. `to` holds a row per receiver. A
+    /// message consists of a row of `rows` and an edge vector. `edges` has the vectors that `add_messages`
+    /// expects, followed by one vector for messages of nodes to themselves.
     pub(crate) fn attend_along<E: Engine<Index = T>>(
         &self,
         engine: &E,
@@ -280,9 +281,8 @@ impl Colours {
         (!self.are_distinct()).then(|| self.colour_of_node.clone())
     }
 
-    /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. If
-    /// `edges` isn't empty, it holds a key per message, and nodes whose messages have different keys get
-    /// different colours, too.
+    /// Refines the colours in one step, by the colour of each node and the colours of its neighbours. `edges`
+    /// is empty or holds a key per message. Nodes whose messages have different keys get different colours.
     fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.colour_of_node.len()).map(|node| {

@@ -37,12 +37,12 @@ enum Messages {
     Gin {
         inner: Linear,
         eps: Tensor,
-        /// The linear map from the whole graph to the message of its virtual node; `None` without a virtual
-        /// node.
+        /// The linear map from the pooled rows of a graph to the message that its virtual node sends to all
+        /// nodes; `None` without a virtual node.
         whole: Option<Linear>,
     },
-    /// The vector `against` is added to the edge vectors of messages against the direction of their edges. It
-    /// is `None` for undirected graphs.
+    /// The layers of a GINE round. The vector `against` is added to the edge vectors of messages against the
+    /// direction of their edges. The vector is `None` for undirected graphs.
     Gine {
         inner: Linear,
         eps: Tensor,
@@ -54,7 +54,8 @@ enum Messages {
         incoming: Linear,
         outgoing: Linear,
     },
-    /// The vector `itself`, `[1, D]`, is used instead of an edge vector in the message of a node to itself.
+    /// The layers of a GATv2 round. The vector `itself`, `[1, D]`, is used instead of an edge vector in the
+    /// message of a node to itself. The vector `against` has the same meaning as in a GINE round.
     Gat {
         to: Linear,
         from: Linear,
@@ -153,9 +154,9 @@ impl Conv {
         let grown = |rows, eps| engine.scale_by_one_plus(rows, eps);
         let received = match &self.messages {
             Messages::Gin { inner, eps, whole } => {
-                // The linear map commutes with the sum over messages. It is applied first, which is cheaper
-                // because there are fewer rows before the round. The bias is then added once per message,
-                // which the next layer can compensate for.
+                // The linear map commutes with the sum over messages. The map is applied first, because this
+                // is cheaper: there are at most as many rows before the round as after it. The bias is then
+                // added once per message, which the next layer can compensate for.
                 let mapped = engine.linear(inner, rows);
                 let dense =
                     if round.receivers.is_none() { engine.sum_over_neighbours(&mapped) } else { None };
@@ -198,8 +199,8 @@ impl Conv {
     }
 }
 
-/// Computes the edge vector of each message of the batch, `[M, D]`. In directed graphs messages along edges
-/// come first, followed by messages against them.
+/// Computes the edge vector of each message of the batch, `[2 E, D]`. In directed graphs the messages along
+/// all edges come first, followed by the messages against all edges.
 fn edge_vectors<E: Engine>(engine: &E, edges: &EdgeFeatures, against: Option<&Tensor>) -> E::Rows {
     let along = edges.forward(engine, engine.arrays().messages_per_edge());
     match against {

@@ -13,7 +13,7 @@ pub enum NormKind {
     /// A [`LayerNorm`] over the numbers of each node (the default).
     #[default]
     Layer,
-    /// A [`GraphNorm`] over the nodes of each graph. It is slower, because nodes that have the same
+    /// A [`GraphNorm`] over the nodes of each graph. This norm is slower, because nodes that have the same
     /// neighbourhood in different graphs then have different values, so each node is computed separately.
     Graph,
     /// No norm. Sums over many neighbours then grow with each round, and an untrained policy on dense graphs

@@ -92,7 +92,7 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let row = |node: usize| nodes.get(node as i64);
     let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
     let each = (0..batch.arrays.nodes.len()).map(|i| {
-        // Returns the neighbours and messages of the edges that have this node at position `end`.
+        // Returns the neighbour and the message of each edge whose end `end` (0 or 1) is node `i`.
         let received = |end: usize| -> Vec<(usize, usize)> {
             let messages = (0..edges[0].len()).filter(|&m| edges[end][m] == i as i64);
             messages.map(|m| (edges[1 - end][m] as usize, m)).collect()
@@ -169,8 +169,8 @@ fn naive_round(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     }
 }
 
-/// The states of a trajectory that adds one edge per step, followed by a graph of two nodes. The first state
-/// is a graph without nodes.
+/// Returns the states of a trajectory that adds one edge per step, followed by a graph of two nodes. The
+/// first state is a graph without nodes.
 fn trajectory(kind: GraphKind) -> GraphStates {
     let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
     let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
@@ -345,8 +345,8 @@ fn attention_agrees_with_pytorch_geometric() {
             tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&values));
         }
         let engine = TensorGraphs::new(&batch, Kind::Double);
-        // The second round is tested, because after a first round that reads the whole graph each node has a
-        // separate row.
+        // PyTorch Geometric takes a row per node. The second of these two rounds takes a row per node, too,
+        // because `reads_whole_graph` is set.
         let plan = Plan {
             labels: Labels::default(),
             counts: Counts::default(),

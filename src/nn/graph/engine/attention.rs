@@ -20,7 +20,7 @@ pub(super) fn softmax_sums(scores: &Tensor, values: &Tensor, receivers: &Tensor,
     if messages == 0 {
         return zeros(width);
     }
-    // The largest score of each receiver is subtracted. This doesn't change the softmax, but keeps
+    // The largest score of each receiver is subtracted. The subtraction doesn't change the softmax, but keeps
     // exponentials from overflowing.
     let indices = Tensor::arange(messages, (Kind::Int64, scores.device()));
     let bags =
@@ -52,8 +52,8 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         Some(n) => return attend(rows.map(Tensor::shallow_clone), n as i64, None),
         None => {}
     }
-    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding: they repeat the
-    // first node of the graph, and no node attends to them.
+    // Graphs of similar size are computed together. Rows beyond a graph's nodes are padding. Padding repeats
+    // the first node of the graph, and no node attends to padding.
     let mut parts = Vec::new();
     let mut position = vec![0; arrays.nodes.len()];
     let mut base = 0;

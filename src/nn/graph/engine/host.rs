@@ -136,7 +136,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn relu(&self, mut rows: HostRows) -> HostRows {
-        // The comparison keeps NaN, so that the check before actions are drawn finds it.
+        // NaN stays NaN, because `NaN < 0.0` is false. So the check before actions are drawn finds NaN.
         rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
         rows
     }
@@ -157,7 +157,8 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
-        // The comparison keeps NaN, as libtorch does.
+        // NaN stays NaN, as in libtorch: `is_nan` keeps a NaN in `x`, and a comparison with a NaN in `y` is
+        // false.
         rows.values
             .iter_mut()
             .zip(&others.values)
@@ -166,7 +167,7 @@ impl Engine for HostGraphs<'_> {
     }
 
     fn scale(&self, mut rows: HostRows, factors: &HostRows) -> HostRows {
-        // `cycle` repeats a single factor for all rows.
+        // If `factors` holds a single number, `cycle` repeats this number for all rows.
         for (row, factor) in rows.values.chunks_exact_mut(rows.width).zip(factors.values.iter().cycle()) {
             row.iter_mut().for_each(|x| *x *= factor);
         }

@@ -17,8 +17,8 @@ use crate::nn::{GraphNorm, LayerNorm, Linear, Mlp};
 /// of a [`GraphNet`](super::GraphNet), is written once in these operations and runs on each engine.
 ///
 /// There are two engines. The first computes on tensors and records gradients, for training. The second
-/// computes in single precision on the host without gradients. It is used in roll-outs, because a step has
-/// few graphs, for which the overhead of tensor operations dominates.
+/// computes in single precision on the host without gradients. The second engine is used in roll-outs,
+/// because a step has few graphs, for which the overhead of tensor operations dominates.
 ///
 /// In the shapes below `N` is the number of nodes of the batch, and `B` is the number of graphs. Nodes and
 /// graphs are in the order of the [arrays](Self::arrays).
@@ -28,7 +28,7 @@ pub trait Engine {
     /// A list of row indices.
     type Index;
 
-    /// The arrays of the graphs of this batch.
+    /// The nodes and edges of the graphs of this batch.
     fn arrays(&self) -> &GraphArrays;
 
     /// Creates rows of `width` numbers each from the concatenated numbers of all rows.
@@ -41,8 +41,8 @@ pub trait Engine {
     fn index(&self, rows: Vec<i64>) -> Self::Index;
 
     /// Converts a parameter `[width]` to a single row, which [`add`](Self::add) can add to all rows. The
-    /// parameter must be a tensor that the module stores, not a temporary one: the host engine copies each
-    /// parameter and table once per roll-out, and caches the copy.
+    /// parameter must be a tensor that a layer or a network stores, not a temporary one, because the host
+    /// engine copies each parameter only once per roll-out, and caches the copy.
     fn parameter(&self, parameter: &Tensor) -> Self::Rows;
 
     /// Computes rows that are sums of `each` entries of a learned table `[entries, width]`. Row `i` is the
@@ -84,7 +84,8 @@ pub trait Engine {
     /// Multiplies each row by a number. `factors` is `[rows, 1]`, or holds a single number for all rows.
     fn scale(&self, rows: Self::Rows, factors: &Self::Rows) -> Self::Rows;
 
-    /// Concatenates each row of `first` with the row of `second` that has the same index.
+    /// Returns the rows of `first`, followed by the rows of `second`. `first` and `second` must have the same
+    /// width.
     fn concat(&self, first: &Self::Rows, second: &Self::Rows) -> Self::Rows;
 
     /// Selects the rows with the indices `which`. `None` copies all rows.
@@ -158,13 +159,15 @@ pub(in crate::nn) trait HeadEngine: Engine {
     fn shape(&self, rows: &Self::Rows) -> Vec<i64>;
 
     /// Computes `q(a) . k(b) / sqrt(depth)` for all ordered pairs of nodes of each graph and each column:
-    /// `[N, width]` to `[sum of n * n, columns]`. Both layers have `columns * depth` outputs. If edges are
-    /// undirected, the score of the reversed pair is added, so that scores are symmetric.
+    /// `[N, width]` to `[sum of n * n, columns]`. The layers `query` and `key` have `columns * depth`
+    /// outputs. If edges are undirected, the score of the reversed pair is added, so that scores are
+    /// symmetric.
     fn pair_scores(&self, query: &Linear, key: &Linear, columns: usize, nodes: &Self::Rows) -> Self::Rows;
 
     /// Computes weighted sums of pair features, `[sum of n * n, columns]`. `features` is `[sum of n * n, K]`.
     /// The weights of a pair are sums of the weights of its two nodes, `[N, 2 K columns]`: the first half for
-    /// the first node, the second half for the second node.
+    /// the first node, the second half for the second node. If edges are undirected, the weights of the
+    /// reversed pair are added, so that the sums are symmetric.
     fn weighted_pair_features(
         &self,
         weights: &Self::Rows,

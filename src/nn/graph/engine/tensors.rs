@@ -18,8 +18,8 @@ pub(in crate::nn) struct TensorGraphs<'a> {
     pub(in crate::nn) kind: Kind,
     /// `true` if sums over neighbours are computed as matrix products instead of sums by index.
     is_dense: bool,
-    /// The adjacency matrices for these products, `[n, n]` per graph. An entry is the number of edges between
-    /// two nodes. The matrices are computed when they are first used.
+    /// The adjacency matrices for matrix products, `[n, n]` per graph. An entry is the number of edges
+    /// between two nodes, in either direction. The matrices are computed when they are first used.
     adjacency: OnceCell<Vec<Tensor>>,
 }
 
@@ -38,7 +38,7 @@ fn is_dense(arrays: &GraphArrays) -> bool {
     messages > 320 * arrays.len() + arrays.n_pairs() / 14
 }
 
-/// Returns the number of edges between any two nodes, as one matrix `[n, n]` per graph.
+/// Returns the number of edges between any two nodes, in either direction, as one matrix `[n, n]` per graph.
 fn adjacency(arrays: &GraphArrays, kind: Kind) -> Vec<Tensor> {
     let mut all = vec![0.0f32; arrays.n_pairs()];
     for (graph, (n, first)) in arrays.sizes().zip(&arrays.pair_ptr).enumerate() {
@@ -201,8 +201,8 @@ impl Engine for TensorGraphs<'_> {
     ) -> Tensor {
         let size = parameter.size();
         let parts = inputs.view([inputs.size()[0], size[0], size[1]]);
-        // The difference is a leaky ReLU. It is written out, because the function in this binding of libtorch
-        // doesn't take a slope.
+        // The difference is a leaky ReLU. The built-in function isn't used, because it takes no slope in this
+        // binding of libtorch.
         let activated = parts.relu() - (-&parts).relu() * SLOPE;
         let scores = (activated * parameter).sum_dim_intlist(2, false, inputs.kind());
         softmax_sums(&scores, values, receivers, offsets)

@@ -48,7 +48,8 @@ impl EdgeHead {
         }
     }
 
-    /// Multiplies all logits by a factor. It is called before training.
+    /// Multiplies the weights of the output layer, and so all logits, by a factor. This method is called
+    /// before training.
     pub(crate) fn scale(&self, factor: f64) {
         self.output.scale(factor);
     }

@@ -24,7 +24,7 @@ pub(in crate::nn) use symmetry::{SymmetryLayer, require_symmetries};
 
 /// The largest number of nodes for which initial logits aren't scaled down. Larger graphs need smaller
 /// factors, because the embedding of a graph sums over its nodes and grows with their number, and logits of
-/// node pairs grow with its square.
+/// node pairs grow with the square of the number.
 const MAX_NODES_UNSCALED: f64 = 8.0;
 
 /// Returns the factor on the initial logits for graphs of a schema. With this factor an untrained policy is

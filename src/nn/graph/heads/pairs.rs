@@ -7,16 +7,14 @@ use crate::nn::graph::engine::{HeadEngine, HostRows};
 use crate::nn::{Linear, Scope};
 use crate::parallel;
 
-/// The width of a group of graphs of similar size, in nodes. All graphs of a group are padded to its largest
-/// graph, so a small width limits the padding.
+/// The number of consecutive graph sizes in a group. Graphs are padded to the largest graph of their group.
 const SIZE_STEP: usize = 8;
 
-/// The factor on the initial weights of layers for pair features, relative to other layers. It keeps initial
+/// The factor by which initial weights of layers for pair features are scaled. The factor keeps initial
 /// logits small in dense graphs, where counts of walks are large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// The minimum number of nodes per unit of embedding width for which multiplying the weights of query and key
-/// pays off.
+/// The minimum ratio of nodes to embedding width for which `PairFactors` merges query and key to save time.
 const MIN_NODES_PER_WIDTH_TO_MERGE: i64 = 3;
 
 /// The minimum number of graphs per thread in computations on the host.
@@ -31,16 +29,16 @@ pub(in crate::nn) fn size_groups(arrays: &GraphArrays) -> impl Iterator<Item = V
     groups.into_values()
 }
 
-/// A head that computes `q(h_a) . k(h_b)` for each pair of nodes and each column. If edges are undirected,
-/// the scores of both orders of a pair are added, so they are symmetric.
+/// A head whose logit of nodes `a` and `b` is the score `q(h_a) . k(h_b) / sqrt(depth)`, plus a bias and a
+/// weighted sum of pair features. If edges are undirected, terms of both orders of a pair are added.
 #[derive(Debug)]
 pub(crate) struct PairHead {
     query: Linear,
     key: Linear,
     bias: Tensor,
     columns: usize,
-    /// The layer that computes the weights of pair features from the embedding of each node of the pair. It
-    /// has `2 * features * columns` outputs.
+    /// A layer with `2 * features * columns` outputs. For each node, the layer computes weights of pair
+    /// features for pairs in which the node is first, and for pairs in which the node is second.
     features: Option<Linear>,
 }
 
@@ -61,8 +59,7 @@ impl PairHead {
         }
     }
 
-    /// Multiplies the weights by a factor before training, so that all terms of the logits except the bias
-    /// are scaled.
+    /// Multiplies all terms of the initial logits, except the bias, by a factor.
     pub(crate) fn scale(&self, factor: f64) {
         self.query.scale(factor);
         if let Some(features) = &self.features {
@@ -90,8 +87,8 @@ impl PairHead {
     }
 }
 
-/// The factors of the scores of pairs. The score of a pair is the product of a row of `first` and a row of
-/// `second`, plus an element of `extra`.
+/// The factors from which the scores of pairs are computed. The score of a pair times `sqrt(depth)` is the
+/// scalar product of a row of `first` and a row of `second`, plus an element of `extra`.
 struct PairFactors {
     /// The factor of each node as the first node of a pair, `[N, width]`.
     first: Tensor,
@@ -102,10 +99,8 @@ struct PairFactors {
 }
 
 impl PairFactors {
-    /// Computes the factors of each node from the layers of query and key.
-    ///
-    /// With a single column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. In this case one
-    /// product of the two weights and one product with the nodes replace two products with the nodes.
+    /// Computes the factors of each node. With one column and many nodes, the layers of query and key are
+    /// merged to save a product: `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
         let rows = nodes.size()[0];
         let width = nodes.size()[1];
@@ -139,8 +134,7 @@ impl PairFactors {
         }
     }
 
-    /// Computes the scores of pairs in graphs of different sizes. Each group of graphs of similar size is
-    /// padded to the largest graph of the group, not to the largest graph of the batch.
+    /// Computes the scores of pairs in graphs of different sizes, group by group to limit padding.
     fn scores_of_mixed_sizes(&self, batch: &GraphBatch<'_>, columns: i64) -> Tensor {
         let query = &self.first;
         let key = &self.second;
@@ -251,8 +245,8 @@ pub(in crate::nn) fn host_weighted_features(
     let n = features.width;
     let is_directed = arrays.is_directed();
     map_pairs(arrays, columns, |a, b, pair, column| {
-        // The weights of one feature for all columns are adjacent. All weights for the first node come before
-        // the weights for the second node.
+        // The weights for the first node of a pair come before the weights for the second node. For both
+        // nodes, the weights of one feature for all columns are adjacent.
         let node_weight =
             |node: usize, end: usize, k: usize| weights.row(node)[(end * n + k) * columns + column];
         let weight = |k: usize| {
@@ -263,8 +257,7 @@ pub(in crate::nn) fn host_weighted_features(
     })
 }
 
-/// Computes a number for each ordered pair of nodes of each graph and each column. `number` receives the
-/// index of the first node, of the second node, of the pair and of the column.
+/// Computes `number(first node, second node, pair, column)` for each ordered pair of nodes and each column.
 fn map_pairs(
     arrays: &GraphArrays,
     columns: usize,
@@ -321,9 +314,8 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
 /// compute. The first column is 1 if there is an edge from the second node to the first. The other columns
 /// are `log(1 + number of walks)` for walks of the lengths `2..=walks + 1` from the first node to the second.
 ///
-/// Message passing gives automorphic nodes equal embeddings, so without these features pairs that aren't
-/// equivalent can get the same logit. An example is the graph with the edges 0->1 and 2->3: message passing
-/// can't distinguish the pair (1, 0), which would close a cycle of two edges, from the pair (1, 2).
+/// For example, message passing gives nodes 0 and 2 equal embeddings in the graph with the edges 0->1 and
+/// 2->3. Without pair features, the pair (1, 0), which closes a cycle, gets the same logit as (1, 2).
 pub(in crate::nn) fn pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f64> {
     let columns = 1 + walks;
     let neighbours = arrays.neighbours();
@@ -371,8 +363,7 @@ mod tests {
     use crate::nn::Parameters;
     use crate::nn::graph::engine::TensorGraphs;
 
-    /// Checks that a small batch, and a batch large enough for query and key to be merged, give the same
-    /// scores and gradients.
+    /// Checks that merging query and key, as in large batches, changes neither scores nor gradients.
     #[test]
     fn merged_query_and_key_give_the_same_scores_and_gradients() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {

@@ -16,8 +16,8 @@ const MAX_NODES_COUNTED: usize = 8;
 /// once per slot.
 const MAX_SLOTS: usize = 256;
 
-/// The settings for numbers of automorphisms as an input of a network. The input holds the number of each
-/// graph, and the change of this number by each move ([`MoveSymmetries`]).
+/// The settings for numbers of automorphisms as an input of a network. The input holds the number of
+/// automorphisms of each graph, and the change of this number by each move ([`MoveSymmetries`]).
 ///
 /// Up to isomorphism P_F and P_B of a move depend on the numbers of automorphisms |Aut| of the graphs before
 /// and after the move, which message passing can't compute. Without this input a network has to memorise the
@@ -25,9 +25,10 @@ const MAX_SLOTS: usize = 256;
 /// move leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Chooses by the environment (the default). If states are graphs up to isomorphism with at most 256
-    /// slots of forward moves, the choice is [`Seen`](Self::Seen) for up to 8 nodes, and
-    /// [`Refined`](Self::Refined) for more nodes. Otherwise it is [`Unseen`](Self::Unseen).
+    /// Chooses another setting that suits the environment (the default). If states are graphs up to
+    /// isomorphism with at most 256 slots of forward moves, the setting is [`Seen`](Self::Seen) for up to 8
+    /// nodes, and [`Refined`](Self::Refined) for more nodes. For other environments the setting is
+    /// [`Unseen`](Self::Unseen).
     #[default]
     Auto,
     /// The network uses the exact number of automorphisms, [`SymmetryCount::Exact`], for graphs of any size.
@@ -50,7 +51,7 @@ impl Symmetry {
         }
     }
 
-    /// Replaces [`Auto`](Self::Auto) by the choice for an environment.
+    /// Replaces [`Auto`](Self::Auto) by the setting that it chooses for an environment.
     ///
     /// # Errors
     /// [`Error::Config`] if numbers of automorphisms are requested in an environment of labelled graphs.
@@ -115,7 +116,8 @@ impl SymmetryLayer {
     }
 }
 
-/// The factor on the initial weights of gates. It keeps an untrained policy close to the uniform policy.
+/// The factor on the initial weights of gates. This factor keeps an untrained policy close to the uniform
+/// policy.
 const GATE_SCALE: f64 = 0.05;
 
 /// A layer that computes a weight for each graph. The product of this weight and the change of ln |Aut| by a
@@ -133,7 +135,7 @@ impl Gate {
     /// Adds the weighted changes of ln |Aut| to the logits of block `k`.
     ///
     /// # Errors
-    /// An error if `symmetries` belong to another block or to other graphs.
+    /// [`Error::Shape`] if `symmetries` belong to another block or to other graphs.
     pub(in crate::nn) fn add_to<E: HeadEngine>(
         &self,
         engine: &E,

@@ -5,8 +5,8 @@ use tch::{Device, Kind, Tensor};
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::heads::size_groups;
 
-/// The relation between a sending row and the row that attends to it. The features of an edge between them
-/// are stored separately.
+/// The relation between a sending row and the row that attends to it. The features of an edge between the two
+/// rows are stored separately.
 #[derive(Clone, Copy)]
 pub(super) enum Relation {
     /// The sender is the virtual node of the graph.
@@ -35,13 +35,13 @@ impl Relation {
 /// graphs of up to about 270 nodes (at width 128) a table of all pairs of rows, with a number per head, costs
 /// less than gathering a vector for each edge.
 pub(super) struct AttentionTables {
-    /// The groups of graphs of similar size. Groups prevent that a large graph widens the tables of small
+    /// The groups of graphs of similar size. Groups keep a large graph from widening the tables of small
     /// graphs.
     pub(super) groups: Vec<Group>,
     /// The value `log(1 + number of messages)` of each receiving row, `[R, 1]`.
     pub(super) log_degree: Tensor,
     /// The index of each row in the concatenated, padded tables of all groups, `[R]`; `None` if there is no
-    /// padding, because then both orders are equal.
+    /// padding, because then the tables have the rows in the same order.
     table_positions: Option<Tensor>,
     /// The index of each row in the list of all nodes followed by all virtual nodes, `[R]`.
     order: Tensor,
@@ -80,9 +80,9 @@ impl Group {
 /// The indices of features in the tables. Edge classes come first, followed by values of attributes and by
 /// relations.
 struct Features {
-    /// The index of the first value of each edge attribute.
+    /// The index of the first value of each edge attribute among the features.
     attribute_starts: Vec<usize>,
-    /// The index of the first relation.
+    /// The index of the first relation among the features.
     relations: usize,
     /// The number of all features.
     count: usize,
@@ -164,7 +164,7 @@ impl<'a> HostTables<'a> {
             self.add_message(k, node, 0, relation(Relation::Virtual));
             self.add_message(k, 0, node, relation(Relation::Node));
         }
-        // Every row attends to itself. This includes padded rows, so that no softmax is over an empty set.
+        // Every row attends to itself. Padded rows do, too, so that no softmax is over an empty set.
         (0..self.length).for_each(|row| self.add_message(k, row, row, relation(Relation::Itself)));
     }
 

@@ -25,8 +25,9 @@ const FEED_FORWARD: i64 = 4;
 /// A node attends to its neighbours in both directions, to the virtual node of its graph and to itself. If
 /// edges are directed, messages along an edge and messages against it have different vectors. If there are
 /// two opposite edges between two nodes, each of the nodes receives one message from the other, with the sum
-/// of the vectors of both edges. The virtual node attends to all nodes of its graph and to itself. It starts
-/// as the embedded condition, as in `GraphTransformer` of the repository recursionpharma/gflownet.
+/// of the vectors of both edges. The virtual node attends to all nodes of its graph and to itself. The
+/// virtual node starts as the sum of a learned vector and the embedded condition. The design follows
+/// `GraphTransformer` of the repository recursionpharma/gflownet.
 #[derive(Debug)]
 struct Transformer {
     /// The initial vector of virtual nodes, before a condition is added, `[D]`.
@@ -130,12 +131,14 @@ impl TensorTorso for TransformerTorso {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// The linear map from a row to its query, key and value, concatenated. It has no bias: a bias of the key
-    /// cancels in the softmax, and a bias of the value is equivalent to a bias of the output.
+    /// The linear map from a row to its query, key and value, concatenated. The map has no bias: a bias of
+    /// the key cancels in the softmax, and a bias of the value is equivalent to a bias of the output.
     project: Linear,
-    /// The vectors of edges, which are added to key and value, concatenated.
+    /// The vectors of edge features, `[.., 2 D]`. The first half of a vector is added to the key, the second
+    /// half to the value.
     edges: EdgeFeatures,
-    /// The vectors of each [`Relation`], which are added to key and value, concatenated.
+    /// The vector of each [`Relation`], `[relations, 2 D]`. The first half is added to the key, the second
+    /// half to the value.
     relations: Tensor,
     output: Linear,
     norm_feed: LayerNorm,
@@ -175,8 +178,8 @@ impl Layer {
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
-        // Holds the vectors of all F features (edge features and relations), for key and value and for each
-        // head: `[2, heads, F, depth]`.
+        // The vectors of all F features (edge features and relations) have the shape `[2, heads, F, depth]`.
+        // The two entries of the first dimension are the parts for the key and for the value.
         let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
         let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
         let groups: Vec<Tensor> =
@@ -195,8 +198,8 @@ impl Layer {
         let width = projected.size()[1] / 3;
         let (heads, depth) = (self.heads, width / self.heads);
         let (graphs, length) = group.sizes;
-        // The shape of the parts is `[3, G, heads, L, depth]`, where the first dimension is query, key and
-        // value.
+        // The parts have the shape `[3, G, heads, L, depth]`. The three entries of the first dimension are
+        // query, key and value.
         let parts = group
             .gather(projected)
             .view([graphs, length, 3, heads, depth])
@@ -227,8 +230,8 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// Returns the messages to each row, in the order of rows of the layer. A message consists of the index
-    /// of the sending row and the indices of the table vectors that are added.
+    /// Returns the messages to each row of a layer, in the order of the rows. A message consists of the index
+    /// of the sending row, and the indices of the feature vectors that are added to the message.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {
@@ -320,7 +323,7 @@ mod tests {
                 }
             }
             let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
-            // An edge in each direction between two nodes counts towards the degree.
+            // The second of two opposite edges counts towards the degree, too, if edges are directed.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }

@@ -6,14 +6,14 @@ use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, Val
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The symbol of a bond in a SMILES: an order, or `:` for an aromatic bond.
+/// The symbol of a bond in a SMILES: the symbol of an order, or `:` for an aromatic bond.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Order(BondOrder),
     Aromatic,
 }
 
-/// An atom as written in a SMILES.
+/// An atom as it is written in a SMILES.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawAtom {
     pub(super) element: Element,
@@ -27,7 +27,8 @@ pub(super) struct RawAtom {
 }
 
 impl RawAtom {
-    /// Returns the number of hydrogens that the text gives for the atom, in brackets or as separate atoms.
+    /// Returns the number of hydrogens that the text gives for the atom, in its brackets or as separate
+    /// atoms.
     fn written_hydrogens(&self) -> u8 {
         self.hydrogens.unwrap_or(0).saturating_add(self.hydrogen_atoms)
     }
@@ -41,7 +42,8 @@ pub(super) struct RawBond {
 }
 
 impl RawBond {
-    /// Returns the written order of the bond. Bonds without a symbol and aromatic bonds count as single.
+    /// Returns the order of the bond in the text. Bonds without a symbol and aromatic bonds count as
+    /// single.
     fn order(&self) -> BondOrder {
         match self.mark {
             Some(Mark::Order(order)) => order,
@@ -50,15 +52,15 @@ impl RawBond {
     }
 }
 
-/// Gives neutral nitrogen with five bonds the charges that RDKit gives it, as in nitro groups, N-oxides and
-/// azides of old files. A double bond to oxygen becomes single, or a triple bond to nitrogen becomes double;
-/// the nitrogen gets the charge +1 and the other atom -1. Nothing changes if the table has nitrogen of
-/// valence 5.
+/// Changes neutral nitrogen with five bonds, as in nitro groups, N-oxides and azides of old files, into
+/// charged nitrogen, as RDKit does. A double bond to oxygen becomes single, or a triple bond to nitrogen
+/// becomes double. The nitrogen with five bonds gets the charge +1 and the other atom -1. Nothing changes
+/// if the table has neutral nitrogen of valence 5.
 pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bonds: &mut [RawBond]) {
     if table.filled(Element::N, 0, 5).is_some() {
         return;
     }
-    // The sums of bond orders are doubled, because an aromatic bond counts as one and a half.
+    // `halves` holds twice the sum of each atom's bond orders, because an aromatic bond has the order 1.5.
     let mut halves: Vec<usize> = atoms.iter().map(|atom| 2 * usize::from(atom.written_hydrogens())).collect();
     for bond in bonds.iter() {
         let value = match bond.mark {
@@ -84,7 +86,7 @@ pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bond
     }
 }
 
-/// Assigns orders to aromatic bonds, and builds the molecule.
+/// Assigns orders to aromatic bonds and builds the molecule.
 pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
     let aromatic = aromatic_bonds(atoms, raw)?;
     let (needs, specs): (Vec<bool>, Vec<AtomSpec>) =
@@ -100,8 +102,9 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     let mut molecule = Molecule::new(table, &specs, &bonds)?;
     let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
     if candidates.iter().any(|&k| mates[raw[k].a] == Some(raw[k].b) && !is_aromatic(k)) {
-        // A double bond of the first placement isn't in an aromatic ring, so double bonds are placed again:
-        // in aromatic rings first, then elsewhere. The set of aromatic rings doesn't depend on the placement.
+        // At least one double bond of the first placement isn't in an aromatic ring. Double bonds are
+        // therefore placed again, in aromatic rings first and then elsewhere. The set of aromatic rings
+        // doesn't depend on the placement.
         let mut mates = partners(atoms.len(), raw, candidates.iter().copied().filter(|&k| is_aromatic(k)));
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others =
@@ -116,8 +119,8 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
     Ok(molecule)
 }
 
-/// Returns for each atom its partner in a double bond, if double bonds are a maximum matching of the given
-/// bonds.
+/// Returns the partner of each atom in a maximum matching of the atoms by the given bonds. The matched
+/// bonds will be double bonds.
 fn partners(n: usize, raw: &[RawBond], bonds: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
     let mut graph = UnGraph::<(), (), u32>::default();
     (0..n).for_each(|_| _ = graph.add_node(()));
@@ -130,8 +133,8 @@ fn order(bond: &RawBond, mates: &[Option<usize>]) -> BondOrder {
     if mates[bond.a] == Some(bond.b) { BondOrder::Double } else { bond.order() }
 }
 
-/// Returns for each bond `true` if it is written as aromatic: by the symbol `:`, or without a symbol between
-/// lower-case atoms of a ring.
+/// Returns one flag per bond: `true` if the bond is aromatic. Aromatic bonds are written as `:`, or without
+/// a symbol between two lower-case atoms of a ring.
 fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     let mut ringed = vec![false; atoms.len()];
@@ -149,8 +152,8 @@ fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
     raw.iter().zip(in_ring).map(one).collect()
 }
 
-/// Returns for each atom `true` if one of its aromatic bonds must be a double bond, and the specification of
-/// the atom.
+/// Returns two things for each atom: `true` if one of its aromatic bonds must be a double bond, and the
+/// specification of the atom.
 fn needs_double(
     table: &ValenceTable,
     atoms: &[RawAtom],
@@ -158,7 +161,7 @@ fn needs_double(
     aromatic: &[bool],
 ) -> Result<Vec<(bool, AtomSpec)>> {
     let mut sigma = vec![0u8; atoms.len()];
-    // An upper-case atom with an aromatic bond (`:`) may get a double bond, too.
+    // An upper-case atom may get a double bond, too, if it has an aromatic bond (`:`).
     let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
     for (bond, &aromatic) in raw.iter().zip(aromatic) {
         for a in [bond.a, bond.b] {
@@ -171,7 +174,8 @@ fn needs_double(
         let valence = sigma[i].saturating_add(atom.written_hydrogens());
         let full = table.fill(i, element, charge, valence, false)?;
         let needs = conjugated[i] && full > valence;
-        // Hydrogens of bracket atoms are as written. All other atoms are filled up with hydrogens.
+        // Atoms in brackets have the hydrogens that the text gives them. All other atoms get hydrogens up
+        // to their valence.
         let filled = full - sigma[i] - u8::from(needs);
         let hydrogens = Some(atom.hydrogens.map_or(filled, |_| atom.written_hydrogens()));
         Ok((needs, AtomSpec { element, charge, hydrogens }))

@@ -2,18 +2,18 @@
 
 use crate::molecule::{Molecule, StereoElement};
 
-/// A single bond at one end of a double bond.
+/// A single bond between one end of a double bond and a neighbour of this end.
 pub(super) struct SideBond {
     pub(super) bond: usize,
-    /// The atom at the other end of this bond.
+    /// The neighbour: the atom of this bond that isn't an end of the double bond.
     pub(super) atom: usize,
-    /// `true` if an upward direction of this bond (from its first to its second atom) means that the first
-    /// neighbour of the double bond's end, in ascending order, is below the end.
+    /// `true` if the following holds: if this bond goes upwards from its first to its second atom, then the
+    /// end's neighbour with the smallest index is below the end.
     pub(super) turns: bool,
 }
 
-/// Returns the bonds from an end of a double bond to its neighbours other than the double bond's other end,
-/// in ascending order of these neighbours.
+/// Returns the bonds from one end of a double bond to the neighbours of this end, in ascending order of the
+/// neighbours. The double bond itself isn't included.
 pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<SideBond> {
     let first = molecule.beside(end, double).first().copied();
     let side = |&bond: &usize| {
@@ -25,13 +25,13 @@ pub(super) fn side_bonds(molecule: &Molecule, end: usize, double: usize) -> Vec<
     out
 }
 
-/// Returns for each bond `true` if its second atom is above its first atom; `None` if no direction is
-/// written.
+/// Returns the direction of each bond: `true` if its second atom is above its first atom, and `None` if no
+/// direction is written.
 ///
 /// `rank` holds the position of each atom in the order in which double bonds are visited.
 pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool>> {
     let n_bonds = molecule.bonds().len();
-    // The marked double bonds with their ends; the end of lower rank is first.
+    // The marked double bonds, each with its two ends. The end with the lower rank comes first.
     let mut marked: Vec<(usize, [usize; 2])> = Vec::new();
     for mark in molecule.marks() {
         if let StereoElement::DoubleBond(k) = mark.element {
@@ -44,8 +44,8 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     let mut up: Vec<Option<bool>> = vec![None; n_bonds];
     let mut done = vec![false; n_bonds];
     for &(start, _) in &marked {
-        // Double bonds are visited one after another, so that each continues from side bonds which already
-        // have a direction.
+        // Double bonds are visited one after another, so that a double bond is visited after its neighbours
+        // have given a direction to a bond that they share.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
             let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else {
@@ -82,14 +82,15 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     up.into_iter().zip(written).map(|(up, written)| up.filter(|_| written)).collect()
 }
 
-/// Returns `true` if the first neighbour of a double bond's end is above this end; `None` if no direction has
-/// determined it yet.
+/// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. Returns
+/// `None` if the directions so far don't determine this.
 fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
     side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }
 
-/// Returns `true` if the first neighbour of a double bond's end is above this end, provided that the bond to
-/// the neighbour of lowest rank goes up from the atom of lower rank to the atom of higher rank.
+/// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. The
+/// function assumes that the bond to the neighbour of lowest rank goes up from the atom of lower rank to the
+/// atom of higher rank.
 fn first_sign(molecule: &Molecule, end: usize, double: usize, rank: &[usize]) -> bool {
     let beside = molecule.beside(end, double);
     let lowest = beside.iter().enumerate().min_by_key(|(_, b)| rank[**b]);

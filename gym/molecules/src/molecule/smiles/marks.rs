@@ -1,4 +1,4 @@
-//! Stereochemistry as it is written in a SMILES: turns (`@`, `@@`) relative to the order of the text, and
+//! Stereochemistry in the notation of SMILES: `@` and `@@` relative to the order of the text, and
 //! directions of bonds (`/`, `\`).
 
 use std::collections::BTreeMap;
@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use super::directions::side_bonds;
 use crate::molecule::{Bond, BondOrder, Molecule, MoleculeError, StereoElement, StereoMark, is_odd};
 
-/// The placeholder for the neighbour at the other end of a ring that isn't closed yet.
+/// A placeholder in lists of neighbours. It represents the atom at the other end of a ring that isn't
+/// closed yet.
 const OPEN: usize = usize::MAX;
-/// The placeholder for a hydrogen that is written as an atom.
+/// A placeholder in lists of neighbours. It represents a hydrogen that is written as an atom.
 const HYDROGEN: usize = usize::MAX - 1;
 
-/// The neighbours of an atom in the order of the text, and its mark.
+/// The neighbours of an atom in the order of the text, and the atom's mark of stereochemistry.
 #[derive(Default)]
 pub(super) struct RawCentre {
     /// `true` for `@`, `false` for `@@`, `None` for an atom without a mark.
@@ -20,28 +21,28 @@ pub(super) struct RawCentre {
     pub(super) around: Vec<usize>,
     /// `true` if one of the neighbours is written before the atom.
     pub(super) has_before: bool,
-    /// The number of neighbours that are joined to the atom by ring numbers.
+    /// The number of neighbours whose bonds to the atom are written as ring numbers.
     pub(super) closures: usize,
-    /// `true` if the atom's hydrogen, written as an atom, is above it; `None` if the bond to it has no
-    /// direction.
+    /// `true` if the hydrogen of the atom, written as an atom itself, is above the atom. `None` if there is
+    /// no such hydrogen, or if the bond to it has no direction.
     pub(super) up_hydrogen: Option<bool>,
 }
 
 impl RawCentre {
     /// Returns `true` if the order of the neighbours in the text is an odd permutation of their ascending
-    /// order. Counted hydrogens and lone pairs are included.
+    /// order. Hydrogens and lone pairs, which aren't atoms of the molecule, are included.
     pub(super) fn is_odd(&self, molecule: &Molecule, atom: usize) -> bool {
         let written = self.around.iter().filter(|b| **b == HYDROGEN).count();
         let is_single = |(_, bond): (usize, &Bond)| bond.order == BondOrder::Single;
-        // A counted hydrogen comes right after the neighbour that is written before the atom. A lone pair
-        // comes second, as in RDKit, or third if the atom has single bonds only and exactly one of them
-        // closes a ring.
+        // A hydrogen that isn't written as an atom comes right after the neighbour that is written before the
+        // atom, if there is such a neighbour. A lone pair comes second, as in RDKit. If the atom has only
+        // single bonds and exactly one of them closes a ring, the lone pair comes third.
         let place = match usize::from(molecule.atoms()[atom].hydrogens).saturating_sub(written) {
             0 if self.closures == 1 && molecule.neighbours(atom).all(is_single) => 2,
             0 => 1,
             _ => usize::from(self.has_before),
         };
-        // Hydrogens and lone pairs have the smallest numbers in the ascending order.
+        // Hydrogens and lone pairs come first in the ascending order.
         let number = |&b: &usize| if b == HYDROGEN { 0 } else { b + 4 };
         let mut order: Vec<usize> = self.around.iter().map(number).collect();
         order.splice(place..place, written..written + 4 - self.around.len());
@@ -49,57 +50,60 @@ impl RawCentre {
     }
 }
 
-/// The stereochemistry written in a SMILES.
+/// The stereochemistry of a SMILES, as it is written in the text.
 #[derive(Default)]
 pub(super) struct RawMarks {
     atoms: Vec<RawCentre>,
-    /// The directions of bonds, by index: `true` if the bond's second atom is above its first atom.
+    /// The direction of each bond that has one, by the bond's index: `true` if the bond's second atom is
+    /// above its first atom.
     up: BTreeMap<usize, bool>,
 }
 
 impl RawMarks {
-    /// Adds the next atom of the text; `has_before` is `true` if one of its neighbours is written before it.
+    /// Adds the next atom of the text. `has_before` is `true` if one of the atom's neighbours is written
+    /// before it.
     pub(super) fn add(&mut self, counterclockwise: Option<bool>, has_before: bool) {
         self.atoms.push(RawCentre { counterclockwise, has_before, ..RawCentre::default() });
     }
 
-    /// Adds `b` to the neighbours of `a`, in the order of the text.
+    /// Appends `b` to the neighbours of `a`. Neighbours are added in the order of the text.
     pub(super) fn meet(&mut self, a: usize, b: usize) {
         self.atoms[a].around.push(b);
     }
 
-    /// Adds a hydrogen that is written as an atom to the neighbours of `atom`. `up` is `true` if the hydrogen
-    /// is above the atom.
+    /// Appends a hydrogen that is written as an atom to the neighbours of `atom`. `up` is `Some(true)` if
+    /// the hydrogen is above the atom, and `None` if the bond has no direction.
     pub(super) fn meet_hydrogen(&mut self, atom: usize, up: Option<bool>) {
         self.meet(atom, HYDROGEN);
         self.atoms[atom].up_hydrogen = up.or(self.atoms[atom].up_hydrogen);
     }
 
-    /// Reserves a position among the neighbours of an atom for the other end of a ring; returns this
-    /// position.
+    /// Reserves a position among the neighbours of an atom for the atom at the other end of a ring bond.
+    /// Returns this position.
     pub(super) fn reserve(&mut self, atom: usize) -> usize {
         self.meet_by_number(atom, OPEN);
         self.atoms[atom].around.len() - 1
     }
 
-    /// Adds `b`, the other end of a bond that closes a ring, to the neighbours of `a`.
+    /// Appends `b` to the neighbours of `a`. The bond between them closes a ring.
     pub(super) fn meet_by_number(&mut self, a: usize, b: usize) {
         self.meet(a, b);
         self.atoms[a].closures += 1;
     }
 
-    /// Puts the other end of a ring in its reserved position.
+    /// Stores `other`, the atom at the other end of a ring bond, in the position that was reserved for it.
     pub(super) fn close(&mut self, atom: usize, place: usize, other: usize) {
         self.atoms[atom].around[place] = other;
     }
 
-    /// Sets the direction of a bond, if a direction is written.
+    /// Stores the direction of a bond, if the text gives a direction.
     pub(super) fn direct(&mut self, bond: usize, up: Option<bool>) {
         self.up.extend(up.map(|up| (bond, up)));
     }
 
-    /// Returns the number of written marks that `counts` selects: turns by atom, directions by bond, and
-    /// directions of bonds to hydrogens by atom.
+    /// Returns the number of marks in the text that the three functions in `counts` select. The first
+    /// selects atoms with `@` or `@@`, the second selects bonds with a direction, and the third selects
+    /// atoms whose bond to a hydrogen has a direction.
     fn count(&self, counts: [&dyn Fn(usize) -> bool; 3]) -> usize {
         let [turns, bonds, hydrogens] = counts;
         let atoms = || self.atoms.iter().enumerate();
@@ -108,7 +112,8 @@ impl RawMarks {
         n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// Returns the molecule with these marks, and the number of marks that were dropped as meaningless.
+    /// Returns the molecule with the marks of the text, and the number of marks that were dropped because
+    /// they have no meaning.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
         let written = self.count([&|_| true; 3]);
         if written == 0 {
@@ -140,8 +145,9 @@ impl RawMarks {
         Ok((marked, left_out))
     }
 
-    /// Returns `true` if the first neighbour of an end of a double bond, apart from the bond's other end, is
-    /// above this end. Returns `None` if no direction is written.
+    /// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. The
+    /// atom at the other end of the double bond doesn't count as a neighbour here. Returns `None` if the text
+    /// gives no direction.
     fn first_is_up(
         &self,
         molecule: &Molecule,
@@ -151,7 +157,8 @@ impl RawMarks {
         if molecule.bonds()[bond].order != BondOrder::Double {
             return Ok(None);
         }
-        // The neighbour of the end is on the opposite side of the end's hydrogen.
+        // The hydrogen of an end is on one side of the double bond, so the other neighbour of this end is
+        // on the opposite side.
         let mut found = self.atoms[end].up_hydrogen.map(|up| !up);
         for side in side_bonds(molecule, end, bond) {
             let Some(up) = self.up.get(&side.bond).map(|up| up ^ side.turns) else { continue };

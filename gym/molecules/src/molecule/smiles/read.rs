@@ -8,11 +8,12 @@ use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, Vale
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The parts of a SMILES that were ignored, because they are meaningless or a [`Molecule`] can't hold them.
+/// The numbers of features of a SMILES that the reader ignored. Such features are either meaningless, or a
+/// [`Molecule`] can't store them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
-    /// The number of meaningless marks of stereochemistry: `@` or `@@` at atoms, or `/` and `\\` at bonds. A
-    /// mark is meaningless if it belongs to no stereo element (an atom with two methyls, a double bond in a
+    /// The number of ignored marks of stereochemistry: `@` or `@@` at atoms, and `/` or `\` at bonds. A
+    /// mark is ignored if it belongs to no stereo element (an atom with two methyls, a double bond in a
     /// ring of six) or is incomplete (a direction at only one end of a double bond).
     pub stereo: usize,
     /// The number of atom-map numbers, as in `[CH3:1]`.
@@ -20,8 +21,8 @@ pub struct LeftOut {
 }
 
 impl Molecule {
-    /// The largest number of heavy atoms of a molecule. A molfile has room for 999, and a key has a bit for
-    /// each pair of atoms, so larger molecules would need large keys.
+    /// The largest number of heavy atoms of a molecule. A molfile can store at most 999 atoms. The key of a
+    /// molecule has a bit for each pair of atoms, so keys of larger molecules would be large, too.
     pub const MAX_ATOMS: usize = 1_000;
 
     /// Reads a SMILES with the default valences; see [`read`](Self::read).
@@ -32,28 +33,29 @@ impl Molecule {
         Self::read(&ValenceTable::default(), smiles)
     }
 
-    /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches, rings,
-    /// and aromatic atoms (lower case) and bonds (`:`), which get single and double bonds. Isotopes, `*`,
-    /// `$`, dative bonds and several components (`.`) are refused.
+    /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches,
+    /// rings, and aromatic atoms (lower case) and bonds (`:`). Single and double bonds are assigned to
+    /// aromatic rings. Isotopes, `*`, `$`, dative bonds and several components (`.`) are errors.
     ///
-    /// *Hydrogens.* As in RDKit, a hydrogen written as an atom (`[H]C`) is counted on its heavy neighbour,
-    /// which keeps its stereochemistry. Atoms are therefore numbered without hydrogens. A hydrogen without
-    /// exactly one heavy neighbour is refused (`[H][H]`, `[H+]`).
+    /// *Hydrogens.* A hydrogen that is written as an atom (`[H]C`) becomes part of the hydrogen count of
+    /// its heavy neighbour, as in RDKit. The stereochemistry of this neighbour is kept. The numbering of
+    /// atoms therefore skips hydrogens. A hydrogen that doesn't have exactly one heavy neighbour is an
+    /// error (`[H][H]`, `[H+]`).
     ///
-    /// *Nitrogen.* As in RDKit, neutral nitrogen with five bonds gets charges: `CN(=O)=O` is read as
-    /// `C[N+](=O)[O-]`, and `CN=N#N` as `CN=[N+]=[N-]`, unless `table` has the valence 5.
+    /// *Nitrogen.* Neutral nitrogen with five bonds gets charges, as in RDKit, unless `table` has the
+    /// valence 5: `CN(=O)=O` is read as `C[N+](=O)[O-]`, and `CN=N#N` as `CN=[N+]=[N-]`.
     ///
     /// *Stereochemistry.* `@` and `@@` at tetrahedral centres and `/` and `\` next to double bonds are read
     /// as [`marks`](Self::marks). Meaningless marks are ignored; [`read_noting`](Self::read_noting) counts
     /// them. [`without_stereo`](Self::without_stereo) maps all stereoisomers to one molecule.
     ///
     /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
-    /// *Aromatic atoms.* Double bonds are placed so that rings become aromatic: in biphenylene,
-    /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. If a ring of lower-case atoms isn't
-    /// aromatic (`c1ccccccc1`), its double bonds get any placement that fits. If several placements exist and
-    /// are different molecules, the text is ambiguous.
+    /// `c1ccc2c(c1)c1ccccc12`, no double bond joins the rings of six. If a ring of lower-case atoms can't
+    /// be aromatic (`c1ccccccc1`), its double bonds get any placement that satisfies the valences. Several
+    /// such placements may exist and may be different molecules. The text is then ambiguous, and the reader
+    /// chooses a placement.
     ///
-    /// The time is linear in the length of the text.
+    /// The text is parsed in linear time.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -68,12 +70,12 @@ impl Molecule {
     /// ```
     ///
     /// # Errors
-    /// Each error gives the position in the text, or the atom:
+    /// Each error names the position in the text, or the atom:
     ///
-    /// * [`MoleculeError::Syntax`]: the text isn't a SMILES.
-    /// * [`NotRead`](MoleculeError::NotRead): the text has a refused feature, or an element that isn't in
-    ///   [`Element::ALL`].
-    /// * [`Valence`](MoleculeError::Valence): `table` doesn't have the valence of an atom.
+    /// * [`MoleculeError::Syntax`]: the text isn't a valid SMILES.
+    /// * [`NotRead`](MoleculeError::NotRead): the text has an unsupported feature, or an element that isn't
+    ///   in [`Element::ALL`].
+    /// * [`Valence`](MoleculeError::Valence): the valence of an atom isn't in `table`.
     /// * [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond): an aromatic
     ///   atom or bond isn't in a ring.
     /// * [`Kekulise`](MoleculeError::Kekulise): aromatic atoms have no alternating single and double bonds.
@@ -87,8 +89,8 @@ impl Molecule {
         Ok(Self::read_noting(table, smiles)?.0)
     }
 
-    /// Reads a SMILES as [`read`](Self::read) does; also returns the number of marks and atom maps that were
-    /// ignored.
+    /// Reads a SMILES as [`read`](Self::read) does, and also returns how many marks of stereochemistry and
+    /// atom-map numbers were ignored.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, ValenceTable};
@@ -111,17 +113,17 @@ impl Molecule {
     }
 }
 
-/// The symbols of atoms that may be written without brackets. Two-letter symbols come first, so that they are
-/// matched first.
+/// The symbols of atoms that may be written without brackets. The reader tries them in this order, so
+/// two-letter symbols come first.
 const ORGANIC: [&str; 16] =
     ["Cl", "Br", "B", "C", "N", "O", "P", "S", "F", "I", "b", "c", "n", "o", "p", "s"];
 
-/// A ring number that has occurred once: the ring is open until the number occurs again.
+/// A ring number that has occurred once. The ring is closed by the second occurrence of the number.
 struct OpenRing {
     atom: usize,
     mark: Option<Mark>,
     up: Option<bool>,
-    /// The position of the ring's other end among the neighbours of the atom.
+    /// The position that the atom at the other end of the ring bond has among the neighbours of `atom`.
     place: usize,
 }
 
@@ -132,14 +134,14 @@ struct Reader<'a> {
     at: usize,
     atoms: Vec<RawAtom>,
     bonds: Vec<RawBond>,
-    /// The atom that the next atom is joined to.
+    /// The atom that the next atom in the text will be bonded to.
     last: Option<usize>,
-    /// `true` if a hydrogen stands before the first atom and will be joined to it.
+    /// `true` if the text begins with a hydrogen that will be bonded to the first atom.
     starts_with_hydrogen: bool,
-    /// The bond symbol written before the next atom or ring number.
+    /// The bond symbol that was read before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
-    /// The direction of the bond before the next atom or ring number; `true` for `/`.
+    /// The direction that was read before the next atom or ring number: `true` for `/`, `false` for `\`.
     up: Option<bool>,
     rings: BTreeMap<u32, OpenRing>,
     marks: RawMarks,
@@ -256,7 +258,7 @@ impl Reader<'_> {
         if open.mark.is_some() && mark.is_some() && open.mark != mark {
             return self.fail("the ends of a ring have different bonds");
         }
-        // The direction is reversed, so that it is relative to the ring's other end.
+        // The direction is reversed, so that it is given as seen from the atom where the ring was opened.
         let seen = up.map(|up| !up);
         if open.up.is_some() && seen.is_some() && open.up != seen {
             return self.fail("the ends of a ring have bonds in opposite directions");
@@ -268,7 +270,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the number after `%`: two digits, or up to five in parentheses.
+    /// Reads the ring number after `%`: two digits, or up to five digits in parentheses.
     fn long_ring_number(&mut self) -> Result<u32> {
         let (mut number, mut digits) = (0, 0);
         let bracketed = self.take(b'(');
@@ -305,7 +307,8 @@ impl Reader<'_> {
         let has_before = self.last.is_some() || self.starts_with_hydrogen;
         self.marks.add(counterclockwise, has_before);
         if std::mem::take(&mut self.starts_with_hydrogen) {
-            // If the bond goes up from the hydrogen to the atom, the hydrogen is below the atom.
+            // The direction is reversed: if the bond goes up from the hydrogen to the atom, the hydrogen is
+            // below the atom.
             let up = self.up.take().map(|up| !up);
             self.add_hydrogen(new, up)?;
         }

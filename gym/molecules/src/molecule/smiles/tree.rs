@@ -1,24 +1,27 @@
-//! SMILES-like text of a graph: written depth first, with branches in parentheses and a number for each bond
-//! that closes a ring.
+//! Text of a graph in the manner of SMILES: it is written depth first, with branches in parentheses and a
+//! number for each bond that closes a ring.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// A bond, and the atom that it leads to.
+/// A bond index, and the atom that the bond leads to.
 pub(crate) type Step = (usize, usize);
 
-/// The spanning tree that a text follows: the steps from each atom, in the order of writing.
+/// The spanning tree that a text follows. The steps from each atom are in the order in which they are
+/// written.
 pub(crate) struct TextTree {
     roots: Vec<usize>,
-    /// The ring bonds to atoms that are written later, by the atom where the ring number is opened.
+    /// The ring bonds from each atom to atoms that are written later. Their ring numbers are opened at this
+    /// atom.
     pub(super) opens: Vec<Vec<Step>>,
-    /// The ring bonds to atoms that were written before, by the atom where the ring number is closed.
+    /// The ring bonds from each atom to atoms that were written before. Their ring numbers are closed at
+    /// this atom.
     pub(super) closes: Vec<Vec<Step>>,
     pub(super) children: Vec<Vec<Step>>,
 }
 
 impl TextTree {
-    /// Traverses the graph depth first, from each root that hasn't been visited before. `steps` lists the
+    /// Traverses the graph depth first, from each root that hasn't been visited before. `steps` returns the
     /// steps from an atom.
     pub(crate) fn new(
         n_atoms: usize,
@@ -46,8 +49,8 @@ impl TextTree {
                     continue;
                 }
                 if std::mem::replace(&mut seen[b], true) {
-                    // A step to a visited atom closes a ring. As the traversal is depth first, this atom is
-                    // an ancestor.
+                    // A step to an atom that was visited before closes a ring. That atom is an ancestor in
+                    // the tree, because the traversal is depth first.
                     tree.opens[b].push((k, a));
                     tree.closes[a].push((k, b));
                 } else {
@@ -59,8 +62,8 @@ impl TextTree {
         tree
     }
 
-    /// Writes the tree as text. `atom` returns the text of an atom, and `bond` the text of a bond as seen
-    /// from the atom where it is written.
+    /// Writes the tree as text. `atom` returns the text of an atom. `bond` returns the text of a bond,
+    /// given the atom after which it is written.
     pub(crate) fn write(
         &self,
         atom: impl Fn(usize) -> String,
@@ -71,7 +74,7 @@ impl TextTree {
             Text(&'static str),
         }
         let mut out = String::new();
-        // The next ring to be opened gets the smallest number that isn't in use.
+        // A ring that is opened gets the smallest number that isn't in use.
         let (mut free, mut used) = (BinaryHeap::new(), 0);
         let mut numbers = HashMap::new();
         let mut stack: Vec<Piece> = Vec::new();

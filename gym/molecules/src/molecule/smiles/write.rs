@@ -5,13 +5,14 @@ use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::{BondOrder, Molecule, StereoElement, ValenceTable, ranks, signed, with_count};
 
 impl Molecule {
-    /// Returns the canonical SMILES, which is the same text for equal molecules. Atoms of aromatic rings are
-    /// in lower case; marked centres have `@`, and bonds beside marked double bonds have `/` or `\`.
+    /// Returns the canonical SMILES, which is the same text for equal molecules. Atoms of aromatic rings
+    /// are in lower case. Marked centres have `@` or `@@`, and single bonds next to marked double bonds
+    /// have `/` or `\`.
     ///
-    /// The text differs from the canonical SMILES of RDKit and other programs: the order of the atoms is
-    /// specific to this library, and atoms with triple bonds are never aromatic (in RDKit, benzyne is). To
-    /// compare molecules with those of another program, read its SMILES by [`from_smiles`](Self::from_smiles)
-    /// and compare [`key`](Self::key)s.
+    /// The text differs from the canonical SMILES of RDKit and other programs. The order of the atoms is
+    /// specific to this library, and atoms with triple bonds are never aromatic (in RDKit, benzyne is
+    /// aromatic). To compare molecules with those of another program, read the SMILES of that program by
+    /// [`from_smiles`](Self::from_smiles) and compare the [`key`](Self::key)s.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -26,8 +27,8 @@ impl Molecule {
         Writer::new(self, &self.canonical().order, true).write()
     }
 
-    /// Returns the canonical SMILES of this Kekule form, with single, double and triple bonds only. The text
-    /// is the same for isomorphic forms.
+    /// Returns the canonical SMILES of the molecule's current Kekule form, which has only single, double
+    /// and triple bonds. The text is the same for isomorphic Kekule forms.
     #[must_use]
     pub fn kekule_smiles(&self) -> String {
         Writer::new(self, &self.canonical_kekule().order, false).write()
@@ -40,8 +41,8 @@ struct Writer<'a> {
     table: ValenceTable,
     /// The rank of each atom in the canonical order.
     rank: Vec<usize>,
-    /// The direction of each bond: `true` if the second atom is above the first one; `None` if no direction
-    /// is written.
+    /// The direction of each bond: `true` if the bond's second atom is above its first atom; `None` if the
+    /// text gives the bond no direction.
     up: Vec<Option<bool>>,
 }
 
@@ -53,7 +54,8 @@ impl<'a> Writer<'a> {
 
     fn write(&self) -> String {
         let molecule = self.molecule;
-        // The text starts at an end of a chain if there is one, because this needs fewer parentheses.
+        // The text starts at an end of a chain, if the molecule has one, because this needs fewer
+        // parentheses.
         let start = (0..self.rank.len()).min_by_key(|&a| (molecule.bonds_at(a).len() > 1, self.rank[a]));
         let steps = |a: usize| {
             let mut steps: Vec<(usize, usize)> =
@@ -65,7 +67,8 @@ impl<'a> Writer<'a> {
         tree.write(|a| self.atom(a, self.turn(a, &tree)), |k, a| self.bond(k, a))
     }
 
-    /// Returns the text of a bond that is written from `a` to its other end.
+    /// Returns the symbol of the bond with index `k`, if the text goes from atom `a` to the other end of
+    /// the bond.
     fn bond(&self, k: usize, a: usize) -> &'static str {
         let bond = self.molecule.bonds()[k];
         let lower = |a: usize| self.aromatic && self.molecule.atoms()[a].aromatic;
@@ -80,7 +83,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Returns the text `@` or `@@` of a marked centre, given the order in which its neighbours are written.
+    /// Returns `@` or `@@` for a marked centre, depending on the order of its neighbours in the text.
+    /// Returns an empty text for an atom without a mark.
     fn turn(&self, a: usize, tree: &TextTree) -> &'static str {
         let Some(positive) = self.molecule.sign(StereoElement::Centre(a)) else { return "" };
         let steps = tree.closes[a].iter().chain(&tree.opens[a]).chain(&tree.children[a]);
@@ -107,8 +111,8 @@ impl<'a> Writer<'a> {
         format!("[{symbol}{turn}{hydrogens}{}]", signed(atom.charge.into()))
     }
 
-    /// Returns the number of hydrogens that a reader gives to the atom if it is written without brackets.
-    /// Returns `None` if a reader would place double bonds differently.
+    /// Returns the number of hydrogens that a reader infers for the atom if the atom is written without
+    /// brackets. Returns `None` if a reader would place double bonds differently.
     fn implied(&self, a: usize, lower: bool) -> Option<u8> {
         let element = self.molecule.atoms()[a].element;
         if !lower {

@@ -1,4 +1,5 @@
-//! Atoms and bonds that can be stereo elements, judged by their direct neighbours only.
+//! Detection of atoms and bonds that can be stereo elements. The detection looks mainly at direct
+//! neighbours and rings, and ignores symmetries.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use super::StereoElement;
 use crate::molecule::aromaticity::ring_bonds;
 use crate::molecule::{Atom, Bond, BondOrder, Element, Molecule, in_three_ring, ring_edges, smallest_rings};
 
-/// The size of the smallest rings in which a double bond can be trans.
+/// The size of the smallest rings that can contain a trans double bond.
 const TRANS_RING: usize = 8;
 
 impl Molecule {
@@ -17,18 +18,19 @@ impl Molecule {
         out
     }
 
-    /// Returns the heavy neighbours of one end of a double bond, without the other end, in ascending order.
+    /// Returns the heavy neighbours of the atom `end` of a double bond, in ascending order. The atom at the
+    /// other end of the bond isn't included.
     pub(crate) fn beside(&self, end: usize, bond: usize) -> Vec<usize> {
         let other = self.bonds()[bond].other_end(end);
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
-    /// Returns the atoms and double bonds that can be stereo elements, as in RDKit. Equal neighbours, which
-    /// make a mark meaningless, aren't excluded here.
+    /// Returns the atoms and double bonds that can be stereo elements by RDKit's rules. Elements with equal
+    /// neighbours, whose marks have no meaning, are included.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();
-        // Double bonds in a ring of alternating double and single bonds are left out: the directions of the
+        // Double bonds in a ring of alternating double and single bonds are left out. The directions of the
         // single bonds would have to agree around the ring, so SMILES can't express all combinations.
         let mut is_end = vec![false; self.atoms().len()];
         for bond in self.bonds().iter().zip(&open).filter(|(_, open)| **open).map(|(bond, _)| bond) {
@@ -45,8 +47,8 @@ impl Molecule {
         centres.chain(free.map(|((k, _), _)| StereoElement::DoubleBond(*k))).collect()
     }
 
-    /// Returns `true` if an atom is a tetrahedral centre: it has four neighbours, where one may be a hydrogen
-    /// or a lone pair.
+    /// Returns `true` if an atom is a tetrahedral centre. Such an atom has four neighbours; a hydrogen or a
+    /// lone pair may be one of the four.
     fn is_centre(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
         let valence = self.valence(a);
@@ -70,7 +72,7 @@ impl Molecule {
     }
 
     /// Returns `true` if an atom is in two rings that share at least two bonds, so that the atom can't
-    /// invert. The rings are those of a smallest set.
+    /// invert. Only the rings of a smallest set of rings are considered.
     fn is_bridgehead(&self, a: usize) -> bool {
         if self.neighbours(a).filter(|(_, bond)| bond.in_ring).count() < 3 {
             return false;
@@ -87,15 +89,16 @@ impl Molecule {
         (0..here.len()).any(|i| here[i + 1..].iter().any(|other| shares(&here[i], other)))
     }
 
-    /// Returns a smallest set of smallest rings. Each ring is a list of its atoms, in order around the ring.
+    /// Returns a smallest set of smallest rings. Each ring is a list of its atoms in their order around the
+    /// ring.
     pub(crate) fn rings(&self) -> Vec<Vec<usize>> {
         let bonds: Vec<_> =
             self.bonds().iter().filter(|bond| bond.in_ring).map(|bond| (bond.a, bond.b)).collect();
         smallest_rings(self.atoms().len(), &bonds)
     }
 
-    /// Returns `true` if a double bond can be cis or trans: each end has a neighbour that can be on either
-    /// side, and the bond isn't in a small ring.
+    /// Returns `true` if a double bond can be cis or trans. This requires that each end has a neighbour
+    /// that can be on either side of the bond, and that the bond isn't in a small ring.
     pub(crate) fn is_open(&self, k: usize) -> bool {
         let bond = self.bonds()[k];
         let end = |a: usize| {
@@ -112,9 +115,9 @@ impl Molecule {
             && !(bond.in_ring && self.reach(bond.a, TRANS_RING - 2, |other| other != k).contains(&bond.b))
     }
 
-    /// Returns the topological symmetry class of each atom; marks of stereochemistry are ignored. Initial
-    /// classes are determined by element, charge and hydrogens. They are refined by the bonds to neighbours
-    /// and the neighbours' classes until their number no longer grows.
+    /// Returns the topological symmetry class of each atom. Marks of stereochemistry are ignored. The first
+    /// classes are determined by element, charge and hydrogens. The classes are then refined by the bonds
+    /// to neighbours and the neighbours' classes, until the number of classes stops growing.
     pub(super) fn classes(&self) -> Vec<usize> {
         let look = |atom: &Atom| {
             let charge = (i32::from(atom.charge) + 128) as usize;
@@ -138,7 +141,7 @@ impl Molecule {
         }
     }
 
-    /// Returns the end atoms of an element: the centre itself, or both ends of the double bond.
+    /// Returns the atoms that a stereo element consists of: its centre, or both ends of its double bond.
     pub(super) fn ends(&self, element: StereoElement) -> Vec<usize> {
         match element {
             StereoElement::Centre(a) => vec![a],
@@ -146,8 +149,9 @@ impl Molecule {
         }
     }
 
-    /// Returns the sets of neighbours whose exchange would invert an element: all neighbours of a centre, or
-    /// the neighbours at each end of a double bond.
+    /// Returns the sets of neighbours that determine the sign of a stereo element. Exchanging two
+    /// neighbours of the same set would invert the sign. A centre has one set with all its neighbours, and
+    /// a double bond has one set for each end.
     pub(super) fn ligands(&self, element: StereoElement) -> Vec<Vec<usize>> {
         match element {
             StereoElement::Centre(a) => vec![self.heavy_neighbours(a)],
@@ -158,8 +162,8 @@ impl Molecule {
     }
 }
 
-/// Numbers lists in ascending order, with equal numbers for equal lists. Also returns the number of different
-/// lists.
+/// Returns a number for each list, such that equal lists have equal numbers and numbers ascend with the
+/// lists. Also returns the number of distinct lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
     places.values_mut().enumerate().for_each(|(k, place)| *place = k);

@@ -1,4 +1,5 @@
-//! Removal of meaningless marks, and the stereoisomers of a molecule.
+//! Removal of marks of stereochemistry that have no meaning, and enumeration of the stereoisomers of a
+//! molecule.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +8,21 @@ use gfn::graph::CanonicalKey;
 use super::{StereoElement, StereoMark};
 use crate::molecule::{Molecule, ranks};
 
-/// The largest number of unmarked elements for which all combinations of signs are enumerated.
+/// The largest number of unmarked stereo elements for which all combinations of signs are enumerated.
 const MAX_SETTINGS: u32 = 16;
 
 impl Molecule {
-    /// Returns the atoms and double bonds that make stereoisomers, in ascending order, marked or not. An
-    /// element is a carbon with four neighbours (at most one hydrogen), quaternary nitrogen, sulphoxide,
-    /// phosphorus and so on, or a double bond (in rings: only in rings of eight and more atoms). An element
-    /// is left out if a symmetry inverts it while it keeps all other elements as they are (an atom with two
-    /// methyls, which change places). If all elements are marked, the molecule is one stereoisomer. Different
-    /// combinations of marks may be the same stereoisomer.
+    /// Returns the stereo elements of the molecule, in ascending order, whether they are marked or not. An
+    /// element is an atom (a carbon with four neighbours, at most one of them hydrogen, quaternary
+    /// nitrogen, sulphoxide, phosphorus and so on) or a double bond outside of rings with fewer than eight
+    /// atoms. An element is left out if a symmetry inverts it and changes no other element. An example is
+    /// an atom with two methyls, which the symmetry exchanges. If all elements are marked, the molecule is
+    /// one stereoisomer. Different combinations of marks may describe the same stereoisomer.
     ///
-    /// As in RDKit, nitrogen with three neighbours counts in rings of three and at bridgeheads unless it is
-    /// conjugated; cumulenes and atropisomers don't count. Double bonds in a ring of alternating double and
-    /// single bonds don't count, as SMILES can't express all of their settings.
+    /// The rules are RDKit's. Nitrogen with three neighbours is an element only in rings of three and at
+    /// bridgeheads, and only if it isn't conjugated. Cumulenes and atropisomers aren't elements. Double
+    /// bonds in a ring of alternating double and single bonds aren't elements either, because SMILES can't
+    /// express all of their configurations.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -37,8 +39,8 @@ impl Molecule {
     }
 
     /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
-    /// group, so each element of the first group doubles the number of isomers. Elements whose marks are
-    /// meaningless because of a symmetry are in neither group.
+    /// group, so each element of the first group doubles the number of isomers. Candidates whose marks have
+    /// no meaning because of a symmetry are in neither group.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
@@ -51,7 +53,8 @@ impl Molecule {
             candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
-            // Distinct node attributes hold the atoms of all other elements fixed.
+            // Each atom of the other elements gets a unique node attribute, so that symmetries keep it in
+            // place.
             let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
             let mut held = graph.clone();
             for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
@@ -70,31 +73,33 @@ impl Molecule {
         (fixed, others)
     }
 
-    /// Returns the atoms of an element (its centre, or the two ends of its double bond) and their neighbours.
+    /// Returns the atoms of a stereo element (its centre, or the two ends of its double bond) and their
+    /// neighbours.
     fn atoms_of(&self, element: StereoElement) -> Vec<usize> {
         self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
     }
 
-    /// Returns `true` if `alike` accepts any two neighbours of an element whose exchange would invert its
-    /// sign.
+    /// Returns `true` if the element has two neighbours that `alike` accepts and whose exchange would
+    /// invert the element's sign.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
         let any =
             |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
         self.ligands(element).iter().any(any)
     }
 
-    /// Returns `true` if all neighbours of an element are in different classes, so that no symmetry exchanges
-    /// them.
+    /// Returns `true` if no two neighbours of an element are in the same symmetry class, so that no
+    /// symmetry exchanges two of them.
     fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
         !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
 
-    /// Returns `true` if two neighbours of an element are terminal atoms of the same class.
+    /// Returns `true` if two neighbours of an element are in the same symmetry class and have no other
+    /// neighbours.
     fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
         self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
 
-    /// Returns the molecule without its meaningless marks.
+    /// Returns the molecule without the marks that have no meaning.
     pub(crate) fn normal(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -110,9 +115,10 @@ impl Molecule {
                 .map(|mark| mark.element)
                 .filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
-            // Two marks that could each be inverted by a symmetry may carry information together (the marks
-            // of two methyls on one side of 1,2,3-trimethylcyclopropane). A mark is therefore removed only if
-            // a symmetry also inverts it after the other such marks are taken away.
+            // Two marks may carry information together even if symmetries could invert each of them alone.
+            // In 1,2,3-trimethylcyclopropane, for example, two marks tell that two methyls are on the same
+            // side. A mark is therefore removed only if a symmetry still inverts it after all other such
+            // marks are removed.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -139,20 +145,20 @@ impl Molecule {
         }
     }
 
-    /// Returns the molecule with only those of its marks that `keeps` accepts.
+    /// Returns a copy of the molecule that has only those marks that `keeps` accepts.
     fn keeping(&self, keeps: impl Fn(&StereoMark) -> bool) -> Self {
         self.with_stereo_marks(self.marks().iter().copied().filter(keeps).collect())
     }
 
-    /// Returns the molecule with additional marks.
+    /// Returns a copy of the molecule that has the marks `more` in addition to its own.
     fn with_more(&self, more: impl Iterator<Item = StereoMark>) -> Self {
         let mut marks: Vec<StereoMark> = self.marks().iter().copied().chain(more).collect();
         marks.sort_unstable();
         self.with_stereo_marks(marks)
     }
 
-    /// Returns a marked molecule with a sign added to each unmarked element whose sign would be meaningless.
-    /// Molecules without marks stay as they are.
+    /// Returns a marked molecule with a sign added to each unmarked stereo element whose sign has no
+    /// meaning, because a symmetry inverts it. A molecule without marks is returned unchanged.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -168,15 +174,17 @@ impl Molecule {
         self
     }
 
-    /// Returns `true` if a symmetry maps the molecule to itself with the mark of this element inverted.
+    /// Returns `true` if a symmetry maps the molecule to the molecule in which the mark of this element is
+    /// inverted.
     fn is_turned(&self, element: StereoElement) -> bool {
         let turn =
             |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
         self.key() == self.with_stereo_marks(self.marks().iter().map(turn).collect()).key()
     }
 
-    /// Returns a double bond without a mark between two marked double bonds, if there is one. SMILES can't
-    /// express such a molecule, as the directions of the marked bonds would imply a sign.
+    /// Returns the index of a double bond without a mark that is between two marked double bonds, if the
+    /// molecule has such a bond. SMILES can't express this molecule, because the directions next to the two
+    /// marked bonds would imply a sign for the bond between them.
     pub(super) fn unwritable(&self) -> Option<usize> {
         let shown = |end: usize, bond: usize| {
             let marked = |k: &usize| *k != bond && self.double_bond_sign(*k).is_some();
@@ -190,13 +198,14 @@ impl Molecule {
         .find(|&k| shown(self.bonds()[k].a, k) && shown(self.bonds()[k].b, k))
     }
 
-    /// Returns the number of the molecule's stereoisomers that agree with its marks. Returns `None` if the
-    /// number exceeds `u64`, or if more than 16 of the unmarked elements can be exchanged by symmetries.
+    /// Returns the number of stereoisomers that agree with the molecule's marks. Returns `None` if the
+    /// number exceeds `u64`, or if more than 16 unmarked elements have signs that symmetries change or
+    /// exchange.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
     /// let count = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| molecule.n_stereoisomers());
-    /// // Tartaric acid: two that are mirror images, and the meso form. Inositol: nine.
+    /// // Tartaric acid has two mirror images and a meso form. Inositol has nine stereoisomers.
     /// assert_eq!(count("OC(=O)C(O)C(O)C(=O)O")?, Some(3));
     /// assert_eq!(count("OC1C(O)C(O)C(O)C(O)C1O")?, Some(9));
     /// assert_eq!(count("C[C@H](O)C(F)Cl")?, Some(2));
@@ -214,8 +223,9 @@ impl Molecule {
             .and_then(|many| many.checked_mul(others))
     }
 
-    /// Returns the molecule's stereoisomers that agree with its marks, each once and with all meaningful
-    /// marks. Returns `None` if more than 16 elements are unmarked (more than 65,536 combinations of signs).
+    /// Returns the stereoisomers that agree with the molecule's marks. Each stereoisomer is listed once,
+    /// and each of its elements whose sign has a meaning is marked. Returns `None` if more than 16 elements
+    /// are unmarked (more than 65,536 combinations of signs).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -231,8 +241,8 @@ impl Molecule {
         Some(isomers.into_values().map(Self::normal).collect())
     }
 
-    /// Returns the distinct molecules that arise if the unmarked ones among the given elements get all
-    /// combinations of signs. Returns `None` if more than 16 of these elements are unmarked.
+    /// Returns the distinct molecules that result from giving all combinations of signs to the unmarked
+    /// ones of these elements. Returns `None` if more than 16 of the elements are unmarked.
     fn settings(&self, elements: &[StereoElement]) -> Option<BTreeMap<CanonicalKey, Self>> {
         let open: Vec<_> = elements.iter().copied().filter(|element| self.sign(*element).is_none()).collect();
         let n = u32::try_from(open.len()).ok().filter(|n| *n <= MAX_SETTINGS)?;

@@ -1,14 +1,17 @@
 //! Stereochemistry: the signs of tetrahedral centres and of double bonds.
 //!
-//! A mark is a sign relative to the indices of the atoms around it. A permutation of the atoms acts on marks:
-//! it moves a mark, and inverts its sign if it is an odd permutation of these indices. Two marked molecules
-//! are the same if a permutation that preserves atoms and bonds maps the marks of one to the marks of the
-//! other. A mark is meaningless if such a permutation maps the molecule to itself with that sign inverted (an
-//! isopropyl group, a centre whose branches have become equal, one mark of 1,4-dimethylcyclohexane without
-//! the other). Meaningless marks are dropped, and the result doesn't depend on the order of atoms.
+//! A mark is a sign of a stereo element, relative to the indices of the neighbours of the element. A
+//! permutation of the atoms acts on marks: it moves a mark, and it inverts the sign of the mark if it
+//! permutes these indices oddly. Two molecules with marks are the same if a permutation that preserves
+//! atoms and bonds maps the marks of one to the marks of the other. A mark has no meaning if such a
+//! permutation maps the molecule to itself with only this sign inverted. Examples are marks at an isopropyl
+//! group, at a centre whose branches have become equal, and at one centre of 1,4-dimethylcyclohexane if the
+//! other is unmarked. Marks without a meaning are dropped, and the result doesn't depend on the order of
+//! atoms.
 //!
-//! Permutations aren't enumerated. A marked molecule is represented by a graph with a few additional nodes
-//! ([`oriented`]), whose canonical form and symmetries are those of the marked molecule.
+//! Permutations aren't enumerated. Instead, a molecule with marks is represented by a graph with a few
+//! additional nodes ([`oriented`]). The canonical form and the symmetries of this graph are those of the
+//! molecule with its marks.
 
 mod elements;
 mod isomers;
@@ -21,10 +24,10 @@ use super::{Molecule, MoleculeError};
 /// A part of a molecule that can have two configurations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum StereoElement {
-    /// An atom, by its index. Its four neighbours, including a hydrogen or lone pair, are the corners of a
-    /// tetrahedron.
+    /// A tetrahedral centre, given by the index of its atom. The four neighbours of this atom, including a
+    /// hydrogen or lone pair, are the corners of a tetrahedron.
     Centre(usize),
-    /// A double bond, by its index among the molecule's bonds.
+    /// A double bond, given by its index among the molecule's bonds.
     DoubleBond(usize),
 }
 
@@ -36,24 +39,24 @@ pub struct StereoMark {
     /// The sign of the element.
     ///
     /// - Centre: `true` if the neighbours in ascending order turn counterclockwise, as seen from the first
-    ///   one. A hydrogen or lone pair comes first. (This is `@` of SMILES, for atoms in the order of the
-    ///   text.)
-    /// - Double bond: `true` if the first neighbours of both ends, apart from the ends themselves, are on the
-    ///   same side.
+    ///   of them. A hydrogen or lone pair comes first. (In a SMILES whose neighbours are in ascending
+    ///   order, this is `@`.)
+    /// - Double bond: `true` if the neighbours with the smallest index of both ends are on the same side of
+    ///   the bond. The ends themselves don't count as neighbours here.
     pub positive: bool,
 }
 
 impl Molecule {
-    /// Returns the marks of a molecule in ascending order, without meaningless marks. A molecule without
-    /// marks stands for all of its stereoisomers; a molecule with some marks stands for all stereoisomers
-    /// that agree with them.
+    /// Returns the marks of a molecule in ascending order. Marks without a meaning have been dropped. A
+    /// molecule without marks represents all of its stereoisomers. A molecule in which some elements are
+    /// marked represents all stereoisomers that agree with these marks.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
     /// let alanine = Molecule::from_smiles("C[C@H](N)C(=O)O")?;
     /// assert_eq!(alanine.marks()[0].element, StereoElement::Centre(1));
     /// assert_ne!(alanine.key(), Molecule::from_smiles("C[C@@H](N)C(=O)O")?.key());
-    /// // Glycine has two hydrogens there, and isopropanol two methyls.
+    /// // The two methyls of isopropanol are equal, so the mark has no meaning.
     /// assert!(Molecule::from_smiles("C[C@H](C)O")?.marks().is_empty());
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
@@ -62,17 +65,19 @@ impl Molecule {
         &self.marks
     }
 
-    /// Returns the molecule without its marks, which stands for all of its stereoisomers.
+    /// Returns the molecule without its marks. The result represents all of its stereoisomers.
     #[must_use]
     pub fn without_stereo(&self) -> Self {
         self.with_stereo_marks(Vec::new())
     }
 
-    /// Returns the molecule with these marks instead of its previous marks; meaningless marks are dropped.
+    /// Returns the molecule with the given marks instead of its previous marks. Marks without a meaning are
+    /// dropped.
     ///
     /// # Errors
-    /// [`MoleculeError::Stereo`] for a mark of an atom or bond that can't be a stereo element, for two marks
-    /// of one element, and for an unmarked double bond between two marked ones, which SMILES can't express.
+    /// [`MoleculeError::Stereo`] for a mark at an atom or bond that can't be a stereo element, for two
+    /// marks of the same element, and for an unmarked double bond between two marked double bonds, which
+    /// SMILES can't express.
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -106,26 +111,27 @@ impl Molecule {
         }
     }
 
-    /// Returns the molecule with these marks, which must be in ascending order. Meaningless marks are kept.
+    /// Returns the molecule with the given marks, which must be in ascending order. Marks without a meaning
+    /// are kept.
     pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;
         out
     }
 
-    /// Returns the sign of a double bond; `None` if it isn't marked.
+    /// Returns the sign of the double bond with this index; `None` if the bond isn't marked.
     pub(crate) fn double_bond_sign(&self, bond: usize) -> Option<bool> {
         self.sign(StereoElement::DoubleBond(bond))
     }
 
-    /// Returns the sign of an element; `None` if it isn't marked.
+    /// Returns the sign of a stereo element; `None` if the element isn't marked.
     pub(crate) fn sign(&self, element: StereoElement) -> Option<bool> {
         let place = self.marks.binary_search_by_key(&element, |mark| mark.element).ok()?;
         Some(self.marks[place].positive)
     }
 }
 
-/// Returns `true` if the permutation that sorts these numbers is odd.
+/// Returns `true` if the permutation that sorts the numbers of `order` is odd.
 pub(crate) fn is_odd(order: &[usize]) -> bool {
     let inversions =
         (0..order.len()).map(|i| order[i + 1..].iter().filter(|&&later| later < order[i]).count());

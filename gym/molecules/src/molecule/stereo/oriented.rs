@@ -1,40 +1,46 @@
-//! Graphs of marked molecules. Their canonical form and symmetries are those of the molecule with its marks.
+//! Graphs of molecules with marks of stereochemistry. The canonical form and the symmetries of such a graph
+//! are those of the molecule with its marks.
 
 use gfn::graph::{Canonical, Edge, GraphState, Node, labelled_key, with_canonizer};
 
 use super::{StereoElement, StereoMark, is_odd};
 use crate::molecule::{Molecule, ranks};
 
-/// The graph has a node for each atom, and further nodes that represent the marks of stereochemistry. This is
-/// the smallest class of the further nodes; the classes of atoms are smaller.
+/// The smallest class of nodes that represent marks of stereochemistry. The classes of atoms are smaller.
 const FIRST_CLASS: u16 = 1_000;
-/// The smallest class of the additional nodes' edges; the classes of bonds are smaller.
+/// The smallest class of edges at nodes that represent marks. The classes of bonds are smaller.
 const FIRST_EDGE_CLASS: u16 = 4;
-/// The kind of a node that is a step from one neighbour of a centre to the next.
+/// The class of a mark's node that represents a step around a centre, from one neighbour to the next. The
+/// class in a molecule's graph is this number plus [`FIRST_CLASS`].
 const TURN: u16 = 0;
-/// The kind of a node that is a side of a double bond.
+/// The class of a mark's node that represents one side of a double bond. The class in a molecule's graph is
+/// this number plus [`FIRST_CLASS`].
 const SIDE: u16 = 1;
-/// The kind of an edge to the atom that a step leaves, or to an atom on a side of a double bond.
+/// The class of an edge to the neighbour from which a step starts, or to an atom on a side of a double
+/// bond. The class in a molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
 const LEAVES: u16 = 0;
-/// The kind of an edge to the atom that a step arrives at.
+/// The class of an edge to the neighbour at which a step ends. The class in a molecule's graph is this
+/// number plus [`FIRST_EDGE_CLASS`].
 const ARRIVES: u16 = 1;
-/// The kind of an edge to the atom from which a step is seen.
+/// The class of an edge to the neighbour from which the direction of a step is seen. The class in a
+/// molecule's graph is this number plus [`FIRST_EDGE_CLASS`].
 const SEEN_FROM: u16 = 2;
-/// The kind of an edge to the centre, or to an end of the double bond.
+/// The class of an edge to the centre, or to an end of the double bond. The class in a molecule's graph is
+/// this number plus [`FIRST_EDGE_CLASS`].
 const OWN: u16 = 3;
 
-/// A node that a mark adds to the graph of a molecule: its kind, and the atoms that it is joined to. Each
-/// atom comes with the kind of the edge to it.
+/// A node that represents a mark in the graph of a molecule. The pair has the node's class and the atoms
+/// that the node is joined to. Each atom comes with the class of the edge to it.
 pub(crate) type MarkNode = (u16, Vec<(usize, u16)>);
 
-/// Returns the steps around a centre as `(seen from, leaves, arrives)`. The numbers are positions among the
-/// centre's neighbours in ascending order, with hydrogen and lone pair first. For a positive sign, the steps
-/// are counterclockwise as seen from the first neighbour or, if all neighbours are heavy atoms, from each
-/// neighbour.
+/// Returns the steps around a centre as triples `(seen from, leaves, arrives)`. The numbers are positions
+/// among the centre's neighbours in ascending order, with hydrogen and lone pair first. If the sign is
+/// positive, the steps are counterclockwise. The steps are seen from the first neighbour or, if all
+/// neighbours are heavy atoms, from each neighbour.
 ///
-/// From any corner of a tetrahedron, the other three corners are seen in a rotational order. Even
-/// permutations of the four corners preserve the set of all twelve steps; odd permutations map it to the set
-/// of the opposite sign.
+/// The three other corners of a tetrahedron have a rotational order as seen from any corner. Even
+/// permutations of the four corners preserve the set of all twelve steps. Odd permutations map it to the
+/// set of the opposite sign.
 fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
     let implicit = 4 - n_heavy;
     let from = if implicit > 0 { 0..1 } else { 0..4 };
@@ -51,8 +57,8 @@ fn turns(n_heavy: usize, positive: bool) -> Vec<(usize, usize, usize)> {
 }
 
 impl Molecule {
-    /// Returns the nodes that a mark adds to the graph of the molecule. A permutation of the atoms preserves
-    /// these nodes exactly if it preserves the mark.
+    /// Returns the nodes that represent a mark in the graph of the molecule. A permutation of the atoms
+    /// preserves these nodes exactly if it preserves the mark.
     pub(crate) fn extra_nodes(&self, mark: StereoMark) -> Vec<MarkNode> {
         match mark.element {
             StereoElement::Centre(a) => {
@@ -83,20 +89,20 @@ impl Molecule {
         }
     }
 
-    /// Adds the nodes that represent the marks to the graph of a molecule.
+    /// Adds the nodes that represent the given marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
         for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
             let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
             for (a, class) in edges {
-                // No error can occur: the node is new, and its atoms differ from each other.
+                // Adding the edge can't fail, because the node is new and its atoms differ from each other.
                 let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());
             }
         }
     }
 
-    /// Computes the canonical form of the molecule with its marks. `graph` is the molecule's graph without
-    /// marks.
+    /// Computes the canonical form of the molecule with its marks. `graph` is the graph of the molecule
+    /// without marks.
     pub(in crate::molecule) fn canonical_marked(&self, mut graph: GraphState) -> Canonical {
         if self.marks().is_empty() {
             return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
@@ -109,7 +115,7 @@ impl Molecule {
         let rank = ranks(&found.order);
         for mark in self.marks() {
             let value = 1 + u8::from(self.sign_among(*mark, &rank));
-            // No error can occur, because the node or edge exists in the molecule's graph.
+            // Setting the attribute can't fail, because the node or edge exists in the molecule's graph.
             let set = match mark.element {
                 StereoElement::Centre(a) => {
                     let mut node = graph.node(a as u32).unwrap_or_default();
@@ -129,15 +135,15 @@ impl Molecule {
         found
     }
 
-    /// Returns the sign of a mark relative to another order of the atoms, in which `rank[a]` is the position
-    /// of atom `a`.
+    /// Returns the sign that a mark has relative to another order of the atoms. `rank[a]` is the position
+    /// of atom `a` in this order.
     pub(crate) fn sign_among(&self, mark: StereoMark, rank: &[usize]) -> bool {
         let turned = |atoms: Vec<usize>| is_odd(&atoms.into_iter().map(|a| rank[a]).collect::<Vec<_>>());
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
     }
 
-    /// Returns `true` if both signs of an element are equivalent, that is, if a symmetry of the given graph
-    /// exchanges them. Some nodes of the graph may be distinguished by attributes.
+    /// Returns `true` if both signs of an element are equivalent, because a symmetry of the given graph
+    /// exchanges them. Attributes of the graph's nodes may restrict its symmetries.
     pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
         let [one, other] = [true, false].map(|positive| {
             let mut graph = graph.clone();

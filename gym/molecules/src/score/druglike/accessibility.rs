@@ -10,8 +10,9 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// The contributions of fragments to synthetic accessibility, derived from their frequencies in known
-/// molecules. They are stored in RDKit's `Contrib/SA_Score/fpscores.pkl.gz`, or in a text file.
+/// A table of the contributions of fragments to synthetic accessibility. The contributions are derived from
+/// the frequencies of the fragments in known molecules, and are read from RDKit's
+/// `Contrib/SA_Score/fpscores.pkl.gz`, or from a text file.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};
@@ -23,21 +24,22 @@ use crate::score::pickle::{is_gzipped, unpickled};
 #[derive(Clone, PartialEq, Debug)]
 pub struct AccessibilityTable(BTreeMap<u32, f64>);
 
-/// The contribution of a fragment that the table doesn't have.
+/// The contribution of a fragment that isn't in the table.
 const UNKNOWN: f64 = -4.0;
-/// The smallest sum, which corresponds to the score 10 (hard).
+/// The sum of contributions and penalties that corresponds to the score 10 (hard to synthesise).
 const LEAST: f64 = -4.0;
-/// The largest sum, which corresponds to the score 1 (easy).
+/// The sum of contributions and penalties that corresponds to the score 1 (easy to synthesise).
 const MOST: f64 = 2.5;
 /// The size of the largest rings that don't count as macrocycles.
 const MACROCYCLE: usize = 8;
 
 impl AccessibilityTable {
     /// Reads a table from RDKit's gzipped pickle or from a text file. Each line of a text file has a
-    /// contribution and the identifiers of the fragments with this contribution, separated by blanks.
+    /// contribution, followed by the identifiers of all fragments with this contribution, all separated by
+    /// blanks.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file of another format or without
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file in another format or without
     /// fragments.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -57,19 +59,20 @@ impl AccessibilityTable {
         self.0.len()
     }
 
-    /// Returns `true` if the table has no fragments; [`read`](Self::read) refuses such files.
+    /// Returns `true` if the table has no fragments. A table that [`read`](Self::read) returned always has
+    /// some.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// The remedy that errors suggest for files that aren't tables.
+/// The advice that error messages give for a file that isn't a table.
 const EXPECTED: &str = "give the file `Contrib/SA_Score/fpscores.pkl.gz` of RDKit, or a text with a \
     contribution and its fragments on each line";
 
-/// Reads RDKit's pickle: a list whose rows are a contribution followed by the fragments with this
-/// contribution.
+/// Reads RDKit's pickle. The pickle is a list of rows, and each row has a contribution followed by the
+/// fragments with this contribution.
 fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let Value::List(rows) = unpickled(bytes)? else { return Err("the pickle isn't a list".to_owned()) };
     let mut table = BTreeMap::new();
@@ -88,7 +91,7 @@ fn pickled(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     Ok(table)
 }
 
-/// Reads a table from text.
+/// Reads a table from the contents of a text file.
 fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
     let mut table = BTreeMap::new();
@@ -123,8 +126,8 @@ impl Subject<'_> {
             + log_of(chematic_chem::num_bridgehead_atoms(plain));
         let large = self.molecule.rings().iter().any(|ring| ring.len() > MACROCYCLE);
         penalty += log_of(usize::from(large));
-        // Symmetrical molecules are easier to make. They have few different environments compared with their
-        // number of atoms.
+        // Symmetrical molecules are easier to synthesise. Such molecules have few different environments of
+        // atoms compared with their number of atoms.
         let different = counts.len() as f64;
         let symmetry = if n > different { (n / different).ln() / 2.0 } else { 0.0 };
         let raw = sum / total - penalty + symmetry;
@@ -135,10 +138,11 @@ impl Subject<'_> {
 }
 
 impl Molecule {
-    /// Computes the synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula: the mean
-    /// contribution of the molecule's fragments, minus penalties for size, stereocentres, spiro and
-    /// bridgehead atoms and macrocycles (Ertl and Schuffenhauer, J. Cheminform. 1, 2009). This function needs
-    /// the feature `descriptors`.
+    /// Computes the synthetic accessibility, from 1 (easy) to 10 (hard), by RDKit's formula (Ertl and
+    /// Schuffenhauer, J. Cheminform. 1, 2009). The formula starts from the mean contribution of the
+    /// molecule's fragments, subtracts penalties for size, stereocentres, spiro and bridgehead atoms and
+    /// macrocycles, and adds a bonus for symmetry. The result is then scaled to the range from 1 to 10. This
+    /// function requires the feature `descriptors`.
     ///
     /// Marks of stereochemistry are ignored: every atom that could be a stereocentre counts as one.
     #[must_use]

@@ -1,5 +1,5 @@
-//! Descriptors of drug-likeness, and searches for substructures, with RDKit's results; chematic computes most
-//! of them.
+//! Descriptors of drug-likeness and searches for substructures, whose results are those of RDKit. The crate
+//! chematic computes most of them.
 
 mod accessibility;
 mod morgan;
@@ -26,7 +26,7 @@ impl Subject<'_> {
     }
 }
 
-/// Descriptors that are available with the feature `descriptors`.
+/// Descriptors of molecules that require the feature `descriptors`.
 impl Molecule {
     /// Computes the quantitative estimate of drug-likeness (QED), from 0 to 1, with the authors' mean weights
     /// (Bickerton et al., "Quantifying the chemical beauty of drugs", Nature Chemistry 4, 2012).
@@ -42,8 +42,9 @@ impl Molecule {
         chematic_chem::qed(Subject::of(self).plain())
     }
 
-    /// Computes log P, the decimal logarithm of the partition coefficient between octanol and water, as a sum
-    /// over atoms (Wildman and Crippen, J. Chem. Inf. Comput. Sci. 39, 1999).
+    /// Computes log P, the decimal logarithm of the partition coefficient between octanol and water. The
+    /// value is a sum of contributions of the atoms (Wildman and Crippen, J. Chem. Inf. Comput. Sci. 39,
+    /// 1999).
     ///
     /// ```
     /// use gfn_molecules::Molecule;
@@ -55,10 +56,10 @@ impl Molecule {
         chematic_chem::logp_crippen(Subject::of(self).plain())
     }
 
-    /// Returns how many of Lipinski's four rules the molecule breaks. The rules allow a weight of at most
-    /// 500, a log P of at most 5, at most 5 hydrogen bond donors and at most 10 acceptors (Lipinski et al.,
-    /// Adv. Drug Deliv. Rev. 23, 1997). Donors and acceptors are counted by [`n_donors`](Self::n_donors) and
-    /// [`n_acceptors`](Self::n_acceptors).
+    /// Returns the number of Lipinski's four rules that the molecule breaks. The rules allow a weight of at
+    /// most 500, a log P of at most 5, at most 5 hydrogen bond donors and at most 10 acceptors (Lipinski et
+    /// al., Adv. Drug Deliv. Rev. 23, 1997). Donors and acceptors are counted by
+    /// [`n_donors`](Self::n_donors) and [`n_acceptors`](Self::n_acceptors).
     #[must_use]
     pub fn n_lipinski_violations(&self) -> usize {
         Subject::of(self).n_lipinski_violations()

@@ -1,4 +1,5 @@
-//! RDKit's identifiers of circular environments, which are the keys of tables made with RDKit.
+//! RDKit's identifiers of circular environments of atoms. Tables that were made with RDKit use them as
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +14,9 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
     values.into_iter().fold(0, combined)
 }
 
-/// Counts the circular environments of each atom, up to a radius of `radius` bonds, by the identifiers of
-/// RDKit's `GetMorganGenerator`. An environment that covers the same bonds as an earlier one is left out.
+/// Counts the circular environments of a molecule's atoms, up to a radius of `radius` bonds. The keys of
+/// the result are the identifiers of RDKit's `GetMorganGenerator`. An environment that covers the same
+/// bonds as an earlier environment is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
     let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
@@ -22,20 +24,20 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         let atom = molecule.atoms()[a];
         let [number, degree, hydrogens] =
             [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
-        // The last value is the isotope's mass difference, which is always 0.
+        // The last value is the difference of the isotope's mass from the usual mass, which is always 0.
         hash(
             [number, degree, hydrogens, atom.charge as u32, 0]
                 .into_iter()
                 .chain(molecule.in_ring(a).then_some(1)),
         )
     };
-    // The numbers that RDKit gives to bond types: 12 for aromatic bonds, else the bond order.
+    // RDKit's number for a bond type is 12 for an aromatic bond, and the bond order for other bonds.
     let kind =
         |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
-    // The bonds of each environment as bits. The highest word comes first, so that sorting gives RDKit's
-    // order.
+    // The bonds that each environment covers, as bits. The highest word comes first, so that sorting gives
+    // RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Search for substructures that are given as SMARTS.
+//! A search for substructures that are given as SMARTS, a pattern language for molecules.
 
 use std::path::Path;
 
@@ -11,14 +11,16 @@ use gfn::{Error, Result};
 use super::Subject;
 use crate::Molecule;
 
-/// The largest length of a SMARTS, in bytes.
+/// The largest length of a SMARTS text, in bytes.
 const MAX_LENGTH: usize = 2_000;
-/// The largest depth of nested brackets, and the largest number of consecutive negations, in a SMARTS.
+/// The limit for the depth of nested brackets in a SMARTS, and also for the number of consecutive
+/// negations.
 const MAX_DEPTH: usize = 40;
-/// The largest number of steps of a search for one pattern in one molecule. So many steps take some seconds.
+/// The largest number of steps of a search for one pattern in one molecule. A search takes some seconds for
+/// this number of steps.
 const MAX_STEPS: u64 = 5_000_000;
 
-/// An error in a SMARTS, or a search that was given up.
+/// An error in a SMARTS, or a search that was stopped at a limit.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
@@ -40,7 +42,8 @@ pub enum PatternError {
         start: String,
         /// The length of the text in bytes.
         length: usize,
-        /// The depth of nested brackets or the number of consecutive negations, whichever is larger.
+        /// The maximum of two numbers: the depth of nested brackets, and the number of consecutive
+        /// negations.
         depth: usize,
     },
     /// The search reached a limit before it was clear whether the molecule contains the pattern.
@@ -64,11 +67,12 @@ impl From<PatternError> for Error {
 
 /// A list of named substructures, defined by SMARTS: alerts to avoid, or groups to require.
 ///
-/// Patterns match as in RDKit. `c` is an aromatic carbon in every Kekule form of a molecule, and an unwritten
-/// bond is single or aromatic. A hydrogen written as an atom at the end of a pattern, as in many PAINS
-/// patterns, raises the smallest number of hydrogens of its neighbour (RDKit's `MolFromSmarts` with
-/// `mergeHs`). A pattern with other hydrogen atoms (`[#1,#6]`) is searched in the molecule with its hydrogens
-/// as atoms (RDKit's `AddHs`). Stereochemistry is ignored: `@` in a pattern has no effect.
+/// Patterns match as in RDKit. `c` matches an aromatic carbon in every Kekule form of a molecule, and a
+/// bond without a symbol matches single and aromatic bonds. A hydrogen that is written as an atom at the
+/// end of a pattern, as in many PAINS patterns, means that its neighbour must have at least one more
+/// hydrogen (RDKit's `MolFromSmarts` with `mergeHs`). A pattern with other hydrogen atoms (`[#1,#6]`) is
+/// searched in a copy of the molecule whose hydrogens are atoms (RDKit's `AddHs`). Stereochemistry is
+/// ignored: `@` in a pattern has no effect.
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Patterns};
@@ -85,8 +89,8 @@ struct Pattern {
     name: String,
     smarts: String,
     query: QueryMolecule,
-    /// `true` if the pattern names hydrogen atoms that can't be folded into their neighbours. Such a pattern
-    /// is searched in the molecule with explicit hydrogens.
+    /// `true` if the pattern has hydrogen atoms that can't be replaced by a hydrogen count of their
+    /// neighbours. Such a pattern is searched in a copy of the molecule whose hydrogens are atoms.
     hydrogens: bool,
 }
 
@@ -103,8 +107,8 @@ impl Patterns {
     }
 
     /// Reads the patterns of a file. Each line is a SMARTS, optionally followed by blanks and a name. Lines
-    /// that begin with `#` are comments. CSV lines with SMARTS and name in quotes, as in RDKit's
-    /// `Data/Pains/wehi_pains.csv`, are accepted, too.
+    /// that begin with `#` are comments. CSV lines are accepted, too, if the SMARTS and the name are in
+    /// quotes, as in RDKit's `Data/Pains/wehi_pains.csv`.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a line that isn't a pattern, and for
@@ -147,15 +151,15 @@ impl Patterns {
         self.0.is_empty()
     }
 
-    /// Appends further patterns.
+    /// Appends the patterns of another list, if there is one.
     pub(crate) fn extend(&mut self, more: Option<Self>) {
         self.0.extend(more.into_iter().flat_map(|more| more.0));
     }
 
-    /// Returns the names of the patterns found in a molecule, in the order of the list.
+    /// Returns the names of the patterns that occur in a molecule, in the order of this list.
     ///
     /// # Errors
-    /// [`PatternError::GivenUp`] if a search takes too long.
+    /// [`PatternError::GivenUp`] if the search for a pattern takes too many steps.
     pub fn found_in(&self, molecule: &Molecule) -> std::result::Result<Vec<&str>, PatternError> {
         self.matches(&Subject::of(molecule))
     }
@@ -212,8 +216,8 @@ impl Pattern {
     }
 }
 
-/// Returns the depth of nested brackets or the number of consecutive negations, whichever is larger. The
-/// parser recurses once for each of them, so both must be limited.
+/// Returns the maximum of two numbers: the depth of nested brackets, and the number of consecutive
+/// negations. The parser recurses once for each bracket and each negation, so both numbers must be limited.
 fn depth(smarts: &str) -> usize {
     let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
     for byte in smarts.bytes() {
@@ -228,8 +232,8 @@ fn depth(smarts: &str) -> usize {
     most
 }
 
-/// Returns the pattern without the hydrogen atoms at its ends. Instead, the neighbour of removed hydrogens
-/// requires at least as many hydrogens.
+/// Returns the pattern without the hydrogen atoms at its ends. The neighbour of a removed hydrogen atom
+/// gets the condition that it has at least the number of removed hydrogens.
 fn folded(query: &QueryMolecule) -> QueryMolecule {
     let end = |a: usize| match (&query.atoms[a], &query.adj[a][..]) {
         (atom, &[(bond, beside)]) if atom.atom_map.is_none() && is_hydrogen(&atom.query) => {
@@ -259,7 +263,8 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
     out
 }
 
-/// Folds hydrogens inside the recursive patterns of an atom's query, as `folded` does.
+/// Removes hydrogen atoms from the recursive patterns inside of an atom's query, as [`folded`] removes them
+/// from a pattern.
 fn folded_within(query: &AtomQuery) -> AtomQuery {
     let within = |query: &AtomQuery| Box::new(folded_within(query));
     match query {
@@ -273,7 +278,7 @@ fn folded_within(query: &AtomQuery) -> AtomQuery {
     }
 }
 
-/// Returns `true` for the queries `[#1]` and `[H]`.
+/// Returns `true` if the query is `[#1]` or `[H]`, which match only hydrogen.
 fn is_hydrogen(query: &AtomQuery) -> bool {
     match query {
         AtomQuery::Primitive(AtomPrimitive::AtomicNum(number)) => *number == 1,
@@ -285,7 +290,8 @@ fn is_hydrogen(query: &AtomQuery) -> bool {
     }
 }
 
-/// Returns `true` if an atom of the pattern, or of a recursive pattern in it, may match a hydrogen atom.
+/// Returns `true` if an atom of the pattern may match a hydrogen atom. Atoms of recursive patterns count,
+/// too.
 fn names_hydrogen(query: &QueryMolecule) -> bool {
     query.atoms.iter().any(|atom| may_be_hydrogen(&atom.query))
 }
@@ -297,8 +303,9 @@ fn may_be_hydrogen(query: &AtomQuery) -> bool {
         AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
         AtomQuery::Primitive(_) => false,
         AtomQuery::And(a, b) | AtomQuery::Or(a, b) => may_be_hydrogen(a) || may_be_hydrogen(b),
-        // Without hydrogen atoms, a negated atom query has the same matches among heavy atoms, so it needs no
-        // hydrogen atoms. A recursive pattern inside the negation may still need them.
+        // A negated atom query has the same matches among heavy atoms whether hydrogens are atoms or not.
+        // The query therefore doesn't require hydrogen atoms, unless there is a recursive pattern inside of
+        // the negation.
         AtomQuery::Not(inner) => match &**inner {
             AtomQuery::Primitive(AtomPrimitive::Recursive(inner)) => names_hydrogen(inner),
             AtomQuery::Primitive(_) => false,

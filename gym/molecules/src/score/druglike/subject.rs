@@ -1,4 +1,4 @@
-//! Translations of molecules into molecules of the crate chematic.
+//! Conversion of molecules into molecules of the crate chematic.
 
 use std::cell::OnceCell;
 
@@ -10,8 +10,8 @@ use chematic_smarts::perceived::with_perceived_target;
 use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// The translations of a molecule into chematic's type. Each is created when it is first needed, and kept
-/// because chematic caches results in it.
+/// A molecule as chematic's type, in two versions. Each version is created when it is first needed. The
+/// version is then kept, because chematic caches results in it.
 #[derive(Default)]
 pub(crate) struct Translations {
     plain: OnceCell<Other>,
@@ -19,7 +19,8 @@ pub(crate) struct Translations {
 }
 
 impl Subject<'_> {
-    /// Returns the translation with heavy atoms only; hydrogens are counts on them.
+    /// Returns the version of the molecule in which only heavy atoms are atoms, and hydrogens are counts on
+    /// them.
     pub(crate) fn plain(&self) -> &Other {
         self.translations.plain.get_or_init(|| translated(self.molecule, false))
     }
@@ -29,15 +30,16 @@ impl Subject<'_> {
         self.plain().bond(BondIdx(bond as u32)).order == Order::Aromatic
     }
 
-    /// Returns the translation with each hydrogen as an atom.
+    /// Returns the version of the molecule in which each hydrogen is an atom.
     pub(crate) fn with_hydrogens(&self) -> &Other {
         self.translations.with_hydrogens.get_or_init(|| translated(self.molecule, true))
     }
 }
 
-/// Translates a molecule. Atoms and bonds keep their order; with `hydrogens`, hydrogen atoms come last.
-/// chematic computes aromaticity. A bond shared by two rings is aromatic as in RDKit, which differs from this
-/// library's model if neither ring is aromatic alone, as in azulene.
+/// Converts a molecule into chematic's type. Atoms and bonds keep their order. If `hydrogens` is `true`,
+/// hydrogens become atoms and come last. chematic computes aromaticity, and treats a bond that two rings
+/// share as RDKit does. This treatment differs from the model of this library if neither ring is aromatic
+/// alone, as in azulene.
 fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
     let mut out = MoleculeBuilder::with_capacity(molecule.atoms().len(), molecule.bonds().len());
     let index = |a: usize| AtomIdx(a as u32);
@@ -53,7 +55,7 @@ fn translated(molecule: &Molecule, hydrogens: bool) -> Other {
             BondOrder::Double => Order::Double,
             BondOrder::Triple => Order::Triple,
         };
-        // No error can occur: the atoms exist, and two atoms have at most one bond.
+        // Adding the bond can't fail, because its atoms exist and two atoms have at most one bond.
         let _ = out.add_bond(index(bond.a), index(bond.b), order);
     }
     if hydrogens {

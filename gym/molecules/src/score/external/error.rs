@@ -12,13 +12,13 @@ pub enum ScorerError {
         /// The operating system's error message.
         reason: String,
     },
-    /// The program ended without answering.
+    /// The program ended without writing a score.
     #[error("the program ended instead of scoring {smiles}: run the program by hand on this molecule")]
     Crashed {
-        /// The SMILES of the first molecule without an answer.
+        /// The SMILES of the first molecule without a score.
         smiles: String,
     },
-    /// The program gave no answer in time.
+    /// The program wrote no line before the timeout.
     #[error(
         "the program gave no line for {smiles} within {seconds} s: let the program flush each line, or raise \
          the timeout"
@@ -48,22 +48,22 @@ pub enum ScorerError {
         /// The number that the program wrote.
         value: f64,
     },
-    /// A text contains a line break or another control character, which would shift the answers to all later
-    /// texts. Nothing was sent to the program.
+    /// A text has a line break or another control character. The program could read it as several texts,
+    /// and the answers to all later texts would be shifted. Nothing was sent to the program.
     #[error(
         "text {row} ({text:?}) has the character {character:?}: give texts without control characters, \
          because a scorer reads one text per line"
     )]
     Control {
-        /// The index of the text among those passed, from 0.
+        /// The index of the text in the list that was passed.
         row: usize,
-        /// The text with the control character.
+        /// The text that has the control character.
         text: String,
         /// The first control character of the text.
         character: char,
     },
-    /// The program wrote more lines than there were molecules, so its answers may belong to other molecules
-    /// than expected.
+    /// The program wrote more lines than there were molecules, so scores may have been assigned to the
+    /// wrong molecules.
     #[error(
         "the program wrote the line {line:?} without a molecule to score: let it write exactly one line per \
          molecule"

@@ -15,24 +15,24 @@ use process::Process;
 use super::{MoleculeScore, logs};
 use crate::Molecule;
 
-/// A score that an external program computes. The program reads one SMILES per line. In the same order, it
-/// writes one number per line, and flushes each line.
+/// A score that an external program computes. The program reads one SMILES per line. For each SMILES, in
+/// the same order, it writes a line with one number and flushes its output.
 ///
-/// The program is started at the first request and keeps running. Molecules are identified by their canonical
-/// SMILES; each score is requested once and cached for the lifetime of the scorer.
+/// The program is started at the first request and keeps running. Molecules are identified by their
+/// canonical SMILES. Each score is requested once and cached for the lifetime of the scorer.
 ///
 /// *Failures.* It is an error if the program ends, writes no line in time, writes anything but a finite
-/// number, or writes a line that no molecule asked for. Answers before the error stay cached. An unasked line
-/// is an exception: answers may then belong to other molecules, so the cache is cleared. The next call
-/// restarts the program. An unasked line is detected at the latest before the next call, provided that it has
-/// arrived by then.
+/// number, or writes a superfluous line, for which no score was requested. Scores that were received before
+/// the error stay cached, and the next call restarts the program. After a superfluous line, cached scores
+/// may belong to other molecules, so the cache is cleared. A superfluous line is detected at the next call
+/// at the latest, if it has arrived by then.
 ///
-/// *Processes.* The program may be a script that starts other programs. On Unix, they form a process group,
-/// which is killed after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach this
-/// group. If this process is killed, the program sees the end of its input.
+/// *Processes.* The program may be a script that starts other programs. On Unix, all of them form a process
+/// group, which is killed after an error and when the scorer is dropped. Ctrl-C in a terminal doesn't reach
+/// this group. If the process of the scorer is killed, the program sees the end of its input.
 ///
-/// As a [`MoleculeScore`], the scorer returns the logarithms of the program's numbers, which must be 0 or
-/// more.
+/// As a [`MoleculeScore`], the scorer returns the logarithms of the program's numbers. The numbers must
+/// then be 0 or more.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -48,14 +48,14 @@ pub struct ExternalScorer {
     state: Mutex<State>,
 }
 
-/// The running program, and the cached answers.
+/// The running program of a scorer, and the cached scores.
 #[derive(Default, Debug)]
 struct State {
     process: Option<Process>,
     cache: HashMap<String, f64>,
 }
 
-/// Returns an error for a text that a program could read as more than one line.
+/// Returns an error for a text with a control character, because a program could read it as several lines.
 fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     for (row, text) in texts.iter().enumerate() {
@@ -67,8 +67,9 @@ fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
 }
 
 impl ExternalScorer {
-    /// Creates a scorer for this program and its arguments. The program isn't started yet. `timeout` is the
-    /// longest wait for the next line, including the time that the program needs to start.
+    /// Creates a scorer from a command: a program and its arguments. The program isn't started yet.
+    /// `timeout` is the longest time that the scorer waits for a line. The timeout includes the time that
+    /// the program needs to start.
     ///
     /// # Errors
     /// [`Error::Config`] for an empty command or a timeout of zero.
@@ -89,16 +90,17 @@ impl ExternalScorer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.len()
     }
 
-    /// Returns the program's number for each SMILES, which should be canonical.
+    /// Returns the program's number for each SMILES. The SMILES should be canonical, because scores are
+    /// cached by their text.
     ///
     /// # Errors
-    /// [`ScorerError`] if the program fails; answers before the error stay cached. [`ScorerError::Control`]
-    /// for a text with a line break or another control character; nothing is sent to the program in this
-    /// case.
+    /// [`ScorerError`] if the program fails. Numbers that were received before the failure stay cached.
+    /// [`ScorerError::Control`] for a text with a line break or another control character; in this case,
+    /// nothing is sent to the program.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
         check_lines(smiles)?;
-        // The state is consistent at every moment. It can therefore be used even if a thread panicked while
-        // it held the lock.
+        // A thread that panics while it holds the lock leaves a consistent state. The state can therefore
+        // be used even if the lock is poisoned.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut seen = HashSet::new();
         let missing: Vec<&String> = smiles
@@ -108,14 +110,14 @@ impl ExternalScorer {
         if !missing.is_empty()
             && let Err(error) = self.ask(&mut state, &missing)
         {
-            // Answers to this request may still arrive later, so the next call starts a new process.
+            // Answers to the failed request may still arrive later, so the next call starts a new process.
             state.process = None;
             return Err(error);
         }
         Ok(smiles.iter().filter_map(|smiles| state.cache.get(smiles).copied()).collect())
     }
 
-    /// Starts the program if necessary, requests scores for these SMILES, and caches them.
+    /// Requests scores for the SMILES in `missing` and caches them. Starts the program if it isn't running.
     fn ask(&self, state: &mut State, missing: &[&String]) -> std::result::Result<(), ScorerError> {
         let State { process, cache } = state;
         let running = match process {
@@ -149,8 +151,8 @@ impl ExternalScorer {
     }
 }
 
-/// Returns an error if the program wrote a line that no molecule asked for. The cache is cleared, because it
-/// is unknown which line was superfluous.
+/// Returns an error if the program wrote a line for which no score was requested. The cache is cleared in
+/// this case, because it is unknown which line was superfluous.
 fn check_silent(process: &Process, cache: &mut HashMap<String, f64>) -> std::result::Result<(), ScorerError> {
     let Ok(line) = process.answers.try_recv() else { return Ok(()) };
     cache.clear();

@@ -6,11 +6,13 @@ use std::thread;
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
 
-/// The largest number of bytes of an answer. Longer lines are cut; they aren't valid numbers in any case.
+/// The largest number of bytes of a line from the program. A longer line is cut off, because it can't be a
+/// valid number.
 const LONGEST_LINE: u64 = 4096;
 
-/// A running program with two threads: one writes to the program, the other reads from it. A full pipe or a
-/// hanging program therefore doesn't block the caller. Both threads end when the program ends.
+/// A running program, and two threads that exchange lines with it: one writes to the program, and the other
+/// reads from it. A full pipe or a hanging program therefore doesn't block the caller. Dropping the struct
+/// kills the program and ends both threads.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -24,7 +26,7 @@ impl Process {
         let missing = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let (program, arguments) = command.split_first().ok_or_else(missing)?;
         let mut command = Command::new(program);
-        // The program gets a process group, so that processes which it starts are killed with it.
+        // The program gets its own process group, so that processes that it starts are killed with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
@@ -45,7 +47,7 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // The last line is discarded if it has no line end, because it may be the beginning of a
+                    // A last line without a line end is discarded, because it may be the beginning of a
                     // number that a crash cut off.
                     if length < LONGEST_LINE as usize {
                         break;
@@ -60,8 +62,8 @@ impl Process {
         Ok(Self { child, requests, answers })
     }
 
-    /// Sends lines to the program. If the program has ended, no error is returned here, but its answers will
-    /// be missing.
+    /// Sends lines to the program. If the program has ended, this function returns no error, but the
+    /// answers will be missing.
     pub(super) fn send(&self, lines: String) {
         let _ = self.requests.send(lines);
     }
@@ -69,7 +71,8 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The process hasn't been waited for yet, so its id can't belong to another process.
+        // The id of the process can't belong to another process yet, because nobody has waited for the
+        // process.
         #[cfg(unix)]
         let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.kill();

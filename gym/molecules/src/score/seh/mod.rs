@@ -14,33 +14,34 @@ use super::{MoleculeScore, check_all};
 use crate::Molecule;
 use crate::molecule::Hybridization;
 
-/// The number of features of an atom.
+/// The number of input features of an atom.
 const FEATURES: i64 = 71;
-/// The width of the network's layers.
+/// The width of the network's hidden layers.
 const WIDTH: i64 = 64;
 /// The number of rounds of message passing.
 const ROUNDS: usize = 12;
 /// The number of rounds of Set2Set pooling.
 const POOLING: usize = 3;
-/// The number of bond types: single, double, triple, aromatic, and the loop of a molecule with a single atom.
+/// The number of bond types: single, double, triple, aromatic, and the loop that a molecule with a single
+/// atom gets.
 const KINDS: usize = 5;
 /// The index of the aromatic bond type.
 const AROMATIC_BOND: usize = 3;
-/// The index of the loop's type.
+/// The index of the bond type of loops.
 const LOOP: usize = 4;
-/// The feature column of elements other than C, N, O and F; columns 1 to 4 are those four elements.
+/// The feature column for elements other than C, N, O and F, which have columns 1 to 4.
 const OTHER: usize = 5;
 /// The feature column that is 1 for aromatic atoms.
 const AROMATIC: usize = 9;
-/// The first of three feature columns for the hybridizations sp, sp2 and sp3.
+/// The first of the three feature columns for the hybridizations sp, sp2 and sp3.
 const SP: usize = 10;
-/// The feature column of the number of hydrogens.
+/// The feature column for the number of hydrogens.
 const HYDROGENS: usize = 13;
-/// The offset of the one-hot columns of the atomic number: the column of atomic number 1 comes next.
+/// The offset of the feature columns for atomic numbers: atomic number `k` has the column `NUMBER + k`.
 const NUMBER: usize = 13;
 
-/// The published arrays that the proxy uses: their indices and shapes. The other published arrays belong to
-/// output heads for building molecules.
+/// The index and the shape of each published array that the proxy uses. The other published arrays belong
+/// to output heads that choose actions.
 const SHAPES: [(usize, &[i64]); 18] = [
     (0, &[WIDTH, FEATURES]),
     (1, &[WIDTH]),
@@ -67,12 +68,14 @@ const SHAPES: [(usize, &[i64]); 18] = [
 struct Weights {
     /// The published arrays, in the published order.
     arrays: Vec<Tensor>,
-    /// The matrix of each bond type, shape `[W, W]`, which is applied to the states of neighbours.
+    /// The matrix of each bond type, of shape `[W, W]`, where `W` is the width of the hidden layers. The
+    /// matrix is applied to the states of neighbours.
     kinds: Vec<Tensor>,
-    /// The weights applied to an atom's state, shape `[W, (1 + 3) W]`: the first `W` columns give the part of
-    /// a message that comes from the atom itself, the others the GRU's three gates.
+    /// The weights that are applied to an atom's state, of shape `[W, (1 + 3) W]`. The first `W` columns
+    /// compute the contribution of the atom itself to its message. The other columns belong to the GRU's
+    /// three gates.
     state: Tensor,
-    /// The weights of the GRU's three gates that are applied to the message, shape `[W, 3 W]`.
+    /// The weights of the GRU's three gates that are applied to the message, of shape `[W, 3 W]`.
     message: Tensor,
 }
 
@@ -84,10 +87,11 @@ struct Weights {
 /// The weights aren't part of this library. They are `mols/data/pretrained_proxy/best_params.pkl.gz` of
 /// `github.com/GFNOrg/gflownet` (MIT; MD5 `ed07c7524344c7abeb3b853530625b83`).
 ///
-/// As a [`MoleculeScore`], it returns the reward of recursionpharma/gflownet's `seh_frag`: the network's
-/// output divided by 8, clamped to 1e-4 to 100. The part of a message that comes from the atom itself is
-/// multiplied by the transpose of the trained matrix. That library does so, too, because the format of the
-/// layer had changed after training. Results are therefore comparable with its results.
+/// As a [`MoleculeScore`], the proxy returns the reward of the task `seh_frag` of recursionpharma/gflownet:
+/// the network's output divided by 8, clamped to 1e-4 to 100. The contribution of an atom itself to its
+/// message is multiplied by the transpose of the trained matrix. The same happens in
+/// recursionpharma/gflownet, because the format of the layer changed after training. Rewards are therefore
+/// comparable with those of that library.
 ///
 /// ```no_run
 /// use gfn_molecules::{Molecule, SehProxy};
@@ -97,21 +101,22 @@ struct Weights {
 /// ```
 #[derive(Debug)]
 pub struct SehProxy {
-    /// The weights, used by one thread at a time.
+    /// The weights of the network. The lock ensures that only one thread uses them at a time.
     weights: Mutex<Weights>,
     device: Device,
 }
 
 impl SehProxy {
-    /// The number by which the network's output is divided to give the reward.
+    /// The divisor that converts the network's output into the reward.
     const SCALE: f64 = 8.0;
     /// The smallest and the largest reward.
     const BOUNDS: [f64; 2] = [1e-4, 100.0];
 
-    /// Loads the published file, or its 22 arrays in an `.npz` file (`p00` to `p21`, in the published order).
+    /// Loads the published file, or an `.npz` file that holds its 22 arrays, named `p00` to `p21` in the
+    /// published order.
     ///
     /// # Errors
-    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file with other arrays.
+    /// [`Error::Io`] for a file that can't be read; [`Error::File`] for a file with arrays of other shapes.
     pub fn load(path: impl AsRef<Path>, device: Device) -> Result<Self> {
         let path = path.as_ref();
         let arrays = read_arrays(path)?;
@@ -135,7 +140,8 @@ impl SehProxy {
         Ok(Self { weights: Mutex::new(Weights::new(arrays)), device })
     }
 
-    /// Returns the network's output for each molecule, usually from -1 to 10. Higher outputs are better.
+    /// Returns the network's output for each molecule, usually between -1 and 10. Higher outputs mean a
+    /// stronger predicted binding.
     ///
     /// # Errors
     /// [`Error::NonFinite`] if an output isn't finite, which no molecule should cause.
@@ -164,22 +170,24 @@ impl MoleculeScore for SehProxy {
     }
 }
 
-/// A batch of molecules as one graph. Each bond is two arrows (directed bonds), which are grouped by their
-/// target atom.
+/// A batch of molecules as one graph. Each bond is stored as two directed bonds (arrows), which are grouped
+/// by their target atom.
 struct Batch {
-    /// The features of the atoms, shape `[N, 71]` for `N` atoms.
+    /// The features of the atoms, of shape `[N, 71]` for `N` atoms.
     features: Tensor,
-    /// The source atoms whose messages are computed for each bond type.
+    /// The distinct source atoms of the arrows of each bond type. One message is computed for each atom, with
+    /// the matrix of the bond type.
     of_kind: Vec<Tensor>,
-    /// The index of each arrow's message. The messages of all bond types follow each other in one tensor.
+    /// The index of each arrow's message in the tensor of all messages. This tensor concatenates the
+    /// messages of all bond types.
     sources: Tensor,
-    /// The index of the first arrow of each atom.
+    /// The index of the first arrow that leads to each atom.
     arrows: Tensor,
     /// The indices of all atoms, 0 to `N - 1`.
     atoms: Tensor,
     /// The index of each molecule's first atom.
     first: Tensor,
-    /// The index of the molecule that each atom belongs to.
+    /// The index of the molecule that each atom of the batch belongs to.
     molecule: Tensor,
     n: i64,
 }
@@ -244,7 +252,7 @@ fn row(molecule: &Molecule, a: usize, hybridization: Hybridization) -> [f32; FEA
     row
 }
 
-/// The pooling mode of `embedding_bag`; the values are libtorch's numbers.
+/// The pooling mode of `embedding_bag`. The discriminants are libtorch's numbers for the modes.
 #[derive(Clone, Copy)]
 enum Pool {
     Sum = 0,
@@ -252,8 +260,8 @@ enum Pool {
     Max = 2,
 }
 
-/// Pools groups of rows. Group `k` begins at index `first[k]` of `members`, whose entries are indices of
-/// `rows`.
+/// Pools groups of rows. `members` holds indices of rows. Group `k` begins at index `first[k]` of
+/// `members`.
 fn bags(rows: &Tensor, members: &Tensor, first: &Tensor, pool: Pool) -> Tensor {
     Tensor::embedding_bag(rows, members, first, false, pool as i64, false, None::<&Tensor>, false).0
 }
@@ -266,7 +274,8 @@ fn leaky(x: &Tensor) -> Tensor {
 impl Weights {
     fn new(arrays: Vec<Tensor>) -> Self {
         let turned = |place: usize| arrays[place].transpose(0, 1);
-        // Each bond type has a column: its one-hot input. The loop's input is all zeros.
+        // A column of `arrays[4]` holds the weights for the one-hot input of a bond type. The loop has an
+        // input of zeros, so its column is zero, too.
         let columns = Tensor::cat(&[&arrays[4], &arrays[5].zeros_like().unsqueeze(1)], 1);
         let kinds = leaky(&(columns.transpose(0, 1) + &arrays[5])).matmul(&turned(6)) + &arrays[7];
         let kinds = kinds.view([KINDS as i64, WIDTH, WIDTH]).unbind(0);
@@ -294,8 +303,8 @@ impl Weights {
         self.pooled(&state, batch).linear(&self.arrays[20], Some(&self.arrays[21])).squeeze_dim(1)
     }
 
-    /// Pools the atoms of each molecule by Set2Set (Vinyals et al. 2016): in each round an LSTM computes a
-    /// query, and attention over the atoms computes the answer.
+    /// Pools the atoms of each molecule by Set2Set (Vinyals et al. 2016). In each round an LSTM computes a
+    /// query, and attention over the atoms computes the result that the next round starts from.
     fn pooled(&self, state: &Tensor, batch: &Batch) -> Tensor {
         let options = (Kind::Float, state.device());
         let none = || Tensor::zeros([batch.n, WIDTH], options);

@@ -1,4 +1,4 @@
-//! Arrays of floating-point numbers from published files.
+//! Reading of arrays of floating-point numbers from published files.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use tch::Tensor;
 
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// Reads the arrays of an `.npz` file in the order of their names, or the arrays of a gzipped pickled list in
-/// the order of the list.
+/// Reads the arrays of a file. The file is either an `.npz` file, whose arrays are returned in the order of
+/// their names, or a gzipped pickled list, whose arrays are returned in the order of the list.
 pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     let bytes = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     let wrong =
@@ -28,8 +28,8 @@ pub(super) fn read_arrays(path: &Path) -> Result<Vec<Tensor>> {
     }
 }
 
-/// Converts the pickled state of a numpy array: version, shape, type, order, bytes. Returns `None` if it
-/// isn't an array of 32-bit floats in C order.
+/// Converts the pickled state of a numpy array, which consists of version, shape, type, order and bytes.
+/// Returns `None` unless it is an array of 32-bit floats in C order.
 fn array(value: &Value) -> Option<Tensor> {
     let Value::Tuple(state) = value else { return None };
     let [_, Value::Tuple(shape), _, Value::Bool(false), Value::Bytes(bytes)] = state.as_slice() else {

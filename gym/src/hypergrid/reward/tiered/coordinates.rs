@@ -1,36 +1,40 @@
-//! Conditions on coordinates, whose points are checked and counted dimension by dimension.
+//! Conditions on coordinates. Points are checked and counted dimension by dimension.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Debug, Formatter};
 
 use super::{Conditions, MAX_STEPS};
 
-/// A function that returns the bits that a coordinate covers under a tier and a rule: all bits if the tier
-/// needs no coverage, `None` if the coordinate isn't allowed. Its arguments are the tier, the rule and the
-/// coordinate.
+/// A function of a tier, a rule and a coordinate. The function returns a set of bits that this coordinate
+/// covers; in a point that meets the tier's condition the coordinates together cover all bits. The result is
+/// all bits if the tier needs no coverage, and `None` if the tier doesn't allow the coordinate.
 pub(super) type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + Sync>;
 
-/// Conditions on coordinates as tables. A point meets the condition of a tier if all its constrained
-/// coordinates are allowed, together cover all 64 bits, and add up to a multiple of the tier's modulus, and
-/// if the coordinates of each coprime pair have no common factor.
+/// Conditions on coordinates as tables. A point meets the condition of a tier if four things hold: all its
+/// constrained coordinates are allowed; together they cover all 64 bits; the numbers that they add to the
+/// tier's sum give a multiple of the tier's modulus; the coordinates of each coprime pair have no common
+/// factor.
 ///
-/// Counting goes dimension by dimension, and partial points with equal state are counted together. A state
-/// holds for each tier the covered bits, then for each tier the sum, then the sum of the selector, then for
-/// each dimension the factors of its coordinate if it has a partner in a later dimension.
+/// Counting goes dimension by dimension, and partial points with equal state are counted together. The state
+/// of a partial point is a list of numbers: for each tier the covered bits, then for each tier the sum, then
+/// the sum that selects the rule, and then for each dimension the prime factors of its coordinate if a later
+/// dimension must be coprime to it.
 pub(super) struct CoordinateConditions {
     pub(super) dims: Vec<usize>,
     pub(super) height: usize,
     pub(super) cover: Cover,
-    /// The number that each coordinate adds to the sum, with the modulus of the sum, by tier.
+    /// The sum of each tier: the number that each coordinate adds to it, and its modulus.
     pub(super) sums: Vec<(Vec<u64>, u64)>,
-    /// The allowed primes that divide each coordinate's value, as bits.
+    /// The set of allowed primes that divide the value of each coordinate. Each bit represents a prime.
     pub(super) factors: Vec<u64>,
-    /// Pairs of indices into `dims` whose coordinates must share no factor, from the tier `pairs_from` on.
+    /// Pairs of indices into `dims`. From the tier `pairs_from` on, the two coordinates of a pair must have
+    /// no common factor.
     pub(super) pairs: Vec<(usize, usize)>,
     pub(super) pairs_from: usize,
     pub(super) n_rules: usize,
-    /// The number of each coordinate in the sum that selects the rule. Each number is multiplied by the
-    /// dimension's entry in `places`, and the sum is taken modulo `n_rules`.
+    /// The number that each coordinate contributes to the sum that selects the rule. The contribution is
+    /// multiplied by the entry of the coordinate's dimension in `places`, and the sum is taken modulo
+    /// `n_rules`.
     pub(super) selector: Vec<u64>,
     pub(super) places: Vec<u64>,
 }
@@ -42,8 +46,8 @@ impl Debug for CoordinateConditions {
 }
 
 impl CoordinateConditions {
-    /// Returns the state of the coordinate `x` alone, in the `d`-th constrained dimension; `None` if a tier
-    /// doesn't allow it.
+    /// Returns the state of a partial point whose only coordinate is `x` in the `d`-th constrained dimension.
+    /// Returns `None` if one of the tiers doesn't allow this coordinate.
     fn state_of(&self, tiers: &[usize], rule: usize, d: usize, x: usize) -> Option<Vec<u64>> {
         let mut state = tiers.iter().map(|&t| (self.cover)(t, rule, x)).collect::<Option<Vec<u64>>>()?;
         state.extend(tiers.iter().map(|&t| self.sums[t].0[x] % self.sums[t].1));
@@ -55,8 +59,8 @@ impl CoordinateConditions {
         Some(state)
     }
 
-    /// Combines the state of the dimensions before `d` with the state of the coordinate in dimension `d`;
-    /// `None` if the coordinates of a coprime pair have a common factor.
+    /// Combines the state of the dimensions before `d` with the state of the coordinate in dimension `d`.
+    /// Returns `None` if the coordinates of a coprime pair have a common factor.
     fn join(&self, tiers: &[usize], d: usize, before: &[u64], here: &[u64]) -> Option<Vec<u64>> {
         let n = tiers.len();
         let mut state: Vec<u64> = before.iter().zip(here).map(|(a, b)| a | b).collect();
@@ -82,9 +86,9 @@ impl CoordinateConditions {
         covered.iter().all(|bits| *bits == u64::MAX) && rest[..tiers.len()].iter().all(|sum| *sum == 0)
     }
 
-    /// Counts the points that meet the conditions of the tiers, by the rule that the selector gives.
-    /// `dimensions` holds for each dimension the number of coordinates with each state. Returns `None` if
-    /// that takes too many steps.
+    /// Counts for each rule the points that have this rule and meet the conditions of the tiers. `dimensions`
+    /// holds for each dimension the number of coordinates with each state. Returns `None` if counting takes
+    /// too many steps.
     fn count(&self, tiers: &[usize], dimensions: &[BTreeMap<Vec<u64>, u64>]) -> Option<Vec<u64>> {
         let mut out = vec![0; self.n_rules];
         for t in 0..tiers.len() {

@@ -12,15 +12,15 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// With `v = x + 1`, tier `t` has three conditions. Every constrained `v` is a product of the allowed primes,
 /// each with an exponent of at most the tier's cap. From [`pairs_from`](Self::pairs_from) on, the `v` of the
 /// given pairs have no allowed prime in common. The least common multiple of all constrained `v` is the
-/// tier's target, if it has one. Modes pass all tiers.
+/// tier's target, if it has one. Modes meet the conditions of all tiers.
 ///
 /// If there are several [`rules`](Self::rules), the last tier also needs the least common multiple of the
 /// point's rule. The rule is the sum of the constrained `v` modulo the number of rules.
 ///
 /// Primes above the height are left out. Each cap is cut to the largest exponent that all remaining primes
 /// reach within the height. log Z and the number of modes are counted exactly by dynamic programming over the
-/// dimensions. They stay unknown if that takes too many steps: with many primes and targets, or with pairs of
-/// dimensions far apart.
+/// dimensions. These numbers stay unknown if counting takes too many steps, because there are many primes and
+/// targets or the dimensions of a pair are far apart.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -31,11 +31,11 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct MultiplicativeCoprime {
-    /// The base reward.
+    /// The reward of a point that passes no tier.
     pub r0: f64,
     /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
-    /// The allowed primes.
+    /// The allowed prime factors of the constrained coordinates plus one.
     pub primes: Vec<u32>,
     /// The tiers, each with a reward and its conditions.
     pub tiers: Vec<CoprimeTier>,
@@ -48,31 +48,32 @@ pub struct MultiplicativeCoprime {
     pub rules: Vec<Option<u64>>,
 }
 
-/// A tier of [`MultiplicativeCoprime`].
+/// A tier of [`MultiplicativeCoprime`]: a reward, and the conditions under which a point earns it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CoprimeTier {
-    /// The reward that the tier adds.
+    /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The largest permitted exponent of each prime.
+    /// The largest exponent that each allowed prime may have in a constrained coordinate plus one.
     pub cap: u32,
-    /// The least common multiple that the constrained coordinates must have.
+    /// The least common multiple that the constrained coordinates plus one must have.
     pub lcm: LcmTarget,
 }
 
-/// The least common multiple that a tier needs.
+/// The least common multiple that a tier requires of the constrained coordinates plus one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LcmTarget {
-    /// Any least common multiple.
+    /// The tier accepts any least common multiple.
     Any,
-    /// The product of all allowed primes, each to the power of the tier's cap.
+    /// The least common multiple must be the product of all allowed primes, each to the power of the tier's
+    /// cap.
     Full,
-    /// The given number.
+    /// The least common multiple must be this number.
     Of(u64),
 }
 
 impl MultiplicativeCoprime {
-    /// Returns conditions on all dimensions with the primes 2, 3 and 5: three tiers of weights 1, 10 and 100,
-    /// all of cap 2 and without further conditions.
+    /// Returns conditions on all dimensions with the primes 2, 3 and 5. There are three tiers of weights 1,
+    /// 10 and 100, all with a cap of 2, without coprime pairs and without a target.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self {
@@ -82,9 +83,9 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. Each cap gives a
-    /// tier, of weight `10^t`; neighbouring dimensions must be coprime from the third tier on, and the last
-    /// tier has the target `last`.
+    /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. The `t`-th cap
+    /// gives a tier of weight `10^t`. From the third tier on, neighbouring dimensions must be coprime. The
+    /// last tier has the target `last`.
     pub(in crate::hypergrid::reward) fn chain(
         grid: &HyperGrid,
         n_dims: usize,
@@ -106,8 +107,8 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Adds `n_rules` rules with different targets. Targets are drawn from the products of all allowed primes
-    /// with exponents from 1 to the last tier's cap.
+    /// Adds `n_rules` rules with different target multiples. The targets are drawn from the products of all
+    /// allowed primes with exponents from 1 to the last tier's cap.
     ///
     /// # Errors
     /// [`Error::Config`] if there are fewer such products than rules, for more than 1,024 rules, and for
@@ -141,10 +142,10 @@ impl MultiplicativeCoprime {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, for
-    /// a number among the primes that is not prime or repeated, unless 1 to 32 primes are within the height,
-    /// for a target that isn't a product of them, unless there are 1 to 32 tiers with finite and positive
-    /// weights, and for an `r0` that is negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, for pairs beyond the constrained dimensions, if
+    /// a listed prime is repeated or not a prime number, unless 1 to 32 of the primes are no greater than the
+    /// height, for a target that isn't a product of these primes, unless there are 1 to 32 tiers with finite
+    /// and positive weights, and for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let primes = self.primes_within(grid)?;
@@ -234,12 +235,14 @@ impl MultiplicativeCoprime {
     }
 }
 
-/// Cuts a cap to the largest exponent that every prime reaches within the height.
+/// Returns the cap, or the largest exponent with which the powers of all primes stay within the height, if
+/// this exponent is smaller.
 fn cut(cap: u32, primes: &[u32], grid: &HyperGrid) -> u32 {
     primes.iter().map(|&p| grid.height().ilog(p as usize)).fold(cap, u32::min)
 }
 
-/// Returns the exponents of the primes in a number; `None` if it has another prime factor, or is 0.
+/// Returns the exponent of each prime in the factorisation of a number. Returns `None` if the number is 0 or
+/// has another prime factor.
 fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     let mut rest = number;
     let mut out = vec![0; primes.len()];
@@ -252,8 +255,9 @@ fn exponents(number: u64, primes: &[u32]) -> Option<Vec<u32>> {
     (rest == 1).then_some(out)
 }
 
-/// Returns all bits except those of primes whose exponent in the number is below their exponent in the
-/// target; all bits if there is no target. Returns `None` if the number doesn't divide the target.
+/// Returns the set of primes that a number covers: a prime is covered if its exponent in the number is as
+/// large as its exponent in the target. Bits that represent no prime are set, too. All bits are set if there
+/// is no target. Returns `None` if the number doesn't divide the target.
 fn covered_primes(number: &[u32], target: Option<&Vec<u32>>) -> Option<u64> {
     let mut missing = 0;
     for (p, (exponent, most)) in number.iter().zip(target.into_iter().flatten()).enumerate() {

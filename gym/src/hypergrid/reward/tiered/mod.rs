@@ -1,5 +1,5 @@
-//! Rewards that grow with the tiers of conditions that a point passes: a table of tiers, and the three
-//! families of conditions that fill it.
+//! Rewards built from tiers of conditions: the more tiers a point passes, the higher is its reward. The
+//! module has a table of tiers, and three families of conditions that fill the table.
 
 mod coordinates;
 mod coprime;
@@ -17,38 +17,39 @@ use gfn::{Error, Result};
 use super::{GridReward, PointReward, RewardKind, floored, power};
 use crate::hypergrid::HyperGrid;
 
-/// The largest number of steps of dynamic programming that count points, which take a few seconds.
+/// The largest number of steps of dynamic programming to count points. This many steps take a few seconds.
 const MAX_STEPS: usize = 1 << 24;
 
-/// The largest number of attempts to draw sets of coordinates whose checks don't follow from the earlier
-/// tiers and the selector.
+/// The largest number of attempts to draw random sets of coordinates for the parity checks of a tier. A draw
+/// is repeated if its checks follow from the earlier tiers and the selector.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
 ///
-/// Tiers are numbered from 0. A set of tiers is a number whose bit `1 << t` stands for tier `t`. A family
-/// with several *rules* assigns each point a rule by a selector, and some of its tiers have another condition
-/// for each rule.
+/// Tiers are numbered from 0. A set of tiers is a number whose bit `1 << t` represents tier `t`. A reward may
+/// have several *rules*. A function of the point, the selector, then assigns a rule to each point, and some
+/// tiers have a different condition for each rule.
 trait Conditions: Debug + Send + Sync {
-    /// Returns the number of rules.
+    /// Returns the number of rules among which the selector chooses.
     fn n_rules(&self) -> usize;
 
-    /// Returns the rule of a point.
+    /// Returns the index of a point's rule.
     fn rule(&self, point: &[u16]) -> usize;
 
     /// Returns `true` if a point with this rule meets the condition of a tier.
     fn is_met(&self, tier: usize, rule: usize, point: &[u16]) -> bool;
 
-    /// Returns the number of points of each rule that meet the conditions of all these tiers, all
-    /// unconstrained dimensions being 0; `None` if they could only be counted by visiting all points.
+    /// Counts the points that meet the conditions of all these tiers and have 0 in every unconstrained
+    /// dimension. Returns a number for each rule; `None` if only a visit of all points could count them.
     fn counts(&self, tiers: &[usize]) -> Option<Vec<u64>>;
 }
 
-/// A table of tiers. The reward grows with each tier that a point passes, and a point passes a tier only with
-/// all tiers before it: `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
+/// A reward that is a table of tiers. Each tier that a point passes increases the reward. A point passes a
+/// tier if it meets the conditions of this tier and of all tiers before it: `R = r0 + sum_t w_t [x meets the
+/// conditions of tiers 0..=t]`.
 ///
 /// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table;
-/// [`GridReward::tiered`] returns it. With `n_t` the number of points that pass the tiers up to `t`,
+/// [`GridReward::tiered`] returns the table. With `n_t` the number of points that pass the tiers up to `t`,
 /// `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most
 /// families.
 ///
@@ -65,23 +66,24 @@ trait Conditions: Debug + Send + Sync {
 pub struct TieredReward {
     grid: HyperGrid,
     n_free: usize,
-    /// The amount that each tier adds to the reward.
+    /// The amount that each tier adds to the reward of a point that passes it.
     pub weights: Vec<f64>,
-    /// R of a point by the number of tiers that it passes.
+    /// The reward of a point that passes the first `n` tiers, at index `n`.
     values: Vec<f64>,
-    /// The number of tiers, from the first on, that a mode passes.
+    /// The number of tiers, counted from the first, that a point must pass to be a mode.
     pub mode_tiers: usize,
     conditions: Box<dyn Conditions>,
 }
 
 impl TieredReward {
-    /// Returns the number of rules.
+    /// Returns the number of rules among which the selector chooses.
     #[must_use]
     pub fn n_rules(&self) -> usize {
         self.conditions.n_rules()
     }
 
-    /// Returns the rule of a point of the grid, below [`n_rules`](Self::n_rules).
+    /// Returns the index of the rule that a point of the grid has. The index is below
+    /// [`n_rules`](Self::n_rules).
     ///
     /// # Panics
     /// May panic if the point lies outside the grid.
@@ -90,7 +92,8 @@ impl TieredReward {
         self.conditions.rule(point)
     }
 
-    /// Returns the set of tiers whose conditions a point of the grid meets, each tier judged by itself.
+    /// Returns the set of tiers whose conditions a point of the grid meets, whether or not the point meets
+    /// the conditions of earlier tiers.
     ///
     /// # Panics
     /// May panic if the point lies outside the grid.
@@ -101,12 +104,12 @@ impl TieredReward {
         (0..self.weights.len()).filter(is_met).fold(0, |set, t| set | 1 << t)
     }
 
-    /// Returns R of a point that meets the conditions of exactly these tiers.
+    /// Returns R of a point that meets the conditions of exactly the tiers in the set `tiers`.
     pub(super) fn value_of(&self, tiers: u32) -> f64 {
         self.values[self.leading(tiers)]
     }
 
-    /// Returns `true` if a point that meets the conditions of exactly these tiers is a mode.
+    /// Returns `true` if a point that meets the conditions of exactly the tiers in the set `tiers` is a mode.
     pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }
@@ -115,8 +118,8 @@ impl TieredReward {
         (tiers.trailing_ones() as usize).min(self.weights.len())
     }
 
-    /// Returns the number of points of each rule that meet the conditions of a set of tiers; `None` if it
-    /// isn't known without visiting all points.
+    /// Returns for each rule the number of its points that meet the conditions of a set of tiers. Returns
+    /// `None` if this number isn't known without visiting all points.
     #[must_use]
     pub fn counts_of_tiers(&self, tiers: u32) -> Option<Vec<u64>> {
         let tiers: Vec<usize> = (0..self.weights.len()).filter(|t| tiers >> t & 1 == 1).collect();
@@ -124,8 +127,8 @@ impl TieredReward {
         Some(self.conditions.counts(&tiers)?.into_iter().map(|count| count * free).collect())
     }
 
-    /// Returns the number of points of each rule that pass the first `n` tiers; `None` if it isn't known
-    /// without visiting all points.
+    /// Returns for each rule the number of its points that pass the first `n` tiers. Returns `None` if this
+    /// number isn't known without visiting all points.
     #[must_use]
     pub fn counts(&self, n: usize) -> Option<Vec<u64>> {
         self.counts_of_tiers(u32::MAX.checked_shr(32 - n.min(self.weights.len()) as u32).unwrap_or(0))

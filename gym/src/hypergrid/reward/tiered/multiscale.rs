@@ -18,9 +18,10 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// There may be several rules, each with its own coefficients. The rule of a point is `sum_i u_i f^i` modulo
 /// the number of rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* passes the first tiers: as many that `(f / b)^(tiers x dims)` is below a tenth, or all of them.
-/// log Z and the number of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's
-/// closed form is wrong if a `cross_mod` doesn't divide the base.)
+/// A *mode* is a point that passes the first `n` tiers. Here `n` is the smallest number for which `(f / b)^(n
+/// x dims)` is below a tenth, or the number of all tiers if no number is large enough. log Z and the number
+/// of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong
+/// if a `cross_mod` doesn't divide the base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -32,34 +33,34 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConditionalMultiscale {
-    /// The base reward.
+    /// The reward of a point that passes no tier.
     pub r0: f64,
     /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
-    /// The base b; the height is a power of it.
+    /// The base b of the digits. The height is a power of b.
     pub base: u32,
-    /// The width f of the filter.
+    /// The width f of the filter: a digit passes if its shifted value modulo b is below f.
     pub filter_width: u32,
-    /// The tiers, at most one per digit.
+    /// The tiers, from the coarsest digit to finer digits. There may be at most as many tiers as digits.
     pub tiers: Vec<MultiscaleTier>,
-    /// The coefficients a of each rule, tier by tier: tier `t` has `t` coefficients.
+    /// The coefficients a, indexed by rule, tier and coarser digit. Tier `t` has `t` coefficients.
     pub coefficients: Vec<Vec<Vec<u32>>>,
 }
 
-/// A tier of [`ConditionalMultiscale`].
+/// A tier of [`ConditionalMultiscale`]: a reward, and the condition on a digit under which a point earns it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MultiscaleTier {
-    /// The reward that the tier adds.
+    /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The shift s of the tier's filter.
+    /// The shift s that is added to the tier's digit before it is filtered.
     pub shift: u32,
-    /// The modulus m that must divide the sum of the tier's digits over the constrained dimensions; `None`
-    /// for no such condition.
+    /// The modulus m that must divide the sum of the tier's digits over the constrained dimensions. `None`
+    /// means that the sum may be any number.
     pub cross_mod: Option<u32>,
 }
 
 impl MultiscaleTier {
-    /// Builds a tier with neither shift nor cross-dimensional condition.
+    /// Builds a tier whose shift is 0 and whose `cross_mod` is `None`.
     #[must_use]
     pub fn new(weight: f64) -> Self {
         Self { weight, shift: 0, cross_mod: None }
@@ -68,14 +69,16 @@ impl MultiscaleTier {
 
 impl ConditionalMultiscale {
     /// Returns conditions on all dimensions in base 4, with a filter of width 2, weights 1, 10 and 100 and
-    /// coefficients from seed 42. A height of fewer than three digits has only the first of these tiers.
+    /// coefficients from seed 42. If the height has fewer than three digits, only the first tiers are used,
+    /// one per digit.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         Self::random(grid, grid.ndim(), 2, &[1.0, 10.0, 100.0].map(MultiscaleTier::new), 1, 42)
     }
 
-    /// Returns conditions on the first `n_dims` dimensions in base 4, with random coefficients and as many of
-    /// these tiers as the height has digits. The first rules of a seed are equal for any number of rules.
+    /// Returns conditions on the first `n_dims` dimensions in base 4, with random coefficients. Tiers beyond
+    /// the number of digits of the height are left out. A seed gives the same first rules for any number of
+    /// rules.
     #[must_use]
     pub fn random(
         grid: &HyperGrid,
@@ -106,14 +109,15 @@ impl ConditionalMultiscale {
     /// # Errors
     /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more
     /// tiers than digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a
-    /// cross-dimensional modulus outside `2..=65536`, more rules than the filter leaves patterns for, a rule
-    /// without a point in the first tier, weights that aren't finite and positive, and an `r0` that is
-    /// negative or not finite.
+    /// cross-dimensional modulus outside `2..=65536`, more rules than the filter's patterns can select, a
+    /// rule for which no point passes the first tier, weights that aren't finite and positive, and an `r0`
+    /// that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;
         let conditions = self.conditions(grid, n_digits);
-        // A single rule without points isn't refused here: `check_modes` reports it.
+        // A reward with a single rule is accepted even if no point passes its first tier: `check_modes`
+        // reports this case.
         let first_tier = if self.coefficients.len() > 1 { conditions.counts(&[0]) } else { None };
         if let Some(missing) = first_tier.and_then(|counts| counts.iter().position(|&n| n == 0)) {
             let n_rules = self.coefficients.len();

@@ -9,18 +9,19 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 
 /// Tiers of parity checks on the bits of the coordinates: equations over GF(2), the field of two elements.
 ///
-/// Each tier applies its checks to every bit-plane of its range: at bit `b`, the bits of the coordinates that
-/// a check lists add up to an odd or an even number. Modes pass all tiers. They are spread over the whole
-/// grid: a sampler must learn equations, not a region.
+/// Bit-plane `b` of a point consists of bit `b` of every coordinate. Each tier applies its checks to a range
+/// of bit-planes: on each plane the bits of the coordinates that a check lists must add up to an even number,
+/// or to an odd number. Modes pass all tiers. The modes are spread over the whole grid, so that a sampler
+/// must learn equations instead of a region.
 ///
 /// There may be several rules: the parities of a point's bits under the [`selector`](Self::selector) choose a
 /// rule, and a tier may have other checks for each rule.
 ///
-/// If the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has
-/// `2^(M B - r)` solutions, so that log Z and the number of modes are known on any grid. At other heights
-/// they are unknown, because part of the solutions lies outside the grid. (torchgfn counts these as well, and
-/// assigns some points no rule if the number of rules is no power of 2. Its checks of rules aren't a tier, so
-/// that its corruption drops them.)
+/// If the height is a power of 2, log Z and the number of modes are known: a consistent system of rank `r` on
+/// `M` coordinates of `B` bits has `2^(M B - r)` solutions. At other heights log Z and the number of modes
+/// are unknown, because part of the solutions lies outside the grid. (torchgfn counts solutions outside the
+/// grid, too, and assigns some points no rule if the number of rules is no power of 2. In torchgfn the checks
+/// of rules aren't a tier, so that a corrupted reward ignores them.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid, Preset};
@@ -31,44 +32,47 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct BitwiseXor {
-    /// The base reward.
+    /// The reward of a point that passes no tier.
     pub r0: f64,
     /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
     /// The tiers, each with a reward and its parity checks.
     pub tiers: Vec<ParityTier>,
-    /// The sets of bits whose parities choose a point's rule. The parities, lowest first, are the binary
-    /// digits of a number; the rule is this number modulo the number of rules. Bit `b` of the `i`-th
-    /// constrained coordinate has index `i * B + b`, with `B` the number of bits that the height needs (4 at
-    /// height 16).
+    /// Masks of the bits whose parities choose a point's rule. Each mask gives a parity, 0 or 1. The parities
+    /// are the binary digits of a number, the lowest digit first, and the rule is this number modulo the
+    /// number of rules. Bit `b` of the `i`-th constrained coordinate has index `i * B + b`, with `B` the
+    /// number of bits that the height needs (4 at height 16).
     pub selector: Vec<u128>,
 }
 
-/// A tier of [`BitwiseXor`].
+/// A tier of [`BitwiseXor`]: a reward, and the parity checks that a point must pass to earn it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParityTier {
-    /// The reward that the tier adds.
+    /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The lowest and the highest bit-plane checked; clipped to the bits that the height needs.
+    /// The lowest and the highest bit-plane that the tier checks. The range is clipped to the bits that the
+    /// height needs.
     pub bits: (u32, u32),
-    /// The checks on these planes for each rule, or one list for all rules. Every point passes an empty list.
+    /// The checks on these bit-planes: one list for each rule, or a single list for all rules. Every point
+    /// passes an empty list.
     pub checks: Vec<Vec<ParityCheck>>,
 }
 
 /// A parity check on the bit-planes of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParityCheck {
-    /// The coordinates that the check lists: bit `i` stands for the `i`-th of [`BitwiseXor::dims`].
+    /// The set of coordinates whose bits are added up. Bit `i` represents the `i`-th dimension of
+    /// [`BitwiseXor::dims`].
     pub of: u64,
-    /// The planes on which the bits of the listed coordinates must add up to an odd number: bit `b` stands
-    /// for plane `b`. On all other planes of the tier they must add up to an even number.
+    /// The planes on which the bits of the listed coordinates must add up to an odd number: bit `b`
+    /// represents plane `b`. On all other planes of the tier these bits must add up to an even number.
     pub odd: u32,
 }
 
 impl BitwiseXor {
-    /// Returns three tiers. Each requires that, for every bit plane that it checks, the bits of all
-    /// coordinates add up to an even number. The tiers check the planes 0 to 5, 0 to 7 and 0 to 9, and have
-    /// the weights 1, 10 and 100.
+    /// Returns three tiers. On every bit-plane that a tier checks, the bits of all coordinates must add up to
+    /// an even number. The tiers check the planes 0 to 5, 0 to 7 and 0 to 9, and have the weights 1, 10 and
+    /// 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
         let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
@@ -80,12 +84,13 @@ impl BitwiseXor {
     /// Returns random checks of the first `n_dims` dimensions on all bit-planes. Tier `t` has `n_checks[t]`
     /// checks and weight `10^t`.
     ///
-    /// Checks are drawn independent of each other, tier after tier, as long as one dimension stays free;
-    /// later tiers then get fewer checks than requested, or none. Therefore some points always pass all
-    /// tiers. (torchgfn draws each tier separately, and its tiers may contradict each other.)
+    /// Checks are drawn tier after tier, linearly independent of each other. There are at most as many checks
+    /// as dimensions minus one, so that later tiers may get fewer checks than requested, or none. Therefore
+    /// some points pass all tiers. (torchgfn draws each tier separately, and its tiers may contradict each
+    /// other.)
     ///
     /// # Errors
-    /// [`Error::Config`] for no dimension, or more than the grid has.
+    /// [`Error::Config`] if `n_dims` is 0 or larger than the number of the grid's dimensions.
     pub fn random(grid: &HyperGrid, n_dims: usize, n_checks: &[usize], seed: u64) -> Result<Self> {
         let dims: Vec<usize> = (0..n_dims.min(grid.ndim() + 1)).collect();
         check_dims(grid, &dims)?;
@@ -105,19 +110,20 @@ impl BitwiseXor {
         Ok(Self { r0: 0.0, dims, tiers, selector: Vec::new() })
     }
 
-    /// Adds random rules and a tier of this weight with different checks for each rule.
+    /// Adds `n_rules` random rules, and a tier of this weight with different checks for each rule.
     ///
-    /// The selector is drawn independent of the tiers added before, so that every number that it can select
-    /// has the same number of points that pass these tiers. All rules check the same `n_checks` sets of
-    /// coordinates on the planes `bits`. The required parities of a rule are those of a random point that
+    /// The selector is linearly independent of the earlier tiers. Therefore every number that it can select
+    /// belongs to the same number of points that pass these tiers. All rules check the same `n_checks` sets
+    /// of coordinates on the planes `bits`. The required parities of a rule are those of a random point that
     /// passes the earlier tiers and has this rule, so that every rule has modes (at heights that are a power
     /// of 2). If the earlier tiers leave enough free bits, the new checks are independent of these tiers and
     /// of the selector.
     ///
     /// # Errors
-    /// [`Error::Config`] for no rule or more than 65,536, for planes that the height lacks, for no check or
-    /// more checks than constrained dimensions, for tiers that contradict each other, if the tiers leave too
-    /// few free bits for the selector, and for dimensions and checks that [`build`](Self::build) refuses.
+    /// [`Error::Config`] unless there are 1 to 65,536 rules, for planes that the height lacks, unless there
+    /// is at least one check and at most one per constrained dimension, for tiers that contradict each other,
+    /// if the tiers leave too few free bits for the selector, and for dimensions and checks that
+    /// [`build`](Self::build) refuses.
     pub fn with_random_rules(
         mut self,
         grid: &HyperGrid,
@@ -165,7 +171,7 @@ impl BitwiseXor {
         for rule in 0..n_rules {
             let of_rule = trunk.with(digits(&self.selector, rule));
             let free = random_bits(width, &mut rng);
-            // The system is consistent, because the selector is independent of the tiers.
+            // The system has a solution, because the selector is independent of the tiers.
             let point = of_rule.solution(free).unwrap_or(free);
             let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
             let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
@@ -178,10 +184,10 @@ impl BitwiseXor {
     /// Builds the reward on the points of a grid.
     ///
     /// # Errors
-    /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector on coordinates beyond the
-    /// constrained ones, a tier with neither one list of checks nor one per rule, rules that the selector
-    /// can't choose, unless there are 1 to 32 tiers with finite and positive weights, and for an `r0` that is
-    /// negative or not finite.
+    /// [`Error::Config`] for dimensions that the grid lacks, checks or a selector that use coordinates beyond
+    /// the constrained dimensions, a tier with neither a single list of checks nor a list per rule, rules
+    /// that the selector can't choose, unless there are 1 to 32 tiers with finite and positive weights, and
+    /// for an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let systems = self.systems(grid)?;
@@ -211,7 +217,8 @@ impl BitwiseXor {
         build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, conditions)
     }
 
-    /// Returns the equations of each tier, one system for each of its lists of checks.
+    /// Returns for each tier the equations of its checks: a system of equations for each of the tier's lists
+    /// of checks.
     fn systems(&self, grid: &HyperGrid) -> Result<Vec<Vec<LinearSystem>>> {
         let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
         let checks = self.tiers.iter().flat_map(|tier| tier.checks.iter().flatten());
@@ -239,7 +246,7 @@ impl BitwiseXor {
     }
 }
 
-/// Returns the number of bits that coordinates need: 4 at height 16, 5 at heights 17 to 32.
+/// Returns the number of bits that hold every coordinate of the grid: 4 at height 16, 5 at heights 17 to 32.
 fn n_bits(grid: &HyperGrid) -> u32 {
     (grid.height() - 1).ilog2() + 1
 }
@@ -258,13 +265,14 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
     (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
 }
 
-/// Draws `n` masks of `width` bits that are independent of the system's rows and of each other, and adds them
-/// to the system (with right-hand sides of 0). The `width` must be at least the system's rank plus `n`.
+/// Draws `n` masks of `width` bits that are linearly independent of the system's rows and of each other. Adds
+/// them to the system as equations with right-hand sides of 0. The `width` must be at least the system's rank
+/// plus `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
-        // A random mask is independent of a system whose rank is below the width with probability one half or
-        // more.
+        // The rank of the system is below the width, so a random mask is independent of it with a probability
+        // of at least one half.
         let mask = random_bits(width, rng);
         if system.add(mask, false) {
             rows.push(mask);
@@ -278,22 +286,22 @@ fn digits(selector: &[u128], number: usize) -> impl Iterator<Item = (u128, bool)
     selector.iter().enumerate().map(move |(i, &mask)| (mask, number >> i & 1 == 1))
 }
 
-/// The conditions of [`BitwiseXor`].
+/// The conditions of the tiers of a [`BitwiseXor`] on a grid.
 #[derive(Debug)]
 struct ParityConditions {
     dims: Vec<usize>,
     n_bits: u32,
     /// `true` if every combination of bits is a coordinate, that is, if the height is a power of 2.
     fills_bits: bool,
-    /// The equations of each tier: one system for each rule, or one system for all rules.
+    /// The equations of each tier: a system of equations for each rule, or a single system for all rules.
     systems: Vec<Vec<LinearSystem>>,
     selector: Vec<u128>,
     n_rules: usize,
 }
 
 impl ParityConditions {
-    /// Returns the bits of the constrained coordinates of a point, one coordinate after another. They are
-    /// fewer than 128, because `height^ndim` is below 2^64.
+    /// Returns the bits of the constrained coordinates of a point, one coordinate after another. There are
+    /// fewer than 128 bits, because `height^ndim` is below 2^64.
     fn bits(&self, point: &[u16]) -> u128 {
         let shift = |d: usize| d as u32 * self.n_bits;
         self.dims.iter().enumerate().fold(0, |bits, (d, &dim)| bits | u128::from(point[dim]) << shift(d))

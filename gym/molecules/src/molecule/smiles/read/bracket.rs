@@ -1,11 +1,11 @@
-//! Atoms in brackets, including hydrogens that are written as atoms.
+//! Reading of atoms in brackets, including hydrogens that are written as atoms.
 
 use super::{BondOrder, Element, Mark, NotRead, RawAtom, Reader, Result};
 use crate::molecule::element::is_symbol;
 
 impl Reader<'_> {
-    /// Counts a hydrogen that is written as an atom on its neighbour `atom`. `up` is `true` if the hydrogen
-    /// is above this neighbour.
+    /// Adds a hydrogen that is written as an atom to the hydrogen count of its neighbour `atom`. `up` is
+    /// `Some(true)` if the hydrogen is above this neighbour, and `None` if the bond has no direction.
     pub(super) fn add_hydrogen(&mut self, atom: usize, up: Option<bool>) -> Result<()> {
         if !matches!(self.mark.take(), None | Some(Mark::Order(BondOrder::Single))) {
             return self.refuse(NotRead::HydrogenAtom);
@@ -16,7 +16,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a hydrogen atom, which follows its neighbour or precedes the first atom.
+    /// Reads a hydrogen atom. Its neighbour is the atom before it or, at the beginning of the text, the
+    /// first atom after it.
     fn hydrogen(&mut self) -> Result<()> {
         self.at += 1;
         self.atom_map();
@@ -33,7 +34,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips the atom-map number of a bracket, if there is one, and counts it.
+    /// Skips the atom-map number of a bracket, if the bracket has one, and adds 1 to the count of skipped
+    /// numbers.
     fn atom_map(&mut self) {
         if self.take(b':') && self.digit().is_some() {
             self.left_out.atom_maps += 1;
@@ -68,7 +70,8 @@ impl Reader<'_> {
         )
     }
 
-    /// Reads the element in a bracket; also returns `true` if its symbol is in lower case.
+    /// Reads the symbol of the element in a bracket. Returns the element, and a flag that is `true` if the
+    /// symbol is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
         let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
         let known =

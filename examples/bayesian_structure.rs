@@ -26,7 +26,8 @@ const NODES: usize = 4;
 const STEPS: usize = 500;
 
 fn main() -> Result<()> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     // The data are simulated from a random linear Gaussian network. For discrete data use `DiscreteData` and
     // `Bde`, and for data in files use `ContinuousData::read`.
     let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(NODES, &mut rng)?;
@@ -39,7 +40,7 @@ fn main() -> Result<()> {
     // All 543 graphs are listed, so that the exact posterior and the policy's exact probabilities can be
     // computed.
     let all = StateGraph::build(&env, 1_000)?;
-    let posterior = ExactPosterior::of(all.states(), &reward)?;
+    let posterior = ExactPosterior::from_states(all.states(), &reward)?;
 
     let mlp = MlpConfig { hidden: vec![128, 128], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
@@ -59,7 +60,8 @@ fn main() -> Result<()> {
 
     let learned = all.terminating_distribution(trainer.env(), trainer.policy(), None)?.probs;
     let distance = Distances::between(&learned, posterior.probs())?;
-    let (learned, exact) = (Marginals::of(all.states(), Some(&learned))?.edge, posterior.marginals()?.edge);
+    let learned = Marginals::from_graphs(all.states(), Some(&learned))?.edge;
+    let exact = posterior.marginals()?.edge;
     let mut table = Table::new(["edge", "learned", "exact", "in the network"]);
     for (a, b) in (0..NODES * NODES).map(|k| (k / NODES, k % NODES)).filter(|(a, b)| a != b) {
         let there = if truth.has_edge(a as u32, b as u32) { Cell::from("yes") } else { Cell::Missing };

@@ -21,10 +21,12 @@ const SAMPLES: usize = 10_000;
 const BINS: usize = 50;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     // Trajectories start at the origin, and each step has a length of at least 0.25 along each axis. The
     // reward is largest near the four corners.
-    let (env, reward) = (BoxEnv::cartesian(2, 0.25)?, BoxReward::default());
+    let env = BoxEnv::cartesian(2, 0.25)?;
+    let reward = BoxReward::default();
     let policy =
         BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {

@@ -40,7 +40,7 @@ impl GraphActionType for Match {
         }
     }
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
-        graph.set_edge(action.a, action.b, Edge::of_class(u16::from(direction == Direction::Forward)))
+        graph.set_edge(action.a, action.b, Edge::from_class(u16::from(direction == Direction::Forward)))
     }
     fn reverse(&self, _: Direction, _: &GraphState, action: Move) -> Move {
         action
@@ -52,7 +52,8 @@ fn matched_edges(graph: &GraphState) -> Vec<(u32, u32)> {
 }
 
 fn main() -> Result<()> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let mut cycle = GraphState::with_nodes(GraphKind::Undirected, 8);
     (0..8).try_for_each(|a| cycle.add_edge(a, (a + 1) % 8, Edge::default()))?;
     let env = GraphEnv::new(Free, ActionSet::new(Semantics::Labelled).with(Match), cycle)?;

@@ -30,7 +30,8 @@ fn has_path(graph: &GraphState, from: usize, to: usize) -> bool {
 }
 
 fn main() -> Result<()> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
         // Every edge of an acyclic graph may have been added last. The backward actions of `AddEdge`, which

@@ -30,14 +30,19 @@ struct MyTorso {
 fn features(arrays: &GraphArrays) -> Vec<f64> {
     let mut rows = vec![[[0.0; N]; 3]; arrays.nodes.len()];
     for (g, nodes) in rows.chunks_exact_mut(N).enumerate() {
-        nodes.iter_mut().enumerate().for_each(|(label, node)| node[0][label] = 1.0);
-        arrays.edges_of(g).for_each(|(a, b, _)| (nodes[a][1][b], nodes[b][2][a]) = (1.0, 1.0));
+        for (label, node) in nodes.iter_mut().enumerate() {
+            node[0][label] = 1.0;
+        }
+        for (a, b, _) in arrays.edges_of(g) {
+            (nodes[a][1][b], nodes[b][2][a]) = (1.0, 1.0);
+        }
     }
     rows.concat().concat()
 }
 
 fn my_torso(scope: &mut Scope<'_>) -> MyTorso {
-    let (width, config) = (WIDTH as i64, MlpConfig::default());
+    let width = WIDTH as i64;
+    let config = MlpConfig::default();
     MyTorso {
         features: Mlp::new(&mut scope.sub("own"), 3 * N as i64, width, &config),
         pooled: Linear::new(&mut scope.sub("pooled"), 2 * width, width),
@@ -59,8 +64,9 @@ impl Torso for MyTorso {
 
 fn main() -> Result<()> {
     let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let (env, reward, mut rng) =
-        (Ring::new(N, GraphKind::Directed)?.into_env(), RingReward::new(100.0, 1.0)?, Rng::seeded(0));
+    let env = Ring::new(N, GraphKind::Directed)?.into_env();
+    let reward = RingReward::new(100.0, 1.0)?;
+    let mut rng = Rng::seeded(0);
     let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
     let net = GraphNet::with_torso(

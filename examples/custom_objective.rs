@@ -54,8 +54,10 @@ fn main() -> Result<()> {
 /// Trains a policy on a grid of 8 x 8 points. Returns the exact distance between the policy's distribution
 /// and R / Z.
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
-    let (grid, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
-    let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
+    let grid = HyperGrid::new(2, 8)?;
+    let mut rng = Rng::seeded(0);
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid)?;
     let config =
         MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;

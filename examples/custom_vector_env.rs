@@ -47,7 +47,8 @@ impl VectorRules for Permutations {
 }
 
 fn main() -> Result<()> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let env = VectorEnv::new(Permutations);
     check_env(&env, Budget::thorough(), &mut rng)?;
     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
@@ -56,7 +57,8 @@ fn main() -> Result<()> {
             .map(|row| row.iter().zip(1..).filter(|(item, place)| *item == place).count() as f64)
             .collect())
     };
-    let (features, network) = (KHot::new(N, N + 1), MlpPolicyConfig::default());
+    let features = KHot::new(N, N + 1);
+    let network = MlpPolicyConfig::default();
     let policy = MlpPolicy::new(&env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), rng)?;
     let space = StateGraph::build(trainer.env(), 1_000)?;

@@ -21,7 +21,8 @@ const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let grid = HyperGrid::new(2, 8)?;
     let env = grid.env();
     let reward = OriginalReward::standard(&grid)?;
@@ -60,13 +61,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let shares = space.empirical(&env, samples.terminal_states())?;
     let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
-    let (tv, noise) = (Distances::between(&shares, &target.probs)?.tv, floor.tv);
+    let tv = Distances::between(&shares, &target.probs)?.tv;
+    let noise = floor.tv;
     println!(
         "Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}."
     );
 
     // Trajectories give access to their transitions and to all visited states, too.
-    let (steps, visited) = (samples.transitions(), samples.visited_states());
+    let steps = samples.transitions();
+    let visited = samples.visited_states();
     let distinct = visited.states().group().first.len();
     println!(
         "They took {} steps through {} states, {distinct} of them distinct.",
@@ -79,7 +82,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut figure = Figure::new("grid of 8 x 8");
     for (title, probs) in [("target", &target.probs), ("learned", &learned)] {
         let mut cells = vec![0.0; probs.len()];
-        space.states().rows().zip(probs).for_each(|(point, &p)| cells[grid.index(point) as usize] = p);
+        for (point, &p) in space.states().rows().zip(probs) {
+            cells[grid.index(point) as usize] = p;
+        }
         figure = figure.panel(
             Panel::heat_map(title, grid.height(), cells, max).labels("x", "y").colour_label("probability"),
         );

@@ -26,7 +26,8 @@ fn score(molecule: &Molecule) -> f64 {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let elements = vec![Element::C, Element::N, Element::O];
     let molecules =
         MoleculeEnv::new(MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(3) })?;
@@ -54,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Fit::new(STEPS).run(&mut trainer)?;
 
     // The distance is exact. All molecules of at most three atoms are listed, up to isomorphism.
-    let (env, policy) = (trainer.env(), trainer.policy());
+    let env = trainer.env();
+    let policy = trainer.policy();
     let space = StateGraph::build(env, 10_000)?;
     let target = space.target_distribution(&MoleculeReward::new(&codec, score), None)?;
     let learned = space.terminating_distribution(env, policy, None)?;
@@ -65,7 +67,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut sheet = PictureSheet::new("samples", 160.0);
     for graph in samples.terminal_states().graphs() {
         let molecule = codec.molecule(graph)?;
-        let (smiles, score) = (molecule.smiles(), score(&molecule));
+        let smiles = molecule.smiles();
+        let score = score(&molecule);
         sheet = sheet.cell(molecule.drawing(160.0, 160.0), [smiles.clone(), format!("score {score:.2}")]);
         table.push([smiles.into(), score.into()]);
     }

@@ -20,7 +20,8 @@ use gfn_plot::Table;
 const STEPS: usize = 300;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/molecules.smi".into());
     // States are trees of at most five fragments. The sixty most frequent fragments of the file are used.
     let vocabulary = Vocabulary::read(&path)?;
@@ -55,7 +56,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let polar = |molecule: &Molecule| (6.0 * molecule.heteroatom_share()).exp();
     let net = |rng: &mut Rng| GraphNet::new(&env, network.clone(), runtime.device(), tch::Kind::Float, rng);
-    let (reward, policy) = (FragmentReward::new(&library, polar), GraphPolicy(net(&mut rng)?));
+    let reward = FragmentReward::new(&library, polar);
+    let policy = GraphPolicy(net(&mut rng)?);
     let mut learner =
         Trainer::new(env.clone(), reward.clone(), policy, MaximumLikelihood, offline, rng.split())?;
     learner = learner.with_data(data);
@@ -63,7 +65,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let before = Sampler::new(learner.env(), learner.policy()).forward(10, &mut learner.evaluation_rng())?;
     // The trained policy becomes the prior, which stays fixed. A copy of the policy is fine-tuned.
-    let (prior, policy) = (learner.into_policy(), net(&mut rng)?);
+    let prior = learner.into_policy();
+    let policy = net(&mut rng)?;
     let learned = prior.parameters().ok_or(gfn::Error::missing(
         "tuning",
         "a policy with parameters",

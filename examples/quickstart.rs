@@ -24,7 +24,8 @@ fn main() -> gfn::Result<()> {
 
     let folder = std::env::args().nth(1).unwrap_or_else(|| "out".into());
     std::fs::create_dir_all(&folder).map_err(|error| gfn::Error::io(&folder, error))?;
-    let (learned, target) = (&exact.learned.probs, &exact.target.probs);
+    let learned = &exact.learned.probs;
+    let target = &exact.target.probs;
     let drawing = GraphDrawing { layout: Layout::Circle, ..GraphDrawing::default() };
     let mut sheet = PictureSheet::new("the most probable graphs", drawing.side).columns(7);
     for k in exact.most_probable(7) {

@@ -20,9 +20,11 @@ use gfn_plot::{GraphDrawing, Layout, PictureSheet, Table};
 const STEPS: usize = 1_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+    let mut rng = Rng::seeded(0);
     // Graphs are built edge by edge. A ring has the reward 100, and any other graph 1e-6.
-    let (ring, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
+    let ring = Ring::new(4, GraphKind::Directed)?;
+    let reward = RingReward::new(100.0, 1e-6)?;
 
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
@@ -55,7 +57,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     trainer.prefill(60_000)?; // Uniform random trajectories reach all six rings.
     Fit::new(STEPS).run(&mut trainer)?;
 
-    let (env, policy) = (trainer.env(), trainer.policy());
+    let env = trainer.env();
+    let policy = trainer.policy();
     let space = StateGraph::build(env, 4_096)?; // All graphs are listed, so the distance is exact.
     let target = space.target_distribution(&reward, None)?;
     let learned = space.terminating_distribution(env, policy, None)?;
@@ -67,7 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let drawing = GraphDrawing { layout: Layout::Circle, ..GraphDrawing::default() };
     let mut sheet = PictureSheet::new("most probable graphs", drawing.side);
     for &k in order.iter().take(8) {
-        let (graph, p, t) = (&space.states().graphs()[k], learned.probs[k], target.probs[k]);
+        let graph = &space.states().graphs()[k];
+        let p = learned.probs[k];
+        let t = target.probs[k];
         let edges = graph.edges().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(" ");
         table.push([edges.into(), if ring.is_ring(graph) { "yes" } else { "no" }.into(), p.into(), t.into()]);
         sheet = sheet.cell(drawing.draw(graph), [format!("p = {p:.4}"), format!("target {t:.4}")]);

@@ -36,7 +36,8 @@ PLATFORM = "manylinux_2_28"
 SYMBOLS = {"GLIBC": (2, 28), "GLIBCXX": (3, 4, 24)}
 SMOKE = """
 import gfn_rs as gfn
-trainer = gfn.Trainer(gfn.Ring(4), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, adam=gfn.Adam(schedule=None)).fit(10)
+network = gfn.GraphNet(embedding=16)
+trainer = gfn.Trainer(gfn.Ring(4), gfn.RingReward(), network, batch=16, adam=gfn.Adam(schedule=None)).fit(10)
 assert 0.0 <= trainer.exact().tv <= 1.0
 """
 

@@ -20,7 +20,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = ["description", "license", "readme", "keywords", "categories", "rust_version"]
 BELONGS = re.compile(
-    r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE-(MIT|APACHE)|build\.rs"
+    r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md"
+    r"|LICENSE-(MIT|APACHE)|build\.rs"
     r"|src/.+\.(rs|txt)|shim/.+\.(cpp|h)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
 )
 # The size of the largest package that crates.io accepts, in bytes.

@@ -210,7 +210,8 @@ mod tests {
     /// `alone` units of time on the calling thread and `pool` units in the pool. Returns the number of calls
     /// that used the pool, and the time of all calls in units.
     fn make_calls(choice: &mut Choice, n: usize, alone: f64, pool: f64) -> (usize, f64) {
-        let (mut pooled, mut total) = (0, 0.0);
+        let mut pooled = 0;
+        let mut total = 0.0;
         for _ in 0..n {
             let uses_pool = choice.uses_pool();
             let seconds = if uses_pool { pool } else { alone };
@@ -268,7 +269,8 @@ mod tests {
     /// gets a core.
     #[test]
     fn rare_long_waits_count() {
-        let (mut choice, mut rng) = (Choice::default(), crate::Rng::seeded(0));
+        let mut choice = Choice::default();
+        let mut rng = crate::Rng::seeded(0);
         let mut total = 0.0;
         for _ in 0..20_000 {
             let uses_pool = choice.uses_pool();

@@ -10,7 +10,8 @@
 //! // Graphs of at most three nodes, grown node by node and edge by edge, up to isomorphism.
 //! let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3)).with(AddEdge::new(1));
 //! let env = GraphEnv::free(actions, GraphState::undirected(0))?;
-//! let trained = Experiment::new(env, PerGraph(|graph: &GraphState| graph.n_edges() as f64)).steps(10).train()?;
+//! let trained =
+//!     Experiment::new(env, PerGraph(|graph: &GraphState| graph.n_edges() as f64)).steps(10).train()?;
 //! // None, one of 1 node, two of 2 nodes, four of 3 nodes.
 //! assert_eq!(trained.exact(100)?.space.len(), 8);
 //! # Ok::<(), gfn::Error>(())

@@ -111,7 +111,10 @@ impl Quantity {
     /// ```
     /// use gfn::objective::Quantity;
     /// let message = Quantity::LogFlow.missing("my objective").to_string();
-    /// assert!(message.starts_with("my objective needs a state-flow estimator") && message.contains("`flow: true`"));
+    /// assert!(
+    ///     message.starts_with("my objective needs a state-flow estimator")
+    ///         && message.contains("`flow: true`")
+    /// );
     /// ```
     #[must_use]
     pub fn missing(self, needed_by: &'static str) -> Error {

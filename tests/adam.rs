@@ -12,7 +12,8 @@ fn values(parameters: &Parameters) -> Vec<f64> {
 }
 
 fn model(kind: Kind) -> Parameters {
-    let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, kind), Rng::seeded(5));
+    let mut parameters = Parameters::new(Device::Cpu, kind);
+    let mut rng = Rng::seeded(5);
     let mut scope = parameters.scope(&mut rng);
     let _ = scope.uniform("w", &[7, 3], 1.0);
     let _ = scope.uniform("b", &[3], 1.0);
@@ -33,8 +34,10 @@ fn backward(parameters: &Parameters, rng: &mut Rng) {
 fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Rng::seeded(9);
     let mut p = values(&model(Kind::Double));
-    let (n, mut norms) = (p.len(), Vec::new());
-    let (mut m, mut v) = (vec![0.0; n], vec![0.0; n]);
+    let n = p.len();
+    let mut norms = Vec::new();
+    let mut m = vec![0.0; n];
+    let mut v = vec![0.0; n];
     for t in 1..=steps {
         let shift = rng.normal();
         let g: Vec<f64> = p.iter().map(|p| 4.0 * (p - shift).powi(3)).collect();
@@ -355,7 +358,8 @@ fn a_sparse_gradient_is_applied_with_its_duplicates_summed() {
         }
         (values(&parameters), norms)
     };
-    let (dense, sparse) = (step(false), step(true));
+    let dense = step(false);
+    let sparse = step(true);
     assert_eq!(dense.0, sparse.0);
     assert!(largest_difference(&dense.1, &sparse.1) < 1e-9);
 }

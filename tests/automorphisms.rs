@@ -107,9 +107,9 @@ fn classes_directions_and_scaffolds_are_respected() {
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
-            let leaf = wheel.add_node(Node::of_class(k % 2));
+            let leaf = wheel.add_node(Node::from_class(k % 2));
             let (a, b) = if k / 4 % 2 == 0 { (0, leaf) } else { (leaf, 0) };
-            wheel.add_edge(a, b, Edge::of_class(k / 2 % 2)).unwrap();
+            wheel.add_edge(a, b, Edge::from_class(k / 2 % 2)).unwrap();
         }
         let expected = match kind {
             GraphKind::Undirected => 4.0 * log_factorial(60),
@@ -150,8 +150,8 @@ fn log_of_tree(tree: &GraphState) -> f64 {
     match leaves[..] {
         [a] => subtree(tree, &neighbours, a, usize::MAX, &mut names).1,
         [a, b] => {
-            let (one, other) =
-                (subtree(tree, &neighbours, a, b, &mut names), subtree(tree, &neighbours, b, a, &mut names));
+            let one = subtree(tree, &neighbours, a, b, &mut names);
+            let other = subtree(tree, &neighbours, b, a, &mut names);
             one.1 + other.1 + if one.0 == other.0 { 2_f64.ln() } else { 0.0 }
         }
         _ => unreachable!("a tree has one or two centres"),
@@ -199,12 +199,12 @@ fn trees_have_the_automorphisms_of_their_branches() {
         let n = tree.n_nodes();
         if round % 3 == 0 {
             for _ in 0..n / 8 {
-                tree.set_node(rng.below(n) as u32, Node::of_class(1 + rng.below(2) as u16)).unwrap();
+                tree.set_node(rng.below(n) as u32, Node::from_class(1 + rng.below(2) as u16)).unwrap();
             }
             let edges: Vec<_> = tree.edges().collect();
             for _ in 0..edges.len() / 8 {
                 let (a, b) = edges[rng.below(edges.len())];
-                tree.set_edge(a, b, Edge::of_class(1 + rng.below(2) as u16)).unwrap();
+                tree.set_edge(a, b, Edge::from_class(1 + rng.below(2) as u16)).unwrap();
             }
         }
         let order = permutation(n, &mut rng);
@@ -242,7 +242,7 @@ fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
         let mut other = graph.induced(&permutation(1000, &mut rng));
         let key = check_fast("a key", || canonical_key(&graph));
         assert!(key == canonical_key(&other));
-        other.set_node(17, Node::of_class(1)).unwrap();
+        other.set_node(17, Node::from_class(1)).unwrap();
         assert!(key != canonical_key(&other));
         other.set_node(17, Node::default()).unwrap();
         // One edge of the graph, if it has any, is removed, and another edge is added. The key of the changed
@@ -319,7 +319,9 @@ fn an_environment_hands_the_error_on() {
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
         let mut out = GraphState::with_nodes(GraphKind::Directed, n);
-        edges.iter().for_each(|&(a, b, class)| out.add_edge(a, b, Edge::of_class(class)).unwrap());
+        for &(a, b, class) in edges.iter() {
+            out.add_edge(a, b, Edge::from_class(class)).unwrap();
+        }
         out
     };
     let parts = |n: u32, of: u32, edges: &[(u32, u32, u16)]| {
@@ -345,7 +347,8 @@ fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
 #[test]
 fn canonical_forms_that_would_take_too_long_are_refused() {
     let mut canonizer = Canonizer::default();
-    let (small, large) = (flower(20), flower(400));
+    let small = flower(20);
+    let large = flower(400);
     assert!(matches!(
         canonizer.try_canonical(&large, 0),
         Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })

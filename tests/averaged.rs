@@ -48,7 +48,8 @@ fn the_average_is_the_recursion_and_looking_changes_nothing() {
 fn a_copied_average_stays() {
     let mut trainer = trainer(1, AverageFor::Evaluation);
     steps(&mut trainer, 4);
-    let (own, averaged) = (values(trainer.policy()), trainer.averaged(|policy| Ok(values(policy))).unwrap());
+    let own = values(trainer.policy());
+    let averaged = trainer.averaged(|policy| Ok(values(policy))).unwrap();
     trainer.take_average().unwrap();
     assert!(values(trainer.policy()) == averaged && averaged != own);
     let plain = hypergrid(Setting::new(1, ReplayPath::UniformBackward)).take_average();
@@ -87,7 +88,8 @@ fn invalid_settings_are_refused() {
     assert!(matches!(nothing.unwrap().with_average(0.9, AverageFor::Sampling), Err(Error::Missing { .. })));
 
     let on_policy = |purpose, decay| {
-        let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
+        let grid = HyperGrid::new(2, 4).unwrap();
+        let mut rng = Rng::seeded(0);
         let env = grid.env();
         let network =
             MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };

@@ -64,7 +64,7 @@ fn parts(
 /// Builds an initial graph with two different nodes and an edge.
 fn scaffold(kind: GraphKind) -> GraphState {
     let marked = Node { class: 1, attributes: Attributes::new(&[1]).unwrap() };
-    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
+    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::from_class(1))]).unwrap()
 }
 
 fn environments() -> Vec<GraphEnv> {
@@ -118,11 +118,13 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
         then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n)
     };
     let node = |a: u32| {
-        let (then, now) = (initial.node(a).unwrap(), graph.node(a));
+        let then = initial.node(a).unwrap();
+        let now = graph.node(a);
         now.is_some_and(|now| now.class == then.class && keeps(then.attributes, now.attributes))
     };
     let edge = |(a, b): (u32, u32)| {
-        let (then, now) = (initial.edge(a, b).unwrap(), graph.edge(a, b));
+        let then = initial.edge(a, b).unwrap();
+        let now = graph.edge(a, b);
         now.is_some_and(|now| now.class == then.class && keeps(then.attributes, now.attributes))
     };
     (0..initial.n_nodes() as u32).all(node) && initial.edges().all(edge)
@@ -136,7 +138,8 @@ fn is_parent(
     graph: &GraphState,
     slot: usize,
 ) -> bool {
-    let (back, on) = (Direction::Backward, Direction::Forward);
+    let back = Direction::Backward;
+    let on = Direction::Forward;
     let undo = action_type.head(back).unwrap().decode(graph, slot);
     if action_type
         .removed_nodes(back, graph, undo)
@@ -166,7 +169,8 @@ fn is_parent(
 #[test]
 fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
     let mut rng = Rng::seeded(1);
-    let (mut n_kept, mut n_dropped) = (0, 0);
+    let mut n_kept = 0;
+    let mut n_dropped = 0;
     for (place, env) in environments().iter().enumerate() {
         let graphs: Vec<_> = (0..60).map(|_| random_graph(&env.initial_graphs()[0], &mut rng)).collect();
         let masks = env.masks(Direction::Backward, &GraphStates::from(graphs.clone()));
@@ -208,7 +212,8 @@ fn an_edge_can_be_added_exactly_where_none_is() {
                 &mut mask,
             );
             for (slot, legal) in mask.iter().enumerate() {
-                let (a, b) = ((slot / classes / n) as u32, (slot / classes % n) as u32);
+                let a = (slot / classes / n) as u32;
+                let b = (slot / classes % n) as u32;
                 let pair = if graph.is_directed() { a != b } else { a < b };
                 assert_eq!(*legal, pair && !graph.has_edge(a, b), "{kind:?}, {n} nodes: ({a}, {b})");
             }
@@ -224,7 +229,8 @@ fn a_graph_without_a_node_is_the_one_that_the_others_induce() {
         let mut graph = random_graph(&GraphState::with_nodes(kind, 1 + round % 5), &mut rng);
         let a = rng.below(graph.n_nodes()) as u32;
         let others: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&b| b != a).collect();
-        let (expected, weight) = (graph.induced(&others), graph.node(a).unwrap());
+        let expected = graph.induced(&others);
+        let weight = graph.node(a).unwrap();
         assert_eq!(graph.remove_node(a).unwrap(), weight);
         assert_eq!(graph, expected);
         assert_eq!(graph.has_edge_weights(), expected.has_edge_weights());

@@ -153,7 +153,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),
             &["other settings of sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there \
-                and 0.5 here"],
+                 and 0.5 here"],
         ),
         (
             Box::new(geometric(0.9)),
@@ -200,7 +200,8 @@ fn checkpoints_of_other_objectives_change_nothing() {
     };
     for (theirs, ours, words) in cases {
         let path = folder.join("other");
-        let (mut theirs, mut ours) = (make(theirs), make(ours));
+        let mut theirs = make(theirs);
+        let mut ours = make(ours);
         steps(&mut theirs, 1);
         theirs.save(&path).unwrap();
         check_unchanged(&mut ours, &folder, &path, words);
@@ -248,7 +249,9 @@ fn checkpoints_of_something_else_change_nothing() {
         let buffer = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
         if replay { trainer.with_replay(ReplayBuffer::new(buffer).unwrap()) } else { trainer }
     };
-    let (mut four, mut five, mut without) = (make(4, true), make(5, true), make(4, false));
+    let mut four = make(4, true);
+    let mut five = make(5, true);
+    let mut without = make(4, false);
     steps(&mut four, 2);
     steps(&mut five, 1);
     let path = folder.join("four");

@@ -56,19 +56,23 @@ fn weights_that_are_no_numbers_estimate_nothing() {
 fn transport_between_points_of_any_size() {
     let near = Reals::from_rows([[0.0, 1.0], [1.0, 5.0], [2.0, -3.0]]);
     let far = Reals::from_rows([[4.0, 1.0], [1.5, 2.5], [2.0, -2.0]]);
-    let (w2, mmd) = (wasserstein2(&near, &far).unwrap(), maximum_mean_discrepancy(&near, &far).unwrap());
+    let w2 = wasserstein2(&near, &far).unwrap();
+    let mmd = maximum_mean_discrepancy(&near, &far).unwrap();
     for exponent in [-700, 600, 1000] {
         let unit = 2f64.powi(exponent);
         let scaled = |points: &Reals| {
             Reals::from_flat(points.width(), points.values().iter().map(|x| x * unit).collect())
         };
-        let (a, b) = (scaled(&near).unwrap(), scaled(&far).unwrap());
+        let a = scaled(&near).unwrap();
+        let b = scaled(&far).unwrap();
         assert_eq!(wasserstein2(&a, &b).unwrap(), w2 * unit);
         assert_eq!(maximum_mean_discrepancy(&a, &b).unwrap(), mmd);
     }
-    let (a, b) = (Reals::from_rows([[0.0], [1.0]]), Reals::from_rows([[1e200], [2e200]]));
+    let a = Reals::from_rows([[0.0], [1.0]]);
+    let b = Reals::from_rows([[1e200], [2e200]]);
     assert!((wasserstein2(&a, &b).unwrap() / (2.5f64.sqrt() * 1e200) - 1.0).abs() < 1e-12);
-    let (a, b) = (Reals::from_rows([[f64::MAX / 2.0]]), Reals::from_rows([[-f64::MAX / 4.0]]));
+    let a = Reals::from_rows([[f64::MAX / 2.0]]);
+    let b = Reals::from_rows([[-f64::MAX / 4.0]]);
     assert!((wasserstein2(&a, &b).unwrap() / f64::MAX - 0.75).abs() < 1e-12);
     let origin = Reals::filled(2, 3, 0.0);
     assert_eq!(wasserstein2(&origin, &origin).unwrap(), 0.0);

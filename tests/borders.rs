@@ -155,7 +155,8 @@ fn conditions_have_a_row_for_each_trajectory() {
     }
     let config =
         MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
-    let (env, policy) = (words(), policy(config));
+    let env = words();
+    let policy = policy(config);
     let sampler = Sampler::new(&env, &policy);
     let rng = &mut Rng::seeded(0);
     let scalar = Tensor::from(1f32);

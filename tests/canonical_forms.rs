@@ -90,7 +90,8 @@ fn near_copy(graph: &GraphState, shape: Shape, rng: &mut Rng) -> GraphState {
         // An edge moves to another pair of nodes. This may reverse a directed edge.
         _ => {
             let edges: Vec<_> = out.edges().collect();
-            let (a, b) = (rng.below(n) as u32, rng.below(n) as u32);
+            let a = rng.below(n) as u32;
+            let b = rng.below(n) as u32;
             if !edges.is_empty() && a != b && !out.has_edge(a, b) {
                 let (c, d) = edges[rng.below(edges.len())];
                 let weight = out.remove_edge(c, d).unwrap();
@@ -129,7 +130,9 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
     let all: Vec<_> = (0..=6).map(permutations).collect();
     let mut rng = Rng::seeded(1);
     let mut canonizer = Canonizer::default();
-    let (mut n_isomorphic, mut n_different, mut n_symmetric) = (0, 0, 0);
+    let mut n_isomorphic = 0;
+    let mut n_different = 0;
+    let mut n_symmetric = 0;
     for round in 0..24 {
         for shape in shapes() {
             let n = (round % 6 + rng.below(3)).min(6);
@@ -169,7 +172,8 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
 #[test]
 fn key_equality_agrees_with_vf2() {
     let mut rng = Rng::seeded(2);
-    let (mut n_isomorphic, mut n_different) = (0, 0);
+    let mut n_isomorphic = 0;
+    let mut n_different = 0;
     for _ in 0..6 {
         for shape in shapes() {
             let n = 2 + rng.below(9);
@@ -186,11 +190,13 @@ fn key_equality_agrees_with_vf2() {
                 (one.as_directed(), other.as_directed()),
             ) {
                 ((Some(a), Some(b)), _) => {
-                    let (a, b) = (weighted!(one, a), weighted!(other, b));
+                    let a = weighted!(one, a);
+                    let b = weighted!(other, b);
                     is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
                 }
                 (_, (Some(a), Some(b))) => {
-                    let (a, b) = (weighted!(one, a), weighted!(other, b));
+                    let a = weighted!(one, a);
+                    let b = weighted!(other, b);
                     is_isomorphic_matching(&a, &b, |a, b| a == b, |a, b| a == b)
                 }
                 _ => unreachable!("both graphs are of one kind"),
@@ -253,7 +259,8 @@ fn graph_and_order() -> impl Strategy<Value = (GraphState, Vec<u32>)> {
             let n = nodes.len();
             let mut graph = GraphState::from_parts(kind, &nodes, &[]).unwrap();
             for (k, weight) in edges.into_iter().enumerate() {
-                let (a, b) = (k / n, k % n);
+                let a = k / n;
+                let b = k % n;
                 if let Some(weight) = weight.filter(|_| a < b || (a > b && directed)) {
                     let weight = edge_weight(weight);
                     graph.add_edge(a as u32, b as u32, weight).unwrap();
@@ -269,7 +276,8 @@ proptest! {
     fn relabelling_changes_neither_key_nor_automorphisms((graph, order) in graph_and_order()) {
         let relabelled = graph.induced(&order);
         let mut canonizer = Canonizer::default();
-        let (one, other) = (canonizer.canonical(&graph, 0), canonizer.canonical(&relabelled, 0));
+        let one = canonizer.canonical(&graph, 0);
+        let other = canonizer.canonical(&relabelled, 0);
         prop_assert_eq!(&one.key, &other.key);
         prop_assert_eq!(one.automorphisms, other.automorphisms);
         let representative = graph.induced(&one.order);

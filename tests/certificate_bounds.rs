@@ -214,7 +214,8 @@ fn certify_needle(mass: f64, objects: usize, seeds: u64) -> (usize, usize) {
             Ok(states.rows().map(|row| if is_needle(row) { log_r } else { 0.0 }).collect())
         }
     };
-    let (with, without) = (reward(log_needle), reward(-14.0));
+    let with = reward(log_needle);
+    let without = reward(-14.0);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     let policy = ExactPolicy::new(&graph, &env, &UniformPolicy, &without).unwrap();
     let mut truth = Truth::new(&env, &graph, &policy, &with);

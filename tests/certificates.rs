@@ -141,7 +141,9 @@ fn intervals_cover_the_truth() {
     let tv = Distances::between(&uniform, &target.probs).unwrap().tv;
     let ends = graph.ends();
     let objects = graph.states().select(&ends);
-    let (mut of_log_p, mut of_log_z, mut of_tv) = (0, 0, 0);
+    let mut of_log_p = 0;
+    let mut of_log_z = 0;
+    let mut of_tv = 0;
     for seed in 0..40 {
         let rng = &mut Rng::seeded(seed);
         let certificate =

@@ -113,7 +113,8 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
 /// that it could have added itself.
 #[test]
 fn types_that_know_fewer_classes_than_others_leave_these_alone() {
-    let (first, plain) = (AddNode::first(2), AddNode::attached(1, 1, 4));
+    let first = AddNode::first(2);
+    let plain = AddNode::attached(1, 1, 4);
     let few = SetNodeAttr::new(&[1, 1]).unwrap();
     let of_types = |rule, attached| {
         let set = ActionSet::new(Semantics::UpToIsomorphism).with(first).with(plain);
@@ -130,10 +131,10 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
                 .unwrap();
         }
     }
-    let mut marked = Node::of_class(1);
+    let mut marked = Node::from_class(1);
     marked.attributes.set(0, 2);
-    let edges = [(0, 1, Edge::of_class(1)), (1, 2, Edge::default())];
-    let nodes = [marked, Node::default(), Node::of_class(1)];
+    let edges = [(0, 1, Edge::from_class(1)), (1, 2, Edge::default())];
+    let nodes = [marked, Node::default(), Node::from_class(1)];
     let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
     let legal = |action_type: &dyn GraphActionType| {
         let head = action_type.head(Direction::Backward).unwrap();
@@ -227,7 +228,7 @@ impl GraphActionType for BrokenAddEdge {
 fn broken_action_types_are_caught_and_right_ones_pass() {
     let mut path = GraphState::with_nodes(GraphKind::Undirected, 4);
     for a in 0..3 {
-        path.add_edge(a, a + 1, Edge::of_class(a as u16 % 2)).unwrap();
+        path.add_edge(a, a + 1, Edge::from_class(a as u16 % 2)).unwrap();
     }
     let graphs = [GraphState::with_nodes(GraphKind::Undirected, 3), path];
     let cases = [

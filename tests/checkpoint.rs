@@ -142,7 +142,8 @@ fn a_save_replaces_the_checkpoint_before_it_and_nothing_else() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     check_refused(new.save("/"), "doesn't end in a name");
 
-    let (empty, nested) = (folder.0.join("empty"), folder.0.join("new/nested"));
+    let empty = folder.0.join("empty");
+    let nested = folder.0.join("new/nested");
     fs::create_dir(&empty).unwrap();
     for path in [empty, nested] {
         new.save(&path).unwrap();
@@ -193,7 +194,8 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
 fn damage_is_refused() {
     let folder = Folder::new("damage");
     let path = run_of(&folder);
-    let (tensors, manifest) = (path.join("model.safetensors"), path.join("manifest.json"));
+    let tensors = path.join("model.safetensors");
+    let manifest = path.join("manifest.json");
     checkpoint(1).save(&path).unwrap();
     let data = fs::read(&tensors).unwrap();
     let text = fs::read_to_string(&manifest).unwrap();

@@ -80,8 +80,9 @@ fn renamed_actions_lead_to_isomorphic_children() {
         .translate(Direction::Forward, &states, &classes, &rows, walked.actions(), false)
         .unwrap();
     let firsts: Vec<usize> =
-        rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
-    let (mut own, mut other) = (states.clone(), gfn::env::Rows::select(&states, &firsts));
+        rows.iter().map(|&row| classes.grouping.first[classes.grouping.group_of[row]]).collect();
+    let mut own = states.clone();
+    let mut other = gfn::env::Rows::select(&states, &firsts);
     env.step(Direction::Forward, &mut own, walked.actions()).unwrap();
     env.step(Direction::Forward, &mut other, &renamed).unwrap();
     assert_eq!(gfn::graph::canonical_keys(own.graphs()), gfn::graph::canonical_keys(other.graphs()));

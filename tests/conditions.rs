@@ -102,7 +102,8 @@ fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Ve
         .into_iter()
         .map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap())
         .collect();
-    let (mut distances, mut of_log_z) = (Vec::new(), Vec::new());
+    let mut distances = Vec::new();
+    let mut of_log_z = Vec::new();
     for (condition, target) in test_conditions().into_iter().zip(&targets) {
         let vector = vector(condition);
         let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
@@ -188,7 +189,8 @@ fn replayed_objects_are_in_focus_in_hindsight() {
         assert_eq!(trainer.prefill(500).unwrap(), 500);
         trainer.step().unwrap();
         let latest = trainer.latest().unwrap();
-        let (objects, conditions) = (latest.terminal_states(), latest.conditions().unwrap());
+        let objects = latest.terminal_states();
+        let conditions = latest.conditions().unwrap();
         let log_rewards = latest.recorded_log_rewards().unwrap();
         assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
         // Fresh trajectories come first in the batch. Many are outside of the cone, because only words of

@@ -16,7 +16,8 @@ fn env() -> Chain {
 /// Builds `n` trajectories that lead to 1, 2, 3, ... by single steps. Trajectory `i` has the condition `[i,
 /// -i]`.
 fn steps(n: usize) -> Trajectories<Chain> {
-    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    let mut actions = Vec::new();
+    let mut offsets = vec![0];
     for i in 0..n {
         actions.extend(vec![0; i + 1]);
         actions.push(2);
@@ -85,7 +86,8 @@ fn chi_square(counts: &[usize]) -> f64 {
 fn samples_are_uniform_with_and_without_replacement() {
     let all = steps(4);
     let mut rng = Rng::seeded(0);
-    let (mut pairs, mut singles) = ([0; 16], [0; 16]);
+    let mut pairs = [0; 16];
+    let mut singles = [0; 16];
     for _ in 0..12_000 {
         let ends = |t: Trajectories<Chain>| {
             t.terminal_states().0.iter().map(|x| *x as usize - 1).collect::<Vec<_>>()
@@ -220,8 +222,12 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
 /// leads back. The trajectories may have been sampled in either direction.
 fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let all = trajectories.transitions();
-    let (states, actions, next_states) = (all.states(), all.actions(), all.next_states());
-    let (reverse_actions, is_last, is_exit) = (all.reverse_actions(), all.is_last(), all.is_exit());
+    let states = all.states();
+    let actions = all.actions();
+    let next_states = all.next_states();
+    let reverse_actions = all.reverse_actions();
+    let is_last = all.is_last();
+    let is_exit = all.is_exit();
     let starts: Vec<usize> = trajectories.offsets()[..trajectories.len()].to_vec();
     assert!(env.is_initial(&states.select(&starts)).iter().all(|initial| *initial));
     let masks = env.masks(Direction::Forward, &states);
@@ -244,7 +250,8 @@ fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
 
 #[test]
 fn backward_trajectories_come_in_the_forward_form() {
-    let (env, mut rng) = (env(), Rng::seeded(3));
+    let env = env();
+    let mut rng = Rng::seeded(3);
     let forward = Sampler::new(&env, &UniformPolicy).forward(50, &mut rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), &mut rng).unwrap();
     check_form(&env, &forward);

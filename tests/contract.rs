@@ -129,7 +129,8 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     let env = env_with_schema(schema(10), 10, 50).unwrap();
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
     // The last slot would have the number 4,999,949,999, or 704,982,703 after an overflow of 32 bits.
-    let (kind, set) = (ActionKind(0), env.actions());
+    let kind = ActionKind(0);
+    let set = env.actions();
     let error =
         set.encode(Direction::Forward, &large, kind, Move { a: 9999, b: 9998, class: 49 }).unwrap_err();
     assert!(is_refusal(&error), "{error}");
@@ -138,7 +139,7 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     // Two cases are tested: a backward step that removes an edge whose slot has no number, and the exit,
     // whose slot comes after those of all pairs of nodes.
     let mut states = GraphStates::from(vec![large.clone()]);
-    states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::of_class(49)).unwrap();
+    states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::from_class(49)).unwrap();
     let error = env.step(Direction::Backward, &mut states, &Slots(vec![0])).unwrap_err();
     assert!(is_refusal(&error), "{error}");
     let mut states = GraphStates::from(vec![large]);
@@ -167,13 +168,16 @@ impl GraphRules for Connected {
 
 /// Builds an environment that adds edges to graphs with `n` nodes.
 fn env_on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
-    let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+    let kind = GraphKind::Undirected;
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     GraphEnv::new(rules, actions, GraphState::with_nodes(kind, n)).unwrap()
 }
 
 fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     let error = result.unwrap_err();
-    words.iter().for_each(|word| assert!(error.to_string().contains(word), "{word}: {error}"));
+    for word in words.iter() {
+        assert!(error.to_string().contains(word), "{word}: {error}");
+    }
 }
 
 #[test]
@@ -243,7 +247,8 @@ fn an_environment_of_one_graph_is_refused() {
 #[test]
 fn states_of_another_environment_are_refused() {
     let small = StateGraph::build(&env_on_nodes(3, Free), 100).unwrap();
-    let (env, reward) = (env_on_nodes(4, Free), PerGraph(|_: &GraphState| 0.0));
+    let env = env_on_nodes(4, Free);
+    let reward = PerGraph(|_: &GraphState| 0.0);
     small.terminating_distribution(&env_on_nodes(3, Free), &UniformPolicy, None).unwrap();
     check_refused(small.terminating_distribution(&env, &UniformPolicy, None), &["whose states were listed"]);
     check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["whose states were listed"]);

@@ -33,7 +33,9 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     let mut text = parts[0].names().join(",") + ",set\n";
     for part in parts {
         for row in 0..part.n_rows() {
-            part.row(row).iter().for_each(|x| write!(text, "{x},").unwrap());
+            for x in part.row(row).iter() {
+                write!(text, "{x},").unwrap();
+            }
             let set = part.interventions().map_or_else(Vec::new, |targets| targets[row].iter().collect());
             text += &set.iter().map(|&node| part.names()[node].clone()).collect::<Vec<_>>().join(";");
             text.push('\n');

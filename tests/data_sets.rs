@@ -65,7 +65,8 @@ fn containers_come_back_from_every_kind_of_environment() {
 
 #[test]
 fn labelled_actions_come_back_as_they_were() {
-    let (folder, env) = (Folder::new("data-exact"), HyperGrid::new(3, 5).unwrap().env());
+    let folder = Folder::new("data-exact");
+    let env = HyperGrid::new(3, 5).unwrap().env();
     let path = folder.join("data");
     let trajectories = sample_trajectories(&env, 50, 0);
     trajectories.save(&env, &path).unwrap();
@@ -75,7 +76,8 @@ fn labelled_actions_come_back_as_they_were() {
 
 #[test]
 fn empty_containers_come_back_empty() {
-    let (folder, env) = (Folder::new("data-empty"), Chain::new(5));
+    let folder = Folder::new("data-empty");
+    let env = Chain::new(5);
     let path = folder.join("data");
     let none = sample_trajectories(&env, 3, 0).select(0..0).unwrap();
     none.save(&env, &path).unwrap();
@@ -192,7 +194,8 @@ fn check_refused(env: &Chain, path: &Path, words: &[&str]) {
 
 #[test]
 fn damaged_and_cut_off_data_sets_are_refused() {
-    let (folder, env) = (Folder::new("data-damaged"), Chain::new(12));
+    let folder = Folder::new("data-damaged");
+    let env = Chain::new(12);
     let path = folder.join("data");
     sample_trajectories(&env, 20, 0).save(&env, &path).unwrap();
     for name in ["manifest.json", "data.safetensors"] {
@@ -226,7 +229,8 @@ fn edit_manifest(path: &Path, from: &str, to: &str) {
 
 #[test]
 fn data_sets_of_something_else_are_refused() {
-    let (folder, env) = (Folder::new("data-else"), Chain::new(12));
+    let folder = Folder::new("data-else");
+    let env = Chain::new(12);
     let path = folder.join("data");
     let all = sample_trajectories(&env, 20, 0);
     all.save(&env, &path).unwrap();
@@ -252,7 +256,8 @@ fn data_sets_of_something_else_are_refused() {
 
 #[test]
 fn an_interrupted_save_leaves_the_old_data_set() {
-    let (folder, env) = (Folder::new("data-interrupted"), Chain::new(12));
+    let folder = Folder::new("data-interrupted");
+    let env = Chain::new(12);
     let path = folder.join("data");
     sample_trajectories(&env, 5, 0).save(&env, &path).unwrap();
     // Two interruptions are simulated: one while the new folder was written, and one between the two

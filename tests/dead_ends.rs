@@ -127,7 +127,8 @@ fn train<E: TrainEnv + 'static>(env: E, reward: impl gfn::env::Reward<E::States>
 where
     UniformPolicy: gfn::policy::Policy<E>,
 {
-    let (config, rng) = (TrainerConfig { batch: 4, ..TrainerConfig::default() }, Rng::seeded(0));
+    let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+    let rng = Rng::seeded(0);
     Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, config, rng).map(|_| ())
 }
 

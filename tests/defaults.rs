@@ -37,7 +37,8 @@ fn starting_at(
     config: TrainerConfig,
     seed: u64,
 ) -> GrowthTrainer {
-    let (env, mut rng) = (Subdivisions::env(4).unwrap(), Rng::seeded(seed));
+    let env = Subdivisions::env(4).unwrap();
+    let mut rng = Rng::seeded(seed);
     let network = GraphNetConfig {
         pair_walks: Some(3),
         backward: BackwardPolicy::SharedTorso,
@@ -57,7 +58,8 @@ fn tv(trainer: &GrowthTrainer) -> f64 {
 
 /// Returns a configuration without exploration and without decay of the learning rate.
 fn bare_config() -> TrainerConfig {
-    let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
+    let epsilon = Some(Schedule::Constant(0.0));
+    let lr_scale = Schedule::Constant(1.0);
     TrainerConfig { epsilon, lr_scale, ..TrainerConfig::default() }
 }
 

@@ -18,7 +18,8 @@ struct Description {
 }
 
 fn trainer() -> Trainer<GraphEnv> {
-    let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
+    let env = Triangles::env();
+    let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
     let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
@@ -72,9 +73,11 @@ type Run = Trainer<GraphEnv>;
 
 /// Builds a trainer whose log-reward is `per_edge` times the number of edges.
 fn run(shy: bool, per_edge: f64, config: TrainerConfig) -> Run {
-    let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+    let kind = GraphKind::Undirected;
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let initial = GraphState::with_nodes(kind, 3);
-    let (env, mut rng) = (GraphEnv::new(Rules { shy }, actions, initial), Rng::seeded(0));
+    let env = GraphEnv::new(Rules { shy }, actions, initial);
+    let mut rng = Rng::seeded(0);
     let network = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let env = env.unwrap();
     let net = GraphNet::new(&env, network, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();

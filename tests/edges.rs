@@ -26,14 +26,15 @@ fn marking_env(kind: GraphKind) -> GraphEnv {
 /// Builds a ring of six nodes whose edges alternate between two classes. All nodes of the ring are
 /// equivalent.
 fn alternating_ring(kind: GraphKind) -> GraphState {
-    let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::of_class((a % 2) as u16))).collect();
+    let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::from_class((a % 2) as u16))).collect();
     GraphState::from_parts(kind, &[Node::default(); 6], &edges).unwrap()
 }
 
 #[test]
 fn edges_of_alternating_classes_have_different_logits() {
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
-        let (env, ring) = (marking_env(kind), alternating_ring(kind));
+        let env = marking_env(kind);
+        let ring = alternating_ring(kind);
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
         // The blocks are those that set the attribute forwards, and that remove the edge or its attribute
@@ -48,7 +49,8 @@ fn edges_of_alternating_classes_have_different_logits() {
                 .collect();
             assert_eq!(block.size(), [6, 1]);
             let of = |class: u16| logits.iter().filter(move |edge| edge.0 == class).map(|edge| edge.1);
-            let (first, second) = (of(0).next().unwrap(), of(1).next().unwrap());
+            let first = of(0).next().unwrap();
+            let second = of(1).next().unwrap();
             // The embedding of the whole graph contributes equally to all edges in this convolution, so
             // relative differences are smaller.
             let least = if conv == ConvKind::GinVirtual { 1e-4 } else { 1e-3 };

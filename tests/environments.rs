@@ -175,8 +175,9 @@ fn check_conversion<E: EnumerableEnv>(
 /// action must be legal in that state and must lead back.
 fn check_rows<E: EnumerableEnv>(name: &str, env: &E, trajectories: &Trajectories<E>) {
     let transitions = trajectories.transitions();
-    let (states, actions, next_states) =
-        (transitions.states(), transitions.actions(), transitions.next_states());
+    let states = transitions.states();
+    let actions = transitions.actions();
+    let next_states = transitions.next_states();
     let is_exit = transitions.is_exit();
     let n = trajectories.n_transitions();
     let starts: Vec<usize> = trajectories.offsets()[..trajectories.len()].to_vec();
@@ -271,7 +272,9 @@ impl<'a, E: EnumerableEnv> Certain<'a, E> {
         };
         // States are sorted such that parents come before their children.
         for state in 0..graph.len() {
-            children(state).for_each(|child| log_paths[child] = log_add(log_paths[child], log_paths[state]));
+            for child in children(state) {
+                log_paths[child] = log_add(log_paths[child], log_paths[state]);
+            }
         }
         for state in (0..graph.len()).rev() {
             log_flow[state] =

@@ -73,7 +73,8 @@ struct SeesLabelsBackward(SeesLabels<GraphNet>);
 
 impl GraphNetwork for SeesLabelsBackward {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
-        let (clean, seeing) = (self.0.net.forward(batch, wants)?, self.0.forward(batch, wants)?);
+        let clean = self.0.net.forward(batch, wants)?;
+        let seeing = self.0.forward(batch, wants)?;
         Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
     fn sees_symmetry(&self, direction: Direction) -> Option<gfn::graph::SymmetryCount> {
@@ -105,7 +106,8 @@ fn meaningful_labels_are_allowed() {
 fn checks_use_no_number_of_the_trainers_stream() {
     let net = net(&ColoredGraphs::new(5).unwrap().into_env(), config(ConvKind::Gin), Kind::Float);
     let trainer = trainer(GraphPolicy(net)).unwrap();
-    let (mut own, mut expected) = (trainer.evaluation_rng(), Rng::seeded(7).split());
+    let mut own = trainer.evaluation_rng();
+    let mut expected = Rng::seeded(7).split();
     assert_eq!(
         (0..4).map(|_| own.below(1 << 30)).collect::<Vec<_>>(),
         (0..4).map(|_| expected.below(1 << 30)).collect::<Vec<_>>()

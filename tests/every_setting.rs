@@ -85,7 +85,8 @@ fn check_some<C: Serialize + DeserializeOwned>(
 }
 
 fn set_trainer_run(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
-    let (env, mut rng) = (SetAddition::new(5, 3, false)?.env(), Rng::seeded(3));
+    let env = SetAddition::new(5, 3, false)?.env();
+    let mut rng = Rng::seeded(3);
     let mlp = gfn::nn::MlpConfig { hidden: vec![8], ..Default::default() };
     let policy = MlpPolicyConfig { mlp, backward: BackwardPolicy::SharedTorso, ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(5, 2), policy, Device::Cpu, Kind::Float, &mut rng)?;
@@ -171,7 +172,8 @@ fn settings_of_a_buffer() {
 }
 
 fn graphs(semantics: Semantics, config: &GraphNetConfig) -> Result<Run> {
-    let (env, mut rng) = (everything_under(semantics, GraphKind::Undirected, 3), Rng::seeded(3));
+    let env = everything_under(semantics, GraphKind::Undirected, 3);
+    let mut rng = Rng::seeded(3);
     let net = gfn::nn::GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut rng)?;
     let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_edges() as f64);
     let trainer = if config.estimators.flow {
@@ -227,7 +229,7 @@ fn settings_of_a_graph_network() {
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ablation: true, ..net() };
     check_some(&blind, &[("ablation", json!(false))], run);
     // A network gets symmetry features up to isomorphism, unless they are turned off.
-    let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
+    let unseen = GraphNetConfig { symmetry: gfn::nn::SymmetryInput::Ignored, ..net() };
     let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();
     assert_ne!(run(&unseen), run(&net()));
     // A convolution that can't distinguish all graphs must be an error, unless it is allowed explicitly.

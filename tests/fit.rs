@@ -60,7 +60,8 @@ fn fit(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> (FitOutcome,
 
 #[test]
 fn a_resumed_run_is_the_one_that_was_never_interrupted() {
-    let (whole, parts) = (Folder::new("fit-whole"), Folder::new("fit-parts"));
+    let whole = Folder::new("fit-whole");
+    let parts = Folder::new("fit-parts");
     let mut uninterrupted = trainer(1);
     uninterrupted.prefill(30).unwrap();
     let (ended, found) = fit(&mut uninterrupted, 14, &whole);
@@ -77,7 +78,8 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
     assert_eq!(found_in_parts, found);
     // Weights, moments, buffer, random stream and observers' states must be equal.
     assert_eq!(bytes(&parts.join("checkpoint")), bytes(&whole.join("checkpoint")));
-    let (expected, got) = (lines(&whole.join("metrics.jsonl")), lines(&parts.join("metrics.jsonl")));
+    let expected = lines(&whole.join("metrics.jsonl"));
+    let got = lines(&parts.join("metrics.jsonl"));
     assert_eq!(got.len(), 14);
     assert_eq!(got, expected);
     let steps: Vec<usize> = (1..=14).filter(|step| got[step - 1]["drawn"].is_number()).collect();
@@ -90,7 +92,8 @@ fn a_resumed_run_is_the_one_that_was_never_interrupted() {
 #[test]
 fn observing_changes_nothing() {
     let folder = Folder::new("fit-observing");
-    let (mut watched, mut alone) = (trainer(3), trainer(3));
+    let mut watched = trainer(3);
+    let mut alone = trainer(3);
     fit(&mut watched, 5, &folder);
     for _ in 0..5 {
         alone.step().unwrap();
@@ -100,7 +103,8 @@ fn observing_changes_nothing() {
         let checkpoint = Checkpoint::load(folder.join(name)).unwrap();
         ["model", "adam", "replay"].map(|section| checkpoint.section(section))
     };
-    let (watched, alone) = (kept(&watched, "watched"), kept(&alone, "alone"));
+    let watched = kept(&watched, "watched");
+    let alone = kept(&alone, "alone");
     assert!(
         alone.iter().all(|section| !section.is_empty()) && watched == alone,
         "weights, moments and buffer"
@@ -213,7 +217,8 @@ fn the_latest_batch_is_the_one_that_was_trained_on() {
 #[test]
 fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
     let folder = Folder::new("fit-nowhere");
-    let (file, other) = (folder.join("file"), folder.join("other"));
+    let file = folder.join("file");
+    let other = folder.join("other");
     fs::write(&file, "").unwrap();
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.txt"), "mine").unwrap();

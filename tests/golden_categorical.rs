@@ -118,7 +118,8 @@ fn check(kind: Kind, tolerance: f64) {
         assert_eq!(dist().argmax().unwrap(), Slots(argmax), "{name}");
 
         if let Some(actions) = case.get("actions").and_then(Value::as_array) {
-            let (mut rows, mut slots) = (Vec::new(), Vec::new());
+            let mut rows = Vec::new();
+            let mut slots = Vec::new();
             for action in actions.iter().map(numbers) {
                 rows.push(action[0] as usize);
                 slots.push(golden.slot(
@@ -347,7 +348,8 @@ fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();
     let masks = Masks::dense(Direction::Backward, 3, legal, false).unwrap();
     let values: Vec<f64> = (0..12).map(|i| f64::from(i * i % 7) - 2.0).collect();
-    let (rows, slots) = ([0, 2, 2, 3, 0], Slots(vec![2, 0, 2, 1, 0]));
+    let rows = [0, 2, 2, 3, 0];
+    let slots = Slots(vec![2, 0, 2, 1, 0]);
     let weights = Tensor::from_slice(&[1.0, -2.0, 0.5, 3.0, 0.25]);
     let run = |dense: bool, factors: [f64; 4]| {
         let logits = Tensor::from_slice(&values).view([4, 3]).set_requires_grad(true);
@@ -358,7 +360,8 @@ fn dense_blocks_are_segments() {
             true => dist.log_prob(&rows, &slots).unwrap(),
             false => {
                 let entry = |row: usize, slot: u32| {
-                    let (start, slots) = (dist.legal_offsets()[row], dist.legal_slots());
+                    let start = dist.legal_offsets()[row];
+                    let slots = dist.legal_slots();
                     (start..).find(|&k| slots[k] == slot).unwrap() as i64
                 };
                 let entries: Vec<i64> =
@@ -390,10 +393,12 @@ fn logits_are_scaled_state_by_state() {
         let n = golden.masks.len();
         let factors: Vec<f64> = (0..n).map(|i| 0.3 + i as f64).collect();
         let scale = Tensor::from_slice(&factors).set_requires_grad(true);
-        let (plain, scaled) = (dist(), dist().scaled(&scale).unwrap());
+        let plain = dist();
+        let scaled = dist().scaled(&scale).unwrap();
         // The expected values are the log-softmax of the scaled logits. These values are compared with the
         // results on the host and with the results that have a gradient.
-        let (before, offsets) = (plain.host_log_probs().unwrap(), plain.legal_offsets());
+        let before = plain.host_log_probs().unwrap();
+        let offsets = plain.legal_offsets();
         let mut expected = Vec::new();
         for (row, factor) in factors.iter().enumerate() {
             let logs = &before[offsets[row]..offsets[row + 1]];

@@ -160,8 +160,12 @@ fn grids_agree_with_dynamic_programming() {
         let by_cell = |values: &[f64]| index.iter().map(|&state| values[state]).collect::<Vec<_>>();
 
         let sampled = graph.terminating_distribution(&env, &case, None).unwrap();
-        by_cell(&sampled.probs).iter().zip(&case.terminating_distribution).for_each(|(a, b)| close(*a, *b));
-        by_cell(&sampled.visits).iter().zip(&case.visit_probability).for_each(|(a, b)| close(*a, *b));
+        for (a, b) in by_cell(&sampled.probs).iter().zip(&case.terminating_distribution) {
+            close(*a, *b);
+        }
+        for (a, b) in by_cell(&sampled.visits).iter().zip(&case.visit_probability) {
+            close(*a, *b);
+        }
         close(sampled.mean_len, case.expected_n_actions);
 
         let reward = |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
@@ -170,7 +174,9 @@ fn grids_agree_with_dynamic_programming() {
         };
         let target = graph.target_distribution(&reward, None).unwrap();
         close(target.log_z, case.log_Z);
-        by_cell(&target.probs).iter().zip(&case.true_distribution).for_each(|(a, b)| close(*a, *b));
+        for (a, b) in by_cell(&target.probs).iter().zip(&case.true_distribution) {
+            close(*a, *b);
+        }
         let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
         close(distances.l1, case.l1);
         close(distances.tv, case.l1 / 2.0);
@@ -179,7 +185,9 @@ fn grids_agree_with_dynamic_programming() {
         close(distances.kl_policy_target, case.kl_policy_to_target);
 
         let flows = graph.exact_flows(&env, &case, &reward, None).unwrap();
-        by_cell(&flows.log_flow).iter().zip(&case.optimal_log_flow).for_each(|(a, b)| close(*a, *b));
+        for (a, b) in by_cell(&flows.log_flow).iter().zip(&case.optimal_log_flow) {
+            close(*a, *b);
+        }
         close(flows.log_z, case.log_Z);
         let exact = ExactPolicy::new(&graph, &env, &case, &reward).unwrap();
         let pf = exact.evaluate(&env, &cells, None, Quantities::PF).unwrap().pf.unwrap();

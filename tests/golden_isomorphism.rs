@@ -41,7 +41,7 @@ fn golden() -> Golden {
 
 fn graph(directed: bool, colors: &[u16], edges: &[(u32, u32)]) -> GraphState {
     let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
-    let nodes: Vec<_> = colors.iter().map(|&c| Node::of_class(c)).collect();
+    let nodes: Vec<_> = colors.iter().map(|&c| Node::from_class(c)).collect();
     let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
     GraphState::from_parts(kind, &nodes, &edges).unwrap()
 }
@@ -131,7 +131,8 @@ fn relabelled_graphs_have_the_key_of_their_representative() {
         let relabelled = graph(pair.directed, &pair.colors, &pair.edges);
         let representative = graph(pair.directed, &pair.canonical_colors, &pair.canonical_edges);
         assert_eq!(relabelled.n_nodes(), pair.n);
-        let (one, other) = (canonizer.canonical(&relabelled, 0), canonizer.canonical(&representative, 0));
+        let one = canonizer.canonical(&relabelled, 0);
+        let other = canonizer.canonical(&representative, 0);
         assert_eq!(one.key, other.key);
         assert_eq!(one.automorphisms, Some(pair.aut));
         assert_eq!(other.automorphisms, Some(pair.aut));

@@ -34,7 +34,9 @@ fn logsumexps(lists: &Value) -> Vec<f64> {
 impl Inputs {
     fn new(case: &Value) -> Self {
         let mut offsets = vec![0];
-        let (mut log_prior, mut state_log_reward, mut log_reward) = (Vec::new(), Vec::new(), Vec::new());
+        let mut log_prior = Vec::new();
+        let mut state_log_reward = Vec::new();
+        let mut log_reward = Vec::new();
         let [mut log_pf, mut log_pb, mut log_flow, mut log_p_exit] = [const { Vec::new() }; 4];
         for trajectory in case["trajectories"].as_array().unwrap() {
             log_pf.extend(numbers(&trajectory["log_pf"]));
@@ -108,7 +110,8 @@ fn forward_looking() -> DetailedBalance {
 
 fn objectives(case: &Value, regression: &str) -> Vec<(String, Box<dyn Objective>, f64)> {
     let losses = &case["losses"][regression];
-    let (beta, alpha) = (case["beta"].as_f64().unwrap(), case["fm"]["alpha"].as_f64().unwrap());
+    let beta = case["beta"].as_f64().unwrap();
+    let alpha = case["fm"]["alpha"].as_f64().unwrap();
     let balanced: Vec<(&str, Box<dyn Objective>)> = vec![
         ("TB", Box::new(TrajectoryBalance)),
         ("ZVar", Box::new(LogPartitionVariance)),

@@ -86,7 +86,7 @@ impl Policy<GraphEnv> for Weighted<'_> {
 }
 
 fn graph_of(state: &State) -> GraphState {
-    let nodes: Vec<Node> = state.colors.iter().map(|&colour| Node::of_class(colour)).collect();
+    let nodes: Vec<Node> = state.colors.iter().map(|&colour| Node::from_class(colour)).collect();
     let edges: Vec<_> = state.edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
     GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()
 }
@@ -141,7 +141,8 @@ fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
         assert_eq!(index.iter().collect::<BTreeSet<_>>().len(), graph.len());
         let mut mean_len = 0.0;
         for (state, &mine) in case.states.iter().zip(&index) {
-            let (over, under) = (&state.terminal_prob.0, &state.terminal_prob.1);
+            let over = &state.terminal_prob.0;
+            let under = &state.terminal_prob.1;
             let prob = over.parse::<f64>().unwrap() / under.parse::<f64>().unwrap();
             assert!((found.probs[mine] - prob).abs() < 1e-9, "{} {prob}", found.probs[mine]);
             assert!((found.visits[mine] - state.visit_prob_f64).abs() < 1e-9);

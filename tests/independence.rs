@@ -90,7 +90,8 @@ impl Policy<GraphEnv> for LogitPolicy {
         let dist = |direction: Direction| {
             let masks = env.masks(direction, states);
             let blocks = masks.blocks.iter().map(|block| {
-                let (rows, width) = (block.rows() as i64, block.width as i64);
+                let rows = block.rows() as i64;
+                let width = block.width as i64;
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
                 // The logits must differ between edges. Adding the same number to all logits has no effect
                 // if there is no exit.
@@ -150,7 +151,8 @@ impl Policy<GraphEnv> for ChangeableLogit {
 #[test]
 fn a_changed_policy_is_checked_until_it_passes() {
     let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
-    let (policy, objective) = (ChangeableLogit(Cell::new(Logit::Edges)), LogPartitionVariance);
+    let policy = ChangeableLogit(Cell::new(Logit::Edges));
+    let objective = LogPartitionVariance;
     let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
     trainer.policy_as::<ChangeableLogit>().unwrap().0.set(Logit::MeanEdges);
     // The trainer doesn't notice the change before `policy_changed` is called.

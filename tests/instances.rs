@@ -38,7 +38,8 @@ fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 }
 
 fn trainer(objective: impl Objective + 'static) -> Trainer<Edges> {
-    let (env, mut rng) = (env(), Rng::seeded(3));
+    let env = env();
+    let mut rng = Rng::seeded(3);
     let network = GraphNetConfig {
         embedding: 32,
         estimators: EstimatorsConfig::with_flow(true),
@@ -88,7 +89,8 @@ fn instances_keep_their_numbers_all_the_way() {
                         .unwrap();
                 if paths { buffer } else { buffer.terminal_only() }
             };
-            let (mut buffer, mut restored) = (make(), make());
+            let mut buffer = make();
+            let mut restored = make();
             buffer.add(&env, &walks, &sampled.log_rewards(&reward).unwrap()).unwrap();
             restored.load_state(&env, &buffer.state(&env).unwrap()).unwrap();
             let ends = |buffer: &ReplayBuffer<Edges>| buffer.draw(40, &mut Rng::seeded(5)).unwrap().terminal;
@@ -130,7 +132,7 @@ fn one_policy_learns_the_distribution_of_each_instance() {
 #[test]
 fn up_to_isomorphism_each_instance_has_its_exact_distribution() {
     let kind = GraphKind::Undirected;
-    let start = |class| GraphState::from_parts(kind, &[Node::of_class(class)], &[]).unwrap();
+    let start = |class| GraphState::from_parts(kind, &[Node::from_class(class)], &[]).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::attached(1, 1, 4))
         .with(AddEdge::new(1).keeping_connected());
@@ -171,7 +173,7 @@ fn an_instance_that_leads_to_where_another_starts_is_refused() {
     for (n, most) in [(7, 21), (12, 4), (20, 4)] {
         let start = |class: u16, joined: bool| {
             let mut graph = GraphState::with_nodes(kind, n);
-            graph.set_node(0, Node::of_class(class)).unwrap();
+            graph.set_node(0, Node::from_class(class)).unwrap();
             if joined {
                 graph.add_edge(0, 1, Edge::default()).unwrap();
             }
@@ -218,11 +220,12 @@ impl Reward<GraphStates> for Sizes {
 /// between instances, so changes must be summed within each instance separately.
 #[test]
 fn changes_of_log_r_add_up_instance_by_instance() {
-    let (env, mut rng) = (env(), Rng::seeded(3));
+    let env = env();
+    let mut rng = Rng::seeded(3);
     let network = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let (objective, config) =
-        (ModifiedDetailedBalance::default(), TrainerConfig { batch: 32, ..TrainerConfig::default() });
+    let objective = ModifiedDetailedBalance::default();
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, Sizes, GraphPolicy(net), objective, config, rng).unwrap();
     trainer.step().unwrap();
 }

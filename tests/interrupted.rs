@@ -142,7 +142,8 @@ fn read_ended(folder: &Folder) -> String {
 
 #[test]
 fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
-    let (whole, broken) = (Folder::new("interrupted-never"), Folder::new("interrupted-often"));
+    let whole = Folder::new("interrupted-never");
+    let broken = Folder::new("interrupted-often");
     assert!(end(start(&whole, "train")).success());
     assert_eq!((read_ended(&whole), saved_step(&whole)), (format!("{:?}", FitOutcome::Done), STEPS));
 
@@ -165,7 +166,8 @@ fn twenty_interruptions_lose_no_more_than_an_interval_and_never_a_file() {
             child.kill().unwrap();
         }
         let status = end(child);
-        let (steps, kept) = (logged_steps(&broken), saved_step(&broken));
+        let steps = logged_steps(&broken);
+        let kept = saved_step(&broken);
         let last = *steps.last().unwrap();
         assert_eq!(steps, (1..=last).collect::<Vec<_>>(), "round {round}: every step once");
         if polite {

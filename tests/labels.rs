@@ -75,10 +75,8 @@ impl GraphRules for KeepsFirst {
 fn rules_that_see_labels_are_refused_by_name() {
     let checked = |result: Result<_>| result.map(|_| ());
     for max_nodes in [4, 9] {
-        let (edges, exits) = (
-            env_with_rules(ByLabel, Semantics::UpToIsomorphism, max_nodes),
-            env_with_rules(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
-        );
+        let edges = env_with_rules(ByLabel, Semantics::UpToIsomorphism, max_nodes);
+        let exits = env_with_rules(ExitByLabel, Semantics::UpToIsomorphism, max_nodes);
         let back = env_with_rules(KeepsFirst, Semantics::UpToIsomorphism, max_nodes)
             .with_backward(BackwardRule::ByType);
         let rules = "in the rules";
@@ -112,8 +110,8 @@ fn rules_that_see_labels_are_refused_by_name() {
 fn rules_may_use_distinguished_nodes() {
     let actions =
         || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
-    let (schema, start) =
-        (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
+    let schema = GraphSchema::plain(GraphKind::Undirected, 9);
+    let start = GraphState::with_nodes(GraphKind::Undirected, 2);
     let env = || {
         let env = GraphEnv::new(ExitByLabel, actions(), start.clone())
             .and_then(|env| env.with_schema(schema.clone()))
@@ -180,7 +178,8 @@ fn rewards_that_see_labels_are_refused_at_every_seed() {
         let reward =
             PerGraph(|graph: &GraphState| if graph.n_nodes() > 0 { graph.degree(0) as f64 } else { 0.0 });
         let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
-        let (policy, rng) = (GraphPolicy(net), Rng::seeded(seed));
+        let policy = GraphPolicy(net);
+        let rng = Rng::seeded(seed);
         let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng).unwrap();
         let refusal = (0..101).find_map(|_| trainer.step().err());
         let refusal = refusal.unwrap_or_else(|| panic!("seed {seed}: 101 steps without a word"));
@@ -251,7 +250,8 @@ fn networks_of_another_initial_graph_are_refused() {
     // more nodes than graphs can have.
     evaluate(&net(0), &from(2)).unwrap();
     let fixed = |semantics, n: usize| {
-        let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
+        let kind = GraphKind::Undirected;
+        let actions = ActionSet::new(semantics).with(AddEdge::new(1));
         GraphEnv::new(Free, actions, GraphState::with_nodes(kind, n)).unwrap()
     };
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
@@ -308,7 +308,9 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     let kind = GraphKind::Undirected;
     let start = |edges: &[(u32, u32)]| {
         let mut graph = GraphState::with_nodes(kind, 4);
-        edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
+        for &(a, b) in edges.iter() {
+            graph.add_edge(a, b, Edge::default()).unwrap();
+        }
         graph
     };
     let of = |semantics, actions: fn(ActionSet) -> ActionSet, edges: &[(u32, u32)]| {

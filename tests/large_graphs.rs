@@ -75,7 +75,8 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
         let log_probs = evaluation.pf.unwrap().host_log_probs().unwrap().to_vec();
         [1, 2, 5, 40].map(|a: usize| log_probs[2 * a] - log_probs[0])
     };
-    let (small, large) = (relative(&path(BORDER - 20)), relative(&path(BORDER + 20)));
+    let small = relative(&path(BORDER - 20));
+    let large = relative(&path(BORDER + 20));
     assert!(
         small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)),
         "{small:?} {large:?}"
@@ -106,18 +107,18 @@ fn directed_graphs_with_classes_of_edges_are_edited() {
     let n = BORDER + 2;
     let mut graph = GraphState::with_nodes(GraphKind::Directed, n);
     for (a, b, class) in [(2_049, 0, 1), (0, 2_049, 0), (5, 2_049, 2), (2_048, 5, 1)] {
-        graph.add_edge(a, b, Edge::of_class(class)).unwrap();
+        graph.add_edge(a, b, Edge::from_class(class)).unwrap();
     }
     assert_eq!((graph.in_degree(2_049), graph.out_degree(2_049), graph.edge_rank(2_048, 5)), (2, 1, 2));
-    assert_eq!(graph.edge(5, 2_049), Some(Edge::of_class(2)));
+    assert_eq!(graph.edge(5, 2_049), Some(Edge::from_class(2)));
     let mut other = graph.clone();
-    other.set_edge(5, 2_049, Edge::of_class(1)).unwrap();
+    other.set_edge(5, 2_049, Edge::from_class(1)).unwrap();
     assert_ne!(labelled_key(&graph), labelled_key(&other));
-    other.set_edge(5, 2_049, Edge::of_class(2)).unwrap();
+    other.set_edge(5, 2_049, Edge::from_class(2)).unwrap();
     assert_eq!((labelled_key(&graph), &graph), (labelled_key(&other), &other));
     // Removing the last node with its edges must give the graph of the other nodes.
     other.remove_node(2_049).unwrap();
-    let rest = [(2_048, 5, Edge::of_class(1))];
+    let rest = [(2_048, 5, Edge::from_class(1))];
     assert_eq!(
         other,
         GraphState::from_parts(GraphKind::Directed, &vec![Node::default(); n - 1], &rest).unwrap()

@@ -53,12 +53,14 @@ fn metropolis_hastings_samples_the_target() {
 #[test]
 fn metropolis_hastings_samples_a_density() {
     const BINS: usize = 20;
-    let (env, reward, policy) = (BoxEnv::cartesian(1, 0.3).unwrap(), BoxReward::default(), BoxUniform);
+    let env = BoxEnv::cartesian(1, 0.3).unwrap();
+    let reward = BoxReward::default();
+    let policy = BoxUniform;
     let bins = |points: &Reals| {
         let mut shares = vec![0.0; BINS];
-        points
-            .rows()
-            .for_each(|x| shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64);
+        for x in points.rows() {
+            shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64;
+        }
         shares
     };
     // The reward is constant within each bin, so the target of a bin follows from its middle.
@@ -103,7 +105,8 @@ fn known_rewards_are_not_computed_again() {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    let (n, rounds) = (16, 3);
+    let n = 16;
+    let rounds = 3;
     let grid = HyperGrid::new(2, 5).unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
     let standard = OriginalReward::standard(&grid).unwrap();

@@ -70,7 +70,8 @@ fn the_estimate_is_of_the_reward_that_is_trained_on() {
     let env = ColoredGraphs::new(4).unwrap().into_env();
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = || GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let (reward, batch) = (ColoredGraphReward::default(), fresh(64));
+    let reward = ColoredGraphReward::default();
+    let batch = fresh(64);
     let trained =
         Trainer::new(env.clone(), reward, GraphPolicy(net()), TrajectoryBalance, batch, Rng::seeded(1));
     let mut trainer = trained.unwrap();

@@ -25,7 +25,7 @@ struct ColourSymmetric {
 
 /// Returns the states of a graph's object: the graph, and the graph with swapped colours if the two differ.
 fn forms(graph: &GraphState) -> Vec<GraphState> {
-    let nodes: Vec<Node> = graph.nodes().map(|node| Node::of_class(1 - node.class)).collect();
+    let nodes: Vec<Node> = graph.nodes().map(|node| Node::from_class(1 - node.class)).collect();
     let edges: Vec<_> = graph.edges().map(|(a, b)| (a, b, graph.edge(a, b).unwrap())).collect();
     let other = GraphState::from_parts(graph.kind(), &nodes, &edges).unwrap();
     match canonical_key(&other) == canonical_key(graph) {
@@ -109,7 +109,9 @@ fn objects_have_their_share() {
     let learned = graph.terminating_distribution(&env, &exact, None).unwrap();
     assert!(Distances::between(&learned.probs, &target.probs).unwrap().l1 < 1e-9);
     let mut shares = vec![0.0; listed.len()];
-    objects.of.iter().zip(&learned.probs).for_each(|(&object, p)| shares[object] += p);
+    for (&object, p) in objects.group_of.iter().zip(&learned.probs) {
+        shares[object] += p;
+    }
     let firsts = graph.states().select(&objects.first);
     let expected: Vec<f64> = firsts.graphs().iter().map(|state| size(state) - z.ln()).collect();
     close("shares", &shares.iter().map(|p| p.ln()).collect::<Vec<_>>(), &expected);
@@ -123,7 +125,9 @@ fn objects_have_their_share() {
     // not of one of its states.
     let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
     let mut shares = vec![0.0; listed.len()];
-    objects.of.iter().zip(&uniform.probs).for_each(|(&object, p)| shares[object] += p);
+    for (&object, p) in objects.group_of.iter().zip(&uniform.probs) {
+        shares[object] += p;
+    }
     let log_p = estimate_log_probs(&env, &UniformPolicy, &firsts, 200, &mut Rng::seeded(3)).unwrap();
     let off = log_p.iter().zip(&shares).map(|(log_p, p)| (log_p - p.ln()).abs()).fold(0.0, f64::max);
     assert!(off < 0.2, "{off}");
@@ -140,7 +144,7 @@ fn every_reward_gets_the_measure() {
             |state: &GraphState| env.log_automorphisms(state).unwrap() - (forms(state).len() as f64).ln();
         states.graphs().iter().map(of).collect()
     };
-    let of_ends = measure(drawn.terminal_states());
+    let end_values = measure(drawn.terminal_states());
     let partial: Vec<f64> =
         drawn.states().graphs().iter().zip(measure(drawn.states())).map(|(s, m)| size(s) + m).collect();
     let keys = colour_symmetric(false);
@@ -173,7 +177,7 @@ fn every_reward_gets_the_measure() {
             &raw,
             &reward.log_reward(trajectories.terminal_states(), trajectories.conditions()).unwrap(),
         );
-        let expected: Vec<f64> = raw.iter().zip(&of_ends).map(|(raw, measure)| raw + measure).collect();
+        let expected: Vec<f64> = raw.iter().zip(&end_values).map(|(raw, measure)| raw + measure).collect();
         close(what, &to_host(&scores.log_reward), &expected);
     }
     let scores =
@@ -188,7 +192,8 @@ fn every_reward_gets_the_measure() {
 
 #[test]
 fn local_search_keeps_the_shares_of_objects() {
-    let (env, mut rng) = (colour_symmetric(false), Rng::seeded(0));
+    let env = colour_symmetric(false);
+    let mut rng = Rng::seeded(0);
     let graph = StateGraph::build(&env, 1_000).unwrap();
     // The two objects with a single state have half of the target. If rewards weren't divided among states,
     // they would have a third.

@@ -80,9 +80,9 @@ fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
     let reward = Split { share: 0.0, shift: 0.0 };
     let config = TrainerConfig { adam: AdamConfig { lr: 1e-2, ..AdamConfig::default() }, ..fresh(64) };
     let mut trainer = Trainer::new(words(), reward, with_flow(), looking, config, Rng::seeded(1)).unwrap();
-    (0..400).for_each(|_| {
+    for _ in 0..400 {
         trainer.step().unwrap();
-    });
+    }
     let graph = StateGraph::build(&words(), 100).unwrap();
     let learned = graph.terminating_distribution(&words(), trainer.policy(), None).unwrap();
     let target = graph.target_distribution(&count, None).unwrap();

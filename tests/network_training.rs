@@ -225,7 +225,8 @@ fn train(
     let [env, mine] = envs;
     // The runs are short and have few states, so they need no exploration, and the learning rate stays
     // constant.
-    let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
+    let epsilon = Some(Schedule::Constant(0.0));
+    let lr_scale = Schedule::Constant(1.0);
     let config = TrainerConfig { batch: 64, epsilon, lr_scale, ..TrainerConfig::default() };
     let mut trainer =
         Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
@@ -363,7 +364,8 @@ fn rings_of_four_nodes_are_all_learned_early() {
     use_one_thread();
     let mut rng = Rng::seeded(7);
     let ring = Ring::new(4, GraphKind::Directed).unwrap();
-    let (env, reward) = (ring.env().clone(), RingReward::default());
+    let env = ring.env().clone();
+    let reward = RingReward::default();
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,

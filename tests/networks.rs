@@ -34,7 +34,9 @@ fn relabel(graph: &GraphState, names: &[u32]) -> GraphState {
 
 fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     let mut out: Vec<u32> = (0..n as u32).collect();
-    (1..n).rev().for_each(|k| out.swap(k, rng.below(k + 1)));
+    for k in (1..n).rev() {
+        out.swap(k, rng.below(k + 1));
+    }
     out
 }
 
@@ -73,10 +75,8 @@ fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng)
         let graph = random_graph(env.schema().kind, n, 0.4, rng);
         let names = permutation(n, rng);
         let other = relabel(&graph, &names);
-        let (mine, theirs) = (
-            evaluate(env, net, std::slice::from_ref(&graph)),
-            evaluate(env, net, std::slice::from_ref(&other)),
-        );
+        let mine = evaluate(env, net, std::slice::from_ref(&graph));
+        let theirs = evaluate(env, net, std::slice::from_ref(&other));
         largest = largest.max(difference(
             mine.values.get(Quantity::LogFlow).unwrap(),
             theirs.values.get(Quantity::LogFlow).unwrap(),
@@ -84,7 +84,8 @@ fn change_by_relabelling(env: &GraphEnv, net: &impl GraphNetwork, rng: &mut Rng)
         for (direction, mine, theirs) in
             [(Direction::Forward, mine.pf, theirs.pf), (Direction::Backward, mine.pb, theirs.pb)]
         {
-            let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
+            let mine = mine.unwrap();
+            let theirs = theirs.unwrap();
             assert!(!mine.legal_slots().is_empty());
             assert_eq!(mine.legal_slots().len(), theirs.legal_slots().len());
             for (&slot, p) in mine.legal_slots().iter().zip(mine.host_log_probs().unwrap()) {
@@ -102,7 +103,8 @@ fn relabelling_a_graph_permutes_its_slots() {
     for (kind, config) in
         KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
     {
-        let (env, conv) = (everything(kind, 8), config.conv);
+        let env = everything(kind, 8);
+        let conv = config.conv;
         for pair_walks in [None, Some(2)] {
             let net = net(&env, GraphNetConfig { pair_walks, ..config.clone() }, Kind::Float);
             let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
@@ -114,7 +116,8 @@ fn relabelling_a_graph_permutes_its_slots() {
         let change = change_by_relabelling(&env, &seeing, &mut Rng::seeded(5));
         assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
         let labelled = net(&everything_under(Semantics::Labelled, kind, 8), config.clone(), Kind::Float);
-        let (policy, graph) = (GraphPolicy(labelled), GraphState::with_nodes(kind, 2));
+        let policy = GraphPolicy(labelled);
+        let graph = GraphState::with_nodes(kind, 2);
         assert!(policy.evaluate(&env, &vec![graph].into(), None, all()).is_err());
     }
 }
@@ -142,7 +145,8 @@ fn batch_mates_change_nothing() {
     for (kind, config) in
         KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
     {
-        let (env, conv) = (everything(kind, 40), config.conv);
+        let env = everything(kind, 40);
+        let conv = config.conv;
         // If two nodes are nearly equal, a graph norm amplifies rounding errors, so these networks are tested
         // in double precision.
         let floats = if config.norm == NormKind::Graph { Kind::Double } else { Kind::Float };
@@ -163,7 +167,8 @@ fn batch_mates_change_nothing() {
                 let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
                 assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
                 for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
-                    let (alone, together) = (alone.unwrap(), together.as_ref().unwrap());
+                    let alone = alone.unwrap();
+                    let together = together.as_ref().unwrap();
                     let range = together.legal_offsets()[g]..together.legal_offsets()[g + 1];
                     assert_eq!(alone.legal_slots(), &together.legal_slots()[range.clone()]);
                     let pairs = alone
@@ -184,7 +189,8 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
     for (kind, config) in
         KINDS.iter().flat_map(|&kind| configs().into_iter().map(move |config| (kind, config)))
     {
-        let (env, conv) = (everything(kind, 5), config.conv);
+        let env = everything(kind, 5);
+        let conv = config.conv;
         let empty = GraphState::new(kind);
         let bare = GraphState::with_nodes(kind, 3);
         let full = random_graph(kind, 4, 1.0, &mut Rng::seeded(0));
@@ -281,7 +287,8 @@ fn frozen_networks_give_what_networks_give() {
         let of_convs =
             CONVS.into_iter().flat_map(|conv| makes.clone().map(|make| GraphNetConfig { conv, ..make }));
         for make in of_convs.chain(configs()) {
-            let (net, conv) = (net(&env, make.clone(), Kind::Float), make.conv);
+            let net = net(&env, make.clone(), Kind::Float);
+            let conv = make.conv;
             // The weights are changed, because initial values of 0 or 1 would hide terms that are missing in
             // the copy.
             let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
@@ -303,7 +310,8 @@ fn frozen_networks_give_what_networks_give() {
                 let expected = evaluation.pf.or(evaluation.pb).unwrap();
                 assert_eq!(got.legal_slots(), expected.legal_slots());
                 let offsets = expected.legal_offsets().to_vec();
-                let (got, expected) = (got.host_log_probs().unwrap(), expected.host_log_probs().unwrap());
+                let got = got.host_log_probs().unwrap();
+                let expected = expected.host_log_probs().unwrap();
                 let off = got.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
                 assert!(off < 1e-4, "{kind:?}, {conv:?}, {make:?}, {direction:?}: {off}");
                 // The test makes sense only if probabilities differ. The spread is measured within each
@@ -344,13 +352,13 @@ fn exit_logit(env: &GraphEnv, net: &GraphNet, graph: &GraphState) -> f64 {
 #[test]
 fn edge_classes_attributes_and_directions_enter_where_they_should() {
     let env = everything(GraphKind::Directed, 4);
-    let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
+    let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(0)];
     let graph = |a, b, edge| GraphState::from_parts(GraphKind::Directed, &nodes, &[(a, b, edge)]).unwrap();
     let plain = graph(0, 1, Edge::default());
     let mut marked = Edge::default();
     marked.attributes.set(0, 2);
     let cases = [
-        ("class", graph(0, 1, Edge::of_class(1)), [false, false, true, false, true, true, true]),
+        ("class", graph(0, 1, Edge::from_class(1)), [false, false, true, false, true, true, true]),
         ("attribute", graph(0, 1, marked), [false, false, true, false, true, true, true]),
         ("direction", graph(1, 0, Edge::default()), [false, false, true, true, true, true, true]),
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 7]),

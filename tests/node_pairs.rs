@@ -53,8 +53,8 @@ impl GraphActionType for AddPair {
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         match direction {
             Direction::Forward => {
-                let a = graph.add_node(Node::of_class(0));
-                let b = graph.add_node(Node::of_class(1));
+                let a = graph.add_node(Node::from_class(0));
+                let b = graph.add_node(Node::from_class(1));
                 graph.add_edge(a, b, Edge::default())
             }
             Direction::Backward => {

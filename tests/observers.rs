@@ -51,7 +51,8 @@ fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usiz
         Ok(ControlFlow::Continue(()))
     };
     let mut modes = CountModes::new(is_mode);
-    let (mut validation, mut stop) = (random_metric(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
+    let mut validation = random_metric(2);
+    let mut stop = EarlyStop::new("drawn", Goal::Larger, 50).unwrap();
     let fit =
         Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
     fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
@@ -60,8 +61,9 @@ fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usiz
 
 #[test]
 fn a_checkpoint_that_an_observer_saves_holds_what_observers_keep() {
-    let (whole, short, resumed) =
-        (Folder::new("saved-whole"), Folder::new("saved-short"), Folder::new("saved-resumed"));
+    let whole = Folder::new("saved-whole");
+    let short = Folder::new("saved-short");
+    let resumed = Folder::new("saved-resumed");
     let found = saving_at_7(&mut trainer(1), 14, &whole);
     let found_by_7 = saving_at_7(&mut trainer(1), 7, &short);
     assert!(0 < found_by_7 && found_by_7 < found, "{found_by_7} of {found}");
@@ -74,7 +76,8 @@ fn a_checkpoint_that_an_observer_saves_holds_what_observers_keep() {
 
 #[test]
 fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
-    let (whole, parts) = (Folder::new("extended-whole"), Folder::new("extended-parts"));
+    let whole = Folder::new("extended-whole");
+    let parts = Folder::new("extended-parts");
     saving_at_7(&mut trainer(1), 12, &whole);
     let mut extended = trainer(1);
     // The planned end of the first run is step 5. The validation measures this step although it isn't due,
@@ -124,14 +127,15 @@ fn keep_best(
 
 #[test]
 fn the_best_checkpoint_is_kept_through_a_resume() {
-    let (whole, parts) = (Folder::new("best-whole"), Folder::new("best-parts"));
+    let whole = Folder::new("best-whole");
+    let parts = Folder::new("best-parts");
     let (best, records) = keep_best(&mut trainer(1), 16, &whole);
     let least = |of: &dyn Fn(&Record) -> Option<f64>| {
         let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
         figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
     };
-    let (drawn, loss) =
-        (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
+    let drawn = least(&|record| Some(-record.figure("drawn")?));
+    let loss = least(&|record| record.figure("loss"));
     assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
 
     let mut first = trainer(1);
@@ -190,8 +194,10 @@ fn the_best_has_a_separate_folder() {
 #[test]
 fn a_run_may_have_several_of_a_kind() {
     let mut trainer = trainer(0);
-    let (mut first, mut second) = (go_on, go_on);
-    let (mut tv, mut drawn) = (constant("tv", 2), random_metric(3));
+    let mut first = go_on;
+    let mut second = go_on;
+    let mut tv = constant("tv", 2);
+    let mut drawn = random_metric(3);
     let mut stops = ["tv", "drawn", "loss"]
         .map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().with_name(metric));
     let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).with_name("again")];
@@ -234,7 +240,8 @@ fn a_metric_may_be_that_of_a_rarer_validation() {
     let run = |metric: &str| {
         let mut trainer = trainer(0);
         let mut stop = EarlyStop::new(metric, Goal::Smaller, 50).unwrap();
-        let (mut often, mut rarely) = (constant("tv", 1), constant("jsd", 3));
+        let mut often = constant("tv", 1);
+        let mut rarely = constant("jsd", 3);
         let fit = Fit::new(8).observe(&mut often).observe(&mut rarely).observe(&mut stop);
         fit.run(&mut trainer).map(|_| stop.best()).map_err(|error| (error.to_string(), trainer.steps_done()))
     };
@@ -249,7 +256,8 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         let folder = Folder::new(&format!("metric-{}", name.replace('/', "-")));
         let path = folder.join("metrics.jsonl");
         let mut trainer = trainer(0);
-        let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
+        let mut validation = constant(name, 2);
+        let mut lines = MetricsFile::new(&path);
         let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
         check_refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no value of the step"]);
         // A later run must append its lines to a file that an earlier run has written.
@@ -268,7 +276,8 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),
         };
-        let (mut often, mut rarely) = (random_metric(2), constant("tv, exact", 5));
+        let mut often = random_metric(2);
+        let mut rarely = constant("tv, exact", 5);
         let mut lines = MetricsFile::new(folder.join(&format!("{name}.jsonl")));
         let fit = Fit::new(12).observe(&mut often).observe(&mut rarely).observe(&mut lines);
         fit.observe(&mut cut).checkpoint(folder.join(name), Some(4)).unwrap().run(trainer).unwrap();
@@ -282,7 +291,9 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
         let text = fs::read_to_string(folder.join(name)).unwrap();
         let mut lines: Vec<BTreeMap<String, Value>> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        lines.iter_mut().for_each(|line| line.retain(|name, _| name != "seconds"));
+        for line in lines.iter_mut() {
+            line.retain(|name, _| name != "seconds");
+        }
         lines
     };
     let whole = read("whole.jsonl");

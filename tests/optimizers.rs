@@ -88,7 +88,8 @@ fn trainer(seed: u64) -> Trainer<GraphEnv> {
 }
 
 fn trainer_with_schedule(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv> {
-    let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
+    let env = Triangles::env();
+    let mut rng = Rng::seeded(seed);
     let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig { batch: 32, lr_scale, ..TrainerConfig::default() };

@@ -67,7 +67,8 @@ fn custom_step(trainer: &mut Learner, adam: &mut Adam) -> f64 {
 
 #[test]
 fn a_custom_loop_makes_the_same_steps() {
-    let (mut ours, mut own) = (full_trainer(), full_trainer());
+    let mut ours = full_trainer();
+    let mut own = full_trainer();
     let mut adam = Adam::new(parameters(&own), own.context().config.adam).unwrap();
     for step in 1..=8 {
         assert_eq!(
@@ -97,7 +98,8 @@ fn step_by_hand(trainer: &mut Learner) -> f64 {
 fn the_five_methods_are_the_step_also_in_chunks() {
     for chunk in [None, Some(5)] {
         let make = || trainer(TrainerConfig { batch: 8, chunk, ..TrainerConfig::default() });
-        let (mut whole, mut by_hand) = (make(), make());
+        let mut whole = make();
+        let mut by_hand = make();
         for step in 1..=4 {
             assert_eq!(
                 whole.step().unwrap().loss.to_bits(),
@@ -175,9 +177,11 @@ fn unsupported_settings_of_custom_loops_are_refused() {
     assert!(matches!(chunked.update(), Err(Error::Missing { .. })));
     assert!(matches!(chunked.advance(batch, &scores), Err(Error::Missing { .. })));
     let mut one = trainer(TrainerConfig { batch: 4, ..TrainerConfig::default() });
-    let (mut first, mut second) = (one.draw().unwrap(), one.draw().unwrap());
+    let mut first = one.draw().unwrap();
+    let mut second = one.draw().unwrap();
     assert!(matches!(one.remember(&first.trajectories), Err(Error::Missing { .. })));
-    let (scores, _) = (one.score(&mut first).unwrap(), one.score(&mut second).unwrap());
+    let scores = one.score(&mut first).unwrap();
+    one.score(&mut second).unwrap();
     let part = second.trajectories.select(0..2).unwrap();
     let error = one.advance(part.into(), &scores).unwrap_err().to_string();
     assert!(error.contains("a batch with its own scores"), "{error}");

@@ -28,7 +28,8 @@ fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
 
 fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource) -> WordTrainer {
     tch::set_num_threads(1);
-    let (env, mut rng) = (word_env(2, 3), Rng::seeded(seed));
+    let env = word_env(2, 3);
+    let mut rng = Rng::seeded(seed);
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config =
         MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
@@ -264,7 +265,8 @@ fn external_fresh_trajectories_are_counted_stored_and_supplemented_by_replay() {
 #[test]
 fn a_fresh_source_without_a_share_is_called_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let (request, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
+    let request = Arc::default();
+    let source = DataSource::new(0.02, 0.98, 0.0).unwrap();
     assert_eq!(source.counts(12).on_policy, 0);
     let mut trainer = trainer_of(TrajectoryBalance, 1, source)
         .with_replay(ReplayBuffer::new(config).unwrap())

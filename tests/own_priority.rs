@@ -8,7 +8,8 @@ use crate::replay_priorities::{check_draws, config, env, walks};
 
 #[test]
 fn a_custom_rule_draws_in_proportion_to_its_weights() {
-    let (rewards, n) = ([1.0f64, 2.0, 4.0], 3);
+    let rewards = [1.0f64, 2.0, 4.0];
+    let n = 3;
     let rule = |stored: StoredObject| stored.log_reward + stored.loss.map_or(0.0, |loss| (1.0 + loss).ln());
     let mut buffer = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Custom), rule).unwrap();
     buffer.add(&env(), &walks(&[1, 2, 3]), &rewards.map(f64::ln)).unwrap();

@@ -125,7 +125,8 @@ fn chunks_carry_every_quantity() {
             let values: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().copy().view(-1)).collect();
             (stats.loss, stats.grad_norm, Tensor::cat(&values, 0))
         };
-        let (whole, chunked) = (step(None), step(Some(7)));
+        let whole = step(None);
+        let chunked = step(Some(7));
         let name = make().name();
         assert!(
             (whole.0 - chunked.0).abs() < 1e-5 * whole.0.abs().max(1.0),
@@ -170,7 +171,9 @@ fn a_target_network_s_flow_lags_behind_and_catches_up() {
     let error = trainer(with_flow(), watching(), fresh(8)).unwrap().step().unwrap_err();
     says(&error, &["watching balance needs a target network", "`with_target_network`"]);
     let mut trainer = trainer(with_flow(), watching(), fresh(8)).unwrap().with_target_network(2).unwrap();
-    (0..5).for_each(|_| assert!(trainer.step().unwrap().loss.is_finite()));
+    for _ in 0..5 {
+        assert!(trainer.step().unwrap().loss.is_finite());
+    }
     let differences = seen.lock().unwrap();
     let lags: Vec<bool> = differences.iter().map(|&difference| difference > 0.0).collect();
     assert_eq!(lags, [false, true, false, true, false], "{differences:?}");

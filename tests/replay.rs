@@ -14,7 +14,8 @@ const UNIFORM: Draw = Draw::Uniform;
 
 /// Builds trajectories that reach these positions of a chain by steps of length 1.
 fn walks_to(positions: &[u32]) -> Walks<Chain> {
-    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    let mut actions = Vec::new();
+    let mut offsets = vec![0];
     for &x in positions {
         actions.extend((0..x).map(|_| 0));
         actions.push(2);

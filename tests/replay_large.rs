@@ -20,7 +20,8 @@ fn walks(n: usize) -> Walks<Chain> {
 }
 
 fn walks_to(positions: impl Iterator<Item = usize>) -> Walks<Chain> {
-    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    let mut actions = Vec::new();
+    let mut offsets = vec![0];
     for position in positions {
         actions.extend(std::iter::repeat_n(0, position));
         actions.push(2);
@@ -39,7 +40,9 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
         let mut order: Vec<usize> = (0..list.len()).collect();
         order.sort_by(|&i, &j| value(&list[j]).total_cmp(&value(&list[i])));
         let mut out = vec![0.0; list.len()];
-        order.iter().enumerate().for_each(|(k, &i)| out[i] = weight((k + 1) as f64));
+        for (k, &i) in order.iter().enumerate() {
+            out[i] = weight((k + 1) as f64);
+        }
         out
     };
     match draw {
@@ -161,7 +164,8 @@ fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
 fn no_draw_and_no_eviction_passes_over_all_objects() {
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for draw in DRAWS {
-            let (small, large) = (round(1_000, eviction, draw), round(100_000, eviction, draw));
+            let small = round(1_000, eviction, draw);
+            let large = round(100_000, eviction, draw);
             assert!(large < 20 * small, "{eviction:?} {draw:?}: {small:?}, then {large:?}");
         }
     }
@@ -212,7 +216,8 @@ fn a_diverse_buffer_equals_an_exhaustive_search() {
         let config = ReplayConfig { capacity: CAPACITY, eviction, draw: Draw::Uniform };
         let mut buffer = ReplayBuffer::new(config).unwrap().diverse(near);
         let mut list: Vec<(usize, f64)> = Vec::new();
-        let (mut refused, mut left) = (0, 0);
+        let mut refused = 0;
+        let mut left = 0;
         for round in 0..200 {
             let width = if list.len() < CAPACITY { 8 } else { 90 };
             let mut offer = |_| (1 + rng.below(width), 0.05 * f64::from(round) + rng.normal());

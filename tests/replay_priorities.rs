@@ -22,7 +22,8 @@ pub(crate) fn env() -> Chain {
 
 /// Builds trajectories that reach these positions of a chain by steps of length 1.
 pub(crate) fn walks(positions: &[u32]) -> Walks<Chain> {
-    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    let mut actions = Vec::new();
+    let mut offsets = vec![0];
     for &x in positions {
         actions.extend((0..x).map(|_| 0));
         actions.push(2);
@@ -140,8 +141,10 @@ fn losses_draw_by_their_power_once_they_are_known() {
 /// scores of the batch.
 #[test]
 fn a_trainer_updates_losses_by_the_log_z_of_the_step() {
-    let (grid, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
-    let (env, reward) = (grid.env(), OriginalReward::standard(&grid).unwrap());
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let mut rng = Rng::seeded(3);
+    let env = grid.env();
+    let reward = OriginalReward::standard(&grid).unwrap();
     let config = TrainerConfig {
         batch: 8,
         source: DataSource::new(0.0, 1.0, 0.0).unwrap(),
@@ -361,7 +364,8 @@ fn conditions_that_do_not_go_with_those_held_are_refused() {
 
 #[test]
 fn terminal_states_alone_are_walked_to_anew() {
-    let (env, mut rng) = (env(), Rng::seeded(5));
+    let env = env();
+    let mut rng = Rng::seeded(5);
     let settings = config(6, Eviction::BestReward, Draw::RewardPrioritised { exponent: 1.0 });
     let mut whole = ReplayBuffer::distinct(settings).unwrap();
     let mut ends = ReplayBuffer::distinct(settings).unwrap().terminal_only();
@@ -376,8 +380,8 @@ fn terminal_states_alone_are_walked_to_anew() {
     }
     assert_eq!(stored_positions(&ends), stored_positions(&whole));
     assert!(ends.log_rewards().eq(whole.log_rewards()));
-    let (from_ends, from_whole) =
-        (ends.draw(30, &mut Rng::seeded(1)).unwrap(), whole.draw(30, &mut Rng::seeded(1)).unwrap());
+    let from_ends = ends.draw(30, &mut Rng::seeded(1)).unwrap();
+    let from_whole = whole.draw(30, &mut Rng::seeded(1)).unwrap();
     assert_eq!(from_ends.terminal, from_whole.terminal);
     assert!(from_ends.actions.0.is_empty() && !from_ends.has_paths() && from_whole.has_paths());
     let error = from_ends.replay(&env).unwrap_err();

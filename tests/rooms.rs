@@ -140,7 +140,9 @@ fn first_names(after: &str) -> Vec<String> {
     let name =
         |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let Some(list) = after.strip_prefix('{') else { return vec![name(after)] };
-    let (mut depth, mut names, mut start) = (0, Vec::new(), 0);
+    let mut depth = 0;
+    let mut names = Vec::new();
+    let mut start = 0;
     for (at, c) in list.char_indices() {
         match c {
             '{' => depth += 1,
@@ -271,7 +273,8 @@ fn guide_and_examples_can_be_copied() {
         let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect::<Vec<_>>()
     };
-    let (chapters, examples) = (of("docs/guide/src", "md"), of("examples", "rs"));
+    let chapters = of("docs/guide/src", "md");
+    let examples = of("examples", "rs");
     assert!(!chapters.is_empty() && !examples.is_empty());
     for path in chapters.iter().chain(&examples) {
         let text = fs::read_to_string(path).unwrap();

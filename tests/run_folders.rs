@@ -58,14 +58,15 @@ struct Ring {
 
 fn parse_flags(line: &str) -> TaskFlags {
     let matches = Program::command().get_matches_from(["program"].into_iter().chain(line.split_whitespace()));
-    TaskFlags::of(&Program::command(), &matches).unwrap()
+    TaskFlags::from_matches(&Program::command(), &matches).unwrap()
 }
 
 #[test]
 fn all_flags_are_kept_as_they_were_used() {
     let given = parse_flags("ring --lr 1e-3 --only tb --only db --run runs/a --directed");
     assert_eq!(given.task, "ring");
-    let flags = json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
+    let flags = json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a",
+        "json": false });
     assert_eq!(serde_json::Value::Object(given.flags.clone()), flags);
     // Flags describe the same run if a number is spelled differently, or if the folder or the output format
     // is another.
@@ -82,7 +83,8 @@ fn all_flags_are_kept_as_they_were_used() {
 fn a_folder_takes_one_run() {
     let temporary = Folder::new("run-folder");
     let run = RunFolder::new(temporary.join("new/run"));
-    let (this, other) = (parse_flags("ring --lr 0.1"), parse_flags("ring --lr 0.2 --seed 1"));
+    let this = parse_flags("ring --lr 0.1");
+    let other = parse_flags("ring --lr 0.2 --seed 1");
     run.claim(&this, None).unwrap();
     // A folder that has settings but no results, as after a refused flag, must not block another run.
     fs::create_dir(run.pictures()).unwrap();
@@ -196,7 +198,8 @@ fn steps_are_read_back_as_they_were_made() {
     };
     let made: Vec<StepRecord> = (1..=3).map(made).collect();
     let line = |step: usize| {
-        json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9, "distinct": 7,
+        json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9,
+            "distinct": 7,
             "grad_norm": 2.0, "seconds": [0.1, 0.1, 0.1, 0.1], "tv": 0.3 })
     };
     let write = |lines: &[serde_json::Value], last: &str| {

@@ -51,7 +51,8 @@ where
     assert!(error < 1e-6, "exact policy: {error}");
 
     // For another policy the estimate needs many paths.
-    let (many, one) = (worst(env, &graph, &UniformPolicy, 4000), worst(env, &graph, &UniformPolicy, 1));
+    let many = worst(env, &graph, &UniformPolicy, 4000);
+    let one = worst(env, &graph, &UniformPolicy, 1);
     assert!(many < 0.08 && one > 2.0 * many, "uniform policy: {many} with 4000 paths, {one} with one");
 
     // The log p of the exact policy is log R - log Z, so it must correlate with log R. The log p of the
@@ -100,7 +101,8 @@ fn a_tracker_finds_the_modes_that_there_are_and_survives_json() {
     let grid = HyperGrid::new(2, 8).unwrap();
     let env = grid.env();
     let reward = OriginalReward::standard(&grid).unwrap();
-    let (mut tracker, mut rng) = (ModeTracker::new(), Rng::seeded(0));
+    let mut tracker = ModeTracker::new();
+    let mut rng = Rng::seeded(0);
     let mut seen = std::collections::BTreeSet::new();
     for step in 1..=400 {
         let walks = Sampler::new(&env, &UniformPolicy).walks(16, &mut rng).unwrap();

@@ -95,8 +95,8 @@ fn symmetries_of_alike_nodes_merge_states() {
         let scaffold = env.initial_graphs()[0].clone();
         assert_eq!((env.scaffold(), told_apart.scaffold()), (Scaffold::Alike, Scaffold::ToldApart));
         check_graph_env(&env, Budget::thorough().with_walks(60), &mut Rng::seeded(0)).unwrap();
-        let (alike, apart) =
-            (StateGraph::build(&env, 10_000).unwrap(), StateGraph::build(&told_apart, 10_000).unwrap());
+        let alike = StateGraph::build(&env, 10_000).unwrap();
+        let apart = StateGraph::build(&told_apart, 10_000).unwrap();
         let mut places = HashMap::new();
         for (place, graph) in alike.states().graphs().iter().enumerate() {
             let labellings = labellings(&scaffold, graph);
@@ -184,7 +184,9 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
         let env = loose_growth(kind, n, n + 3, 9);
         let joined = |edges: [(u32, u32); 2]| {
             let mut graph = GraphState::with_nodes(kind, n + 3);
-            edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
+            for &(a, b) in edges.iter() {
+                graph.add_edge(a, b, Edge::default()).unwrap();
+            }
             graph
         };
         let last = n as u32;
@@ -210,7 +212,8 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
 
 #[test]
 fn different_or_joined_nodes_are_distinguished_by_default() {
-    let (kind, free) = (GraphKind::Undirected, || AddEdge::new(1));
+    let kind = GraphKind::Undirected;
+    let free = || AddEdge::new(1);
     let scaffold = |actions, initial| {
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 3) };
         GraphEnv::new(Free, actions, initial).and_then(|env| env.with_schema(schema)).unwrap().scaffold()
@@ -219,7 +222,7 @@ fn different_or_joined_nodes_are_distinguished_by_default() {
     let up_to = |initial| scaffold(set(Semantics::UpToIsomorphism, free()), initial);
     let bare = GraphState::with_nodes(kind, 3);
     assert_eq!(up_to(bare.clone()), Scaffold::Alike);
-    let nodes = [0, 0, 1].map(Node::of_class);
+    let nodes = [0, 0, 1].map(Node::from_class);
     assert_eq!(up_to(GraphState::from_parts(kind, &nodes, &[]).unwrap()), Scaffold::ToldApart);
     let edge = [(0, 1, Edge::default())];
     assert_eq!(up_to(GraphState::from_parts(kind, &nodes[..2], &edge).unwrap()), Scaffold::ToldApart);

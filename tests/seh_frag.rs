@@ -205,7 +205,9 @@ fn every_scored_molecule_has_a_row() {
 fn a_table_goes_on_where_its_run_goes_on() {
     let file = TableFile::new("resumed");
     let mut table = ScoredTable::new(file.0.clone());
-    (1..=4).for_each(|step| finish(&mut table, "C", Some(step)));
+    for step in 1..=4 {
+        finish(&mut table, "C", Some(step));
+    }
     drop(table);
     // This run was killed while it wrote a row, after a checkpoint at step 2. The incomplete row must be
     // removed.

@@ -138,7 +138,9 @@ fn rows_may_be_selected_and_mixed() {
         for warm in [false, true] {
             let roll_out = start_roll_out(&policy);
             if warm {
-                by_length(&states).iter().for_each(|states| drop(log_probs_by_step(&roll_out, states)));
+                for states in by_length(&states).iter() {
+                    drop(log_probs_by_step(&roll_out, states));
+                }
             }
             for _ in 0..10 {
                 let rows: Vec<usize> = (0..1 + rng.below(9)).map(|_| rng.below(states.len())).collect();
@@ -240,8 +242,11 @@ fn any_change_of_weights_is_detected() {
         let policy = build(config(net), Kind::Double);
         for halve in halve {
             let draw = || Sampler::new(&env(), &policy).forward(200, &mut Rng::seeded(3)).unwrap();
-            let (drawn, before) = (draw(), log_probs_in_one_pass(&policy, &words()));
-            parameters(&policy).iter().for_each(|parameter| halve(&parameter.tensor));
+            let drawn = draw();
+            let before = log_probs_in_one_pass(&policy, &words());
+            for parameter in parameters(&policy).iter() {
+                halve(&parameter.tensor);
+            }
             let after = log_probs_in_one_pass(&policy, &words());
             assert!(largest_difference(&after, &before) > 1e-3, "the weights have changed");
             let again = draw();
@@ -296,7 +301,8 @@ fn a_fixed_length_needs_no_exit() {
         assert_eq!((policy.work().steps, policy.work().passes), (5, 0));
         let needs = Quantities::from(Quantity::LogFlow);
         let scored = || score(&env, &reward, &policy, &trajectories, needs).unwrap();
-        let (scores, again) = (scored(), tch::no_grad(scored));
+        let scores = scored();
+        let again = tch::no_grad(scored);
         assert_eq!((policy.work().steps, policy.work().passes), (5, 2));
         assert!(largest_difference(&scores.log_pf, &again.log_pf) < 1e-10);
         assert!(

@@ -12,7 +12,7 @@ use gfn::graph::{
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
-use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, Symmetry};
+use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, SymmetryInput};
 use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
@@ -118,7 +118,7 @@ fn by_default_networks_learn_what_depends_on_edge_classes() {
     let tv = train(
         bonded_env,
         strong,
-        GraphNetConfig { conv: ConvKind::Gin, ablation: true, symmetry: Symmetry::Unseen, ..config },
+        GraphNetConfig { conv: ConvKind::Gin, ablation: true, symmetry: SymmetryInput::Ignored, ..config },
         600,
     );
     assert!(tv > 0.2, "an ablation is what it says: {tv}");
@@ -178,9 +178,9 @@ fn exits(env: &GraphEnv, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f
 #[test]
 fn labels_enter_where_they_mean_something_and_nowhere_else() {
     // The three nodes of the path differ in class or attribute.
-    let mut last = Node::of_class(0);
+    let mut last = Node::from_class(0);
     last.attributes.set(0, 1);
-    let nodes = [Node::of_class(0), Node::of_class(1), last];
+    let nodes = [Node::from_class(0), Node::from_class(1), last];
     let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
     let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
     // In the second graph nodes 0 and 1 are swapped, and in the third graph nodes 1 and 2.
@@ -224,10 +224,8 @@ fn check_refused(result: Result<()>, words: &str) {
 
 #[test]
 fn graphs_that_do_not_fit_a_network_are_refused() {
-    let (four, five) = (
-        Ring::new(4, GraphKind::Directed).unwrap().into_env(),
-        Ring::new(5, GraphKind::Directed).unwrap().into_env(),
-    );
+    let four = Ring::new(4, GraphKind::Directed).unwrap().into_env();
+    let five = Ring::new(5, GraphKind::Directed).unwrap().into_env();
     let net = build(&four, GraphNetConfig::default()).unwrap();
     evaluate_other_graph(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     check_refused(
@@ -270,18 +268,18 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     );
 
     // The node has a class and attributes that don't occur in the schema of the network's environment.
-    let mut node = Node::of_class(2);
+    let mut node = Node::from_class(2);
     let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
     check_refused(
         evaluate_other_graph(&free(4), &net, graph(node)),
         "class 2, but the classes go from 0 to below 2",
     );
-    node = Node::of_class(0);
+    node = Node::from_class(0);
     node.attributes.set(0, 3);
     check_refused(evaluate_other_graph(&free(4), &net, graph(node)), "value 3 of attribute 0");
     let mlp =
         EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    let edge = Edge::of_class(1);
+    let edge = Edge::from_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
     check_refused(evaluate_other_graph(&four, &mlp, marked), "class 1, but the classes go from 0 to below 1");
     check_refused(

@@ -55,7 +55,8 @@ impl DiscreteEnv for CountsInitialStates {
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;
-    let (folder, env) = (Folder::new("data-short"), CountsInitialStates(Chain::new(1), AtomicUsize::new(0)));
+    let folder = Folder::new("data-short");
+    let env = CountsInitialStates(Chain::new(1), AtomicUsize::new(0));
     let trajectories = Sampler::new(&env, &UniformPolicy).forward(WALKS, &mut Rng::seeded(0)).unwrap();
     assert_eq!(trajectories.n_transitions(), WALKS);
     let config = |capacity| ReplayConfig { capacity, eviction: Eviction::Fifo, draw: Draw::Uniform };

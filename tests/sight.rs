@@ -7,7 +7,7 @@ use gfn::graph::{
     MoveMask, Node, Scaffold, Semantics, SymmetryCount,
 };
 use gfn::metrics::Distances;
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Symmetry};
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, SymmetryInput};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::GraphPolicy;
@@ -103,7 +103,9 @@ fn labels_do_not_change_the_count_and_it_is_never_below_the_automorphisms() {
             assert!(first >= of(SymmetryCount::Exact, start.clone()) - 1e-12, "graph {k}");
             for _ in 0..20 {
                 let mut order: Vec<u32> = (0..start.n_nodes() as u32).collect();
-                (1..order.len()).for_each(|k| order.swap(k, rng.below(k + 1)));
+                for k in 1..order.len() {
+                    order.swap(k, rng.below(k + 1));
+                }
                 assert!(
                     (of(SymmetryCount::Refined, start.induced(&order)) - first).abs() < 1e-12,
                     "graph {k}"
@@ -141,7 +143,8 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
 /// fixed nodes distinguishes both pairs.
 #[test]
 fn pairs_beyond_message_passing_are_distinguished() {
-    let blind = GraphNetConfig { symmetry: Symmetry::Unseen, degrees: true, ..GraphNetConfig::default() };
+    let blind =
+        GraphNetConfig { symmetry: SymmetryInput::Ignored, degrees: true, ..GraphNetConfig::default() };
     for conv in [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gat { heads: 4 }, ConvKind::Gps { heads: 4 }]
     {
         let plain = GraphNetConfig { conv, ..blind.clone() };
@@ -159,7 +162,7 @@ fn pairs_beyond_message_passing_are_distinguished() {
             output_difference(&walks, &small_pair())
         );
         assert!(output_difference(&walks, &regular_pair()) < 1e-9, "{conv:?}");
-        let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..plain };
+        let refined = GraphNetConfig { symmetry: SymmetryInput::Refined, ..plain };
         for pair in [small_pair(), regular_pair()] {
             assert!(
                 output_difference(&refined, &pair) > 1e-3,
@@ -188,7 +191,7 @@ impl GraphRules for ClosingRules {
 /// Builds an environment whose initial graph is two paths of three nodes. Actions join the ends within each
 /// path, which gives two triangles, or across the paths, which gives a hexagon.
 fn closing_env() -> GraphEnv {
-    let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::of_class).to_vec();
+    let nodes: Vec<Node> = [0, 1, 2, 0, 1, 2].map(Node::from_class).to_vec();
     let edges = [(0, 1), (1, 2), (3, 4), (4, 5)].map(|(a, b)| (a, b, Edge::default()));
     let start = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddEdge::new(1));
@@ -200,7 +203,8 @@ fn closing_env() -> GraphEnv {
 /// Trains a network with these settings. Returns the learned probability of the two triangles, whose target
 /// is 0.9.
 fn triangles(config: GraphNetConfig) -> f64 {
-    let (env, mut rng) = (closing_env(), Rng::seeded(1));
+    let env = closing_env();
+    let mut rng = Rng::seeded(1);
     let config = GraphNetConfig { conv: ConvKind::Gin, layers: 3, embedding: 16, identity: false, ..config };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let is_triangles = |graph: &GraphState| {
@@ -240,7 +244,7 @@ fn triangles(config: GraphNetConfig) -> f64 {
 
 #[test]
 fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
-    let plain = GraphNetConfig { symmetry: Symmetry::Unseen, ..GraphNetConfig::default() };
+    let plain = GraphNetConfig { symmetry: SymmetryInput::Ignored, ..GraphNetConfig::default() };
     // As a negative control, a network without features gives an edge within a path and an edge across the
     // paths the same logit.
     let blind = triangles(plain.clone());
@@ -251,7 +255,7 @@ fn a_ratio_of_nine_to_one_is_learned_for_a_pair_beyond_message_passing() {
     // children have the same |Aut|.
     for config in [
         GraphNetConfig { closed_walks: Some(2), ..plain.clone() },
-        GraphNetConfig { symmetry: Symmetry::Seen, ..plain },
+        GraphNetConfig { symmetry: SymmetryInput::Exact, ..plain },
     ] {
         let blind = triangles(config);
         assert!((blind - 0.5).abs() < 1e-4, "{blind}");
@@ -269,7 +273,7 @@ fn features_without_information_are_refused() {
             &mut Rng::seeded(0),
         )
     };
-    let refined = GraphNetConfig { symmetry: Symmetry::Refined, ..GraphNetConfig::default() };
+    let refined = GraphNetConfig { symmetry: SymmetryInput::Refined, ..GraphNetConfig::default() };
     assert!(net(refined).unwrap_err().to_string().contains("labelled"));
     let none = GraphNetConfig { closed_walks: Some(0), ..GraphNetConfig::default() };
     assert!(net(none).unwrap_err().to_string().contains("closed_walks"));

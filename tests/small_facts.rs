@@ -44,7 +44,8 @@ fn a_batch_of_no_states_is_empty() {
     let of = |legal: Vec<bool>| {
         GraphActionCategorical::uniform(Masks::dense(Direction::Forward, 2, legal, true).unwrap())
     };
-    let (none, one) = (of(Vec::new()), of(vec![true, false]));
+    let none = of(Vec::new());
+    let one = of(vec![true, false]);
     assert!(none.is_empty() && none.n_actions().is_empty());
     assert!(!one.is_empty() && one.n_actions() == [1]);
 }

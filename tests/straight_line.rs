@@ -19,7 +19,8 @@ fn body<'a>(code: &'a str, signature: &str) -> Vec<&'a str> {
 
 #[test]
 fn the_step_in_the_guide_is_the_trainer_s() {
-    let (guide, trainer) = (text("docs/guide/src/inside.md"), text("src/train/trainer.rs"));
+    let guide = text("docs/guide/src/inside.md");
+    let trainer = text("src/train/trainer.rs");
     let shown = guide.split("```rust,ignore\n").nth(1).and_then(|block| block.split("```").next()).unwrap();
     let shown: Vec<&str> = shown.lines().map(str::trim).collect();
     let made: Vec<&str> = body(&trainer, "fn update_once(").into_iter().map(str::trim).collect();

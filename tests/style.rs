@@ -1,36 +1,38 @@
-//! Tests of rules of style that a program can check. A parameter has a name, a condition is an `if`,
-//! documentation begins with a noun or a verb, and a name isn't a bare participle or pronoun.
+//! Rules of style that a program can check: parameters have names, conditions are `if`s, documentation opens
+//! with a noun or a verb, and no name is a bare participle or pronoun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders whose code is checked. Folders named `tests` inside them are left out.
+/// The folders that are read; what lies in a folder `tests` isn't.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
-/// The folders whose comments are counted, including folders named `tests` inside them.
+/// The folders whose comments are counted, with all that lies in them, tests included.
 const COMMENTED: [&str; 12] = [
     "src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts",
     "docs",
 ];
 /// The largest share of documentation comments, in percent, that may open with one of [`HEADLESS`].
 const MAX_HEADLESS_PERCENT: f64 = 1.0;
-/// First words of sentences whose subject comes late or is missing.
+/// First words of a sentence whose subject comes late or is missing.
 const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
     that this of by so as none one some both beside else nobody then also it they them others other in to \
     from for with under before after at on not without behind same per between";
-/// Participles and pronouns that say nothing if they are the whole name of a type, a field, a function or a
-/// module.
-const BARE_NAMES: &str = "asked seen own elsewhere given made found kept drawn told other others wanted \
+/// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
+const BARE_NAMES: &str = "of asked seen own elsewhere given made found kept drawn told other others wanted \
     facts sight fits looked called rest one ones some those these it them same none held stored taken used \
     known gone said shown sent shared noted named raised described built written spent lost met moved listed \
     counted chosen joined merged cached marked scored judged examined restored visited passed ended begun \
     what who which where";
 
-/// Returns `true` for a folder that holds build results of cargo.
+/// The largest number of columns that a line may have. Rows of tables in comments may have more.
+const MAX_COLUMNS: usize = 110;
+
+/// Returns `true` for a folder that cargo builds into.
 fn is_build_folder(path: &Path) -> bool {
     path.join("CACHEDIR.TAG").exists()
 }
 
-/// Lists the Rust files of a folder, except those in folders named `tests`.
+/// Lists the Rust files of a folder, without its tests.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
@@ -46,7 +48,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists the Rust and Python files of a folder, including those in folders named `tests`.
+/// Lists the Rust and Python files of a folder, with its tests.
 fn all_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(folder) else { return found };
@@ -64,8 +66,7 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Applies `offends` to all files. Returns the file, the number and the text of each line that `offends`
-/// reports.
+/// Lists each line of all files that `offends` returns.
 fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -78,12 +79,12 @@ fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     found
 }
 
-/// Returns the number of the line that contains the byte `at`, counted from 1.
+/// The line of a byte, from 1.
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// Returns the text between the bracket with which `code` begins and the bracket that closes it.
+/// The text between the bracket that `code` begins with and the one that closes it.
 fn bracketed(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -99,9 +100,12 @@ fn bracketed(code: &str) -> &str {
     ""
 }
 
-/// Splits a list of parameters at the commas that aren't inside brackets.
+/// The parts of a list of parameters.
 fn parameters(list: &str) -> Vec<&str> {
-    let (mut depth, mut start, mut parts, mut before) = (0, 0, Vec::new(), ' ');
+    let mut depth = 0;
+    let mut start = 0;
+    let mut parts = Vec::new();
+    let mut before = ' ';
     for (at, c) in list.char_indices() {
         match c {
             '(' | '[' | '{' | '<' => depth += 1,
@@ -119,7 +123,7 @@ fn parameters(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Finds functions with a parameter that takes a tuple apart, such as `(a, b): (A, B)`.
+/// Functions with a parameter that is a tuple taken apart: `(a, b): (A, B)`.
 fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
@@ -129,9 +133,9 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
             continue;
         }
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        // Brackets within generic parameters, such as `F: Fn(&T)`, must not be taken for the list of
-        // parameters.
-        let (mut depth, mut before) = (0, ' ');
+        // Generic parameters may hold brackets of their own: `F: Fn(&T)`.
+        let mut depth = 0;
+        let mut before = ' ';
         let open = code[at..].char_indices().find(|&(_, c)| {
             match c {
                 '<' => depth += 1,
@@ -153,7 +157,25 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Finds arms `true` and `false` of a `match`, in whose place an `if` should stand.
+/// Tuples that a `let` takes apart right where they are written: `let (a, b) = (1, 2);`.
+fn tuple_lets(code: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("let (") {
+        let is_comment = code[..at].rsplit('\n').next().unwrap().contains("//");
+        let names = bracketed(&code[at + 4..]);
+        let value = code[at + 4 + names.len() + 2..].trim_start();
+        let Some(value) = value.strip_prefix('=').map(str::trim_start) else { continue };
+        if is_comment || !value.starts_with('(') || names.contains(['(', '[']) {
+            continue;
+        }
+        if value[bracketed(value).len() + 2..].starts_with(';') {
+            found.push((line_of(code, at), format!("`let ({names}) = (..)`: write a `let` per name")));
+        }
+    }
+    found
+}
+
+/// Arms `true` and `false` of a `match`.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
@@ -165,7 +187,7 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
 }
 
-/// Finds the first line of each documentation comment of a Rust item, or of each Python docstring.
+/// The opening lines of documentation comments: of Rust items, or of Python docstrings.
 fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
     let is_python = path.extension().is_some_and(|extension| extension != "rs");
@@ -189,13 +211,13 @@ fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     found
 }
 
-/// Returns `true` if the subject of a sentence with this opening comes late or is missing.
+/// Returns `true` for an opening whose subject comes late or is missing.
 fn is_headless(opening: &str) -> bool {
     let word = opening.trim_start_matches(['(', '*']).split(|c: char| !c.is_alphabetic()).next().unwrap();
     HEADLESS.split_whitespace().any(|headless| word.eq_ignore_ascii_case(headless))
 }
 
-/// Finds names of types, functions, modules and fields that are only a participle or a pronoun.
+/// Names of types, functions, modules and fields that are bare participles or pronouns.
 fn bare_names(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut is_struct = false;
@@ -227,6 +249,28 @@ fn bare_names(code: &str) -> Vec<(usize, String)> {
 fn parameters_have_names() {
     let found = offences(tuple_parameters);
     assert!(found.is_empty(), "{}: {found:#?}", found.len());
+}
+
+#[test]
+fn tuples_are_taken_apart_only_if_a_function_returns_them() {
+    let found = offences(tuple_lets);
+    assert!(found.is_empty(), "{}: {found:#?}", found.len());
+}
+
+#[test]
+fn lines_fit_the_columns() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut long = Vec::new();
+    for path in COMMENTED.iter().flat_map(|folder| all_files(&root.join(folder))) {
+        let text = fs::read_to_string(&path).unwrap();
+        for (at, line) in text.lines().enumerate() {
+            let is_row = line.trim_start().starts_with("//") && line.contains('|');
+            if line.chars().count() > MAX_COLUMNS && !is_row {
+                long.push(format!("{}:{}", path.strip_prefix(root).unwrap().display(), at + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{} lines have more than {MAX_COLUMNS} columns: {long:#?}", long.len());
 }
 
 #[test]
@@ -276,6 +320,10 @@ fn offences_are_found() {
         2
     );
     assert_eq!(matched_conditions("let a = true;\nmatch (a, b) {\n    (true, false) => 1,\n}").len(), 0);
+    assert_eq!(
+        tuple_lets("let (a, mut b) =\n    (f(1), 2);\nlet (c, d) = (self.f)(a);\nlet (e, f) = g();").len(),
+        1
+    );
     let rust = "/// What it is.\n/// The rest.\npub struct A {\n    /// The place.\n    a: bool,\n}";
     let rust = openings(Path::new("a.rs"), rust);
     assert_eq!(rust, [(1, "What it is."), (4, "The place.")]);

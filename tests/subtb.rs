@@ -30,7 +30,9 @@ const LOSSES: [RegressionLoss; 6] = [
 fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     let mut rng = Rng::seeded(4);
     let mut offsets = vec![0];
-    lengths.iter().for_each(|n| offsets.push(offsets[offsets.len() - 1] + n));
+    for n in lengths.iter() {
+        offsets.push(offsets[offsets.len() - 1] + n);
+    }
     let rows = offsets[lengths.len()];
     let mut leaf = |scale: f64| {
         let values: Vec<f64> = (0..rows).map(|_| scale * rng.normal()).collect();

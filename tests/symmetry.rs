@@ -10,7 +10,7 @@ use gfn::graph::{
     MoveMask, Semantics, SymmetryCount,
 };
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, SymmetryInput};
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::{Quantities, Quantity};
 use gfn::optim::AdamConfig;
@@ -78,7 +78,7 @@ fn counts_of_moves_equal_those_of_permutations() {
     }
 }
 
-fn config(symmetry: Symmetry) -> GraphNetConfig {
+fn config(symmetry: SymmetryInput) -> GraphNetConfig {
     GraphNetConfig {
         embedding: 32,
         layers: 3,
@@ -93,11 +93,12 @@ fn config(symmetry: Symmetry) -> GraphNetConfig {
 #[test]
 fn both_forms_of_the_network_read_the_same_counts() {
     let env = ColoredGraphs::new(4).unwrap().into_env();
-    let net =
-        GraphNet::new(&env, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
-    assert_eq!(net.config().symmetry, Symmetry::Seen);
+    let net = GraphNet::new(&env, config(SymmetryInput::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+        .unwrap();
+    assert_eq!(net.config().symmetry, SymmetryInput::Exact);
     let blind =
-        GraphNet::new(&env, config(Symmetry::Unseen), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        GraphNet::new(&env, config(SymmetryInput::Ignored), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+            .unwrap();
     let states = all_states(&env);
     let batch = || GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let wants = Quantity::LogPf | Quantity::LogPb;
@@ -126,7 +127,8 @@ fn both_forms_of_the_network_read_the_same_counts() {
     ];
     for (direction, distribution, blocks, of_blind) in both {
         let host = net.on_host(direction).unwrap().distribution(&env, &states).unwrap();
-        let (host, distribution) = (host.host_log_probs().unwrap(), distribution.unwrap());
+        let host = host.host_log_probs().unwrap();
+        let distribution = distribution.unwrap();
         let expected = distribution.host_log_probs().unwrap();
         let is_close = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-4;
         assert!(host.len() == expected.len() && host.iter().zip(expected).all(is_close), "{direction:?}");
@@ -142,10 +144,11 @@ fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;
     let env = |actions: ActionSet| GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3));
-    let (all, nodes) = (env(set().with(AddEdge::new(1))), env(set()));
+    let all = env(set().with(AddEdge::new(1)));
+    let nodes = env(set());
     let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
-    let net =
-        GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let net = GraphNet::new(&all, config(SymmetryInput::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+        .unwrap();
     let of_others = nodes.move_symmetries(SymmetryCount::Exact, Direction::Forward, &states).unwrap();
     let batch = GraphBatch::new(all.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let batch = batch.with_symmetries(of_others).unwrap();
@@ -156,7 +159,7 @@ fn counts_of_other_moves_are_refused() {
     let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
     drop(
         GraphPolicy(
-            GraphNet::new(&nodes, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+            GraphNet::new(&nodes, config(SymmetryInput::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
                 .unwrap(),
         )
         .evaluate(&nodes, &states, None, Quantities::PF)
@@ -171,15 +174,15 @@ fn labelled_graphs_have_no_symmetry_to_see() {
     let env = Ring::new(4, GraphKind::Directed).unwrap().into_env();
     let made =
         |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-    let message = made(Symmetry::Seen).unwrap_err().to_string();
+    let message = made(SymmetryInput::Exact).unwrap_err().to_string();
     assert!(message.contains("labelled"), "{message}");
-    assert_eq!(made(Symmetry::Auto).unwrap().config().symmetry, Symmetry::Unseen);
+    assert_eq!(made(SymmetryInput::Auto).unwrap().config().symmetry, SymmetryInput::Ignored);
     let large = ColoredGraphs::new(9).unwrap().into_env();
     let of = |symmetry| {
         GraphNet::new(&large, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
     };
-    assert_eq!(of(Symmetry::Auto).config().symmetry, Symmetry::Refined);
-    assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
+    assert_eq!(of(SymmetryInput::Auto).config().symmetry, SymmetryInput::Refined);
+    assert_eq!(of(SymmetryInput::Exact).config().symmetry, SymmetryInput::Exact);
 }
 
 /// Compares the exact distances from the target after a short training, with and without the feature.
@@ -203,7 +206,8 @@ fn a_network_that_sees_symmetry_learns_faster() {
         let target = graph.target_distribution(&reward, None).unwrap();
         Distances::between(&learned.probs, &target.probs).unwrap().tv
     };
-    let (seen, unseen) = (tv(Symmetry::Seen), tv(Symmetry::Unseen));
+    let seen = tv(SymmetryInput::Exact);
+    let unseen = tv(SymmetryInput::Ignored);
     assert!(seen < 0.7 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
 }
 
@@ -230,7 +234,7 @@ impl GraphRules for CountingRules {
 }
 
 /// Returns the number of times that |Aut| is computed in a training step, divided by the batch size.
-fn counts_of_a_step(env: GraphEnv, symmetry: Symmetry) -> usize {
+fn counts_of_a_step(env: GraphEnv, symmetry: SymmetryInput) -> usize {
     const BATCH: usize = 4;
     let count = Arc::new(AtomicUsize::new(0));
     let env = env.with_rules(|rules| CountingRules(rules, Arc::clone(&count)));
@@ -255,7 +259,7 @@ fn symmetry_is_used_by_default_if_graphs_have_few_moves() {
     let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();
     let library = FragmentLibrary::parse(&format!("c1ccccc1 0,1,2,3,4,5\n{library}")).unwrap();
     let fragments = || Fragments::new(&library, 8).unwrap().into_env();
-    assert!(counts_of_a_step(fragments(), Symmetry::Auto) <= 2);
-    assert!(counts_of_a_step(fragments(), Symmetry::Seen) > 1_000);
-    assert!(counts_of_a_step(ColoredGraphs::new(5).unwrap().into_env(), Symmetry::Auto) > 10);
+    assert!(counts_of_a_step(fragments(), SymmetryInput::Auto) <= 2);
+    assert!(counts_of_a_step(fragments(), SymmetryInput::Exact) > 1_000);
+    assert!(counts_of_a_step(ColoredGraphs::new(5).unwrap().into_env(), SymmetryInput::Auto) > 10);
 }

@@ -54,7 +54,8 @@ fn child() {
         _ if mode == "tch" => tch::set_num_threads(one_more_than_cores() as i32),
         _ => {}
     }
-    let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env(), Rng::seeded(0));
+    let env = Ring::new(4, gfn::graph::GraphKind::Directed).unwrap().into_env();
+    let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     // The batch is large enough for parallel work in rayon and in libtorch.
@@ -89,11 +90,9 @@ fn run(mode: &str, environment: &[(&str, &str)]) -> RunResult {
     command.env("OMP_WAIT_POLICY", "passive");
     // These variables keep libtorch and MKL from using fewer threads on a busy machine.
     command.env("OMP_DYNAMIC", "FALSE").env("MKL_DYNAMIC", "FALSE");
-    ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(
-        |name| {
-            command.env_remove(name);
-        },
-    );
+    for name in ["OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter() {
+        command.env_remove(name);
+    }
     command.envs(environment.iter().copied());
     let output = command.output().unwrap();
     assert!(output.status.success(), "{mode}: {}", String::from_utf8_lossy(&output.stdout));

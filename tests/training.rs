@@ -84,7 +84,8 @@ fn check((before, after): (Distances, Distances), what: &str, objective: &str) {
 
 fn check_graphs(what: &str, make: impl Fn() -> GraphEnv, log_r: fn(&GraphState) -> f64, steps: usize) {
     for (k, objective) in objectives().into_iter().enumerate() {
-        let (env, again) = (make(), make());
+        let env = make();
+        let again = make();
         let net = GraphNetConfig {
             conv: if env.schema().kind == GraphKind::Directed { ConvKind::Directed } else { ConvKind::Gin },
             layers: 1,
@@ -156,7 +157,8 @@ fn every_objective_learns_a_grid() {
 fn all_rings_of_four_nodes_are_found() {
     one_thread();
     let ring = Ring::new(4, GraphKind::Directed).unwrap();
-    let (env, reward) = (ring.env().clone(), RingReward::default());
+    let env = ring.env().clone();
+    let reward = RingReward::default();
     let graph = StateGraph::build(&env, 4096).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
     let is_ring: Vec<bool> = graph.states().graphs().iter().map(|graph| ring.is_ring(graph)).collect();

@@ -48,7 +48,9 @@ fn gradients(parameters: &Parameters) -> Vec<Tensor> {
     let all = parameters.iter().map(|parameter| parameter.tensor.grad()).filter(Tensor::defined);
     let all = all.map(|gradient| gradient.copy()).collect();
     let used = parameters.iter().map(|parameter| parameter.tensor.grad()).filter(Tensor::defined);
-    used.for_each(|mut gradient| drop(gradient.zero_()));
+    for mut gradient in used {
+        drop(gradient.zero_());
+    }
     all
 }
 
@@ -60,7 +62,8 @@ fn are_close(a: &[Tensor], b: &[Tensor]) -> bool {
 /// Checks that all transitions of a batch, scored one by one, give the loss and the gradient of the batch.
 #[test]
 fn all_single_transitions_are_the_batch() -> Result<()> {
-    let (env, mut rng) = (word_env(2, 3), Rng::seeded(1));
+    let env = word_env(2, 3);
+    let mut rng = Rng::seeded(1);
     let policy = word_policy(&env);
     let reward = Ones(1.0);
     let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng)?;
@@ -83,7 +86,8 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
             let single = score_transitions(&env, &reward, &policy, &single, objective.needs())?;
             let [loss, of_single] =
                 [&whole, &single].map(|scores| objective.loss(scores, RegressionLoss::Squared).unwrap());
-            let (a, b) = (loss.double_value(&[]), of_single.double_value(&[]));
+            let a = loss.double_value(&[]);
+            let b = of_single.double_value(&[]);
             assert!((a - b).abs() < 1e-9 * a.abs().max(1.0) && a > 1e-3, "{}: {a} {b}", objective.name());
             loss.backward();
             let of_whole = gradients(parameters);
@@ -106,7 +110,8 @@ fn all_single_transitions_are_the_batch() -> Result<()> {
 /// labels change.
 #[test]
 fn single_transitions_of_graphs_are_the_batch() -> Result<()> {
-    let (env, mut rng) = (gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env(), Rng::seeded(2));
+    let env = gfn_gym::colored_graphs::ColoredGraphs::new(4)?.into_env();
+    let mut rng = Rng::seeded(2);
     let config = GraphNetConfig {
         embedding: 8,
         estimators: EstimatorsConfig::with_flow(true),
@@ -265,7 +270,8 @@ fn a_unit_multiplies_logits_and_flows() -> Result<()> {
         };
         Ok([of(&dist)?, of(&host)?])
     };
-    let (one, ten) = (logits(net(1.0)?)?, logits(net(10.0)?)?);
+    let one = logits(net(1.0)?)?;
+    let ten = logits(net(10.0)?)?;
     for (one, ten) in one.iter().zip(&ten) {
         assert!(one.iter().any(|value| value.abs() > 1e-4));
         assert!(one.iter().zip(ten).all(|(one, ten)| (10.0 * one - ten).abs() < 1e-4), "{one:?} {ten:?}");

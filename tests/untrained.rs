@@ -161,13 +161,16 @@ fn sequence_networks_start_near_uniform_at_any_length() {
         let mut states = VectorStates::filled(length, 2, 0);
         for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
             let written = [length / 2, length - 1][row];
-            values[..written].iter_mut().enumerate().for_each(|(k, value)| *value = 1 + (k % 4) as u16);
+            for (k, value) in values[..written].iter_mut().enumerate() {
+                *value = 1 + (k % 4) as u16;
+            }
         }
         let layout = SequenceLayout { values: 5, length, unset: 0 };
         for seed in SEEDS {
             let net = SequenceNetConfig { kind, ..SequenceNetConfig::default() };
             let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
-            let (device, rng) = (Device::Cpu, &mut Rng::seeded(seed));
+            let device = Device::Cpu;
+            let rng = &mut Rng::seeded(seed);
             let policy = SequencePolicy::new(&env, layout, config, device, Kind::Float, rng).unwrap();
             let deviation = largest_deviation(&env, &policy, &states);
             assert!(deviation < BOUND, "{kind:?}, length {length}, seed {seed}: {deviation}");
@@ -182,7 +185,8 @@ fn perceptrons_start_near_uniform_at_any_length() {
         let mut states = env.initial(&[0; 2]);
         states.values_mut()[length..][..length / 2].fill(3);
         for seed in SEEDS {
-            let (features, rng) = (KHot::new(length, 5), &mut Rng::seeded(seed));
+            let features = KHot::new(length, 5);
+            let rng = &mut Rng::seeded(seed);
             let config = MlpPolicyConfig::default();
             let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, rng).unwrap();
             let deviation = largest_deviation(&env, &policy, &states);

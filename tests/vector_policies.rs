@@ -90,7 +90,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for TensorsOnly<P> {
 /// logits of every state in both directions, for every network, and samples the same trajectories.
 #[test]
 fn the_frozen_form_is_the_policy() {
-    let (env, space) = (env(), space());
+    let env = env();
+    let space = space();
     let states = space.states();
     let starts = env.is_initial(states);
     let inner: Vec<usize> = (0..states.len()).filter(|&i| !starts[i]).collect();
@@ -129,12 +130,14 @@ fn the_frozen_form_is_the_policy() {
             let thawed = TensorsOnly(policy);
             for seed in 0..3 {
                 let rng = || Rng::seeded(seed);
-                let (fast, slow) = (Sampler::new(&env, &thawed.0), Sampler::new(&env, &thawed));
-                let (a, b) = (fast.forward(50, &mut rng()).unwrap(), slow.forward(50, &mut rng()).unwrap());
+                let fast = Sampler::new(&env, &thawed.0);
+                let slow = Sampler::new(&env, &thawed);
+                let a = fast.forward(50, &mut rng()).unwrap();
+                let b = slow.forward(50, &mut rng()).unwrap();
                 assert_eq!((a.states(), a.terminal_states()), (b.states(), b.terminal_states()));
                 let ends = a.terminal_states();
-                let (a, b) =
-                    (fast.backward(ends, &mut rng()).unwrap(), slow.backward(ends, &mut rng()).unwrap());
+                let a = fast.backward(ends, &mut rng()).unwrap();
+                let b = slow.backward(ends, &mut rng()).unwrap();
                 assert_eq!(a.states(), b.states());
             }
         }
@@ -336,7 +339,9 @@ fn heads_share_a_torso() {
 
     let mut rng = Rng::seeded(0);
     let mut drawn = [0; 3];
-    (0..300).for_each(|_| drawn[policy.choose_head(&mut rng)] += 1);
+    for _ in 0..300 {
+        drawn[policy.choose_head(&mut rng)] += 1;
+    }
     assert!(drawn.iter().all(|&n| (70..130).contains(&n)), "{drawn:?}");
     assert!(policy.use_head(3).unwrap_err().to_string().contains("3 of 3"));
     let none = MlpPolicyConfig { heads: 0, ..MlpPolicyConfig::default() };
@@ -383,7 +388,8 @@ fn wrappers_forward_heads_and_a_trainer_gives_its_policy_back() {
     let policy =
         || MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config.clone(), Device::Cpu, Kind::Float).unwrap();
     let n_heads = |policy: &dyn Policy<VectorEnv>| policy.heads().map(MultiHead::n_heads);
-    let (one, boxed) = (policy(), Box::new(policy()) as Box<dyn Policy<VectorEnv>>);
+    let one = policy();
+    let boxed = Box::new(policy()) as Box<dyn Policy<VectorEnv>>;
     let with_prior = WithPrior { policy: policy(), prior: UniformPolicy };
     assert_eq!([n_heads(&one), n_heads(&boxed), n_heads(&with_prior)], [Some(3); 3]);
     assert_eq!(n_heads(&UniformPolicy), None);

@@ -143,7 +143,8 @@ fn a_policy_that_has_learned_is_not_warned_of() {
         growth: Growth::Attached,
         ..GraphBuildingConfig::new(GraphKind::Undirected, 4)
     };
-    let (env, rng) = (GraphBuilding::new(config).unwrap().into_env(), &mut Rng::seeded(0));
+    let env = GraphBuilding::new(config).unwrap().into_env();
+    let rng = &mut Rng::seeded(0);
     let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
     let reward = PerGraph(|graph: &GraphState| 2.0 * graph.n_edges() as f64);
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
@@ -169,7 +170,8 @@ impl Policy<Words> for SharpPolicy {
         let mut given = UniformPolicy.evaluate(env, states, conditions, wants)?;
         let masks = env.masks(Direction::Forward, states);
         let logits = |block: &gfn::env::Block| {
-            let (rows, width) = (block.rows() as i64, block.width as i64);
+            let rows = block.rows() as i64;
+            let width = block.width as i64;
             let row = Tensor::arange(width, (Kind::Float, Device::Cpu)) * -self.0.get();
             row.expand([rows, width], false).contiguous()
         };
@@ -188,7 +190,8 @@ fn a_policy_that_comes_to_draw_few_objects_is_warned_of() {
         };
         let epsilon = Some(Schedule::Constant(0.0));
         let config = TrainerConfig { batch: 100, epsilon, ..TrainerConfig::default() };
-        let (policy, objective) = (SharpPolicy(Cell::new(0.0)), LogPartitionVariance);
+        let policy = SharpPolicy(Cell::new(0.0));
+        let objective = LogPartitionVariance;
         let made =
             Trainer::new(VectorEnv::new(Bits), reward, policy, objective, config, Rng::seeded(0)).unwrap();
         let mut trainer = WarningRecorder::new(made);

@@ -47,7 +47,8 @@ fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
 
 fn walk<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, length: usize) {
     let moves = recorded(env, length);
-    let (mut states, mut k) = (env.initial(&vec![0; BATCH]), 0);
+    let mut states = env.initial(&vec![0; BATCH]);
+    let mut k = 0;
     bencher.iter(|| {
         if k == length {
             (states, k) = (env.initial(&vec![0; BATCH]), 0);
@@ -65,7 +66,8 @@ fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, leng
         env.step(Direction::Forward, &mut built, slots).expect("a legal step");
     }
     let all: Vec<usize> = (0..BATCH).collect();
-    let (mut states, mut k) = (built.clone(), length);
+    let mut states = built.clone();
+    let mut k = length;
     bencher.iter(|| {
         if k == 0 {
             (states, k) = (built.select(&all), length);
@@ -87,7 +89,8 @@ pub(crate) fn scores(criterion: &mut Criterion) {
         let sem = Sem::draw(dag, SemConfig::Linear, 0.1, &mut rng).expect("a model");
         Bge::new(&sem.sample(100, &mut rng).expect("observations"), BgeConfig::default()).expect("scores")
     };
-    let (bge, small) = (data(20), data(14));
+    let bge = data(20);
+    let small = data(14);
     let family = |_: usize| {
         let node = rng.below(20);
         let size = rng.below(6);

@@ -30,7 +30,8 @@ fn draws() -> [(&'static str, Draw); 7] {
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = slow_group(criterion, "replay");
     elements(&mut group, BATCH);
-    let (env, mut rng) = (Chain::new(8), Rng::seeded(0));
+    let env = Chain::new(8);
+    let mut rng = Rng::seeded(0);
     let walks = Sampler::new(&env, &UniformPolicy).walks(BATCH, &mut rng).expect("walks");
     for eviction in [Eviction::Fifo, Eviction::BestReward] {
         for (name, draw) in draws() {
@@ -62,7 +63,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         };
         for (name, buffer) in [("distinct", ReplayBuffer::distinct(config)), ("diverse", diverse())] {
             let mut buffer = buffer.expect("a buffer");
-            let (env, mut rng) = (word_env(32, 6), Rng::seeded(0));
+            let env = word_env(32, 6);
+            let mut rng = Rng::seeded(0);
             let mut offered = |n: usize, high: f64| -> (Walks<VectorEnv>, Vec<f64>) {
                 let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).expect("walks");
                 (walks, (0..n).map(|_| high + rng.normal()).collect())

@@ -37,7 +37,8 @@ fn main() -> gfn::Result<()> {
     (0..args.steps).try_for_each(|_| trainer.step().map(drop))?;
     let took = began.elapsed().as_secs_f64();
     if trainer.context().group.rank() == 0 {
-        let (n, objects) = (trainer.context().group.size(), (args.steps * args.batch) as f64 / took);
+        let n = trainer.context().group.size();
+        let objects = (args.steps * args.batch) as f64 / took;
         let ideal = n as f64 * 1e3 / args.sleep_ms;
         let of = if args.sleep_ms > 0.0 {
             format!(", {:.2} of {ideal:.0}", objects / ideal)

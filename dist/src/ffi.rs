@@ -123,7 +123,8 @@ impl StoreHandle {
     }
 
     pub(crate) fn set(&self, key: &str, value: &str) -> Reply<()> {
-        let (key, value) = (text(key)?, text(value)?);
+        let key = text(key)?;
+        let value = text(value)?;
         // SAFETY: all arguments outlive the call.
         call(|error| unsafe { gfn_dist_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), error) })
     }
@@ -160,8 +161,9 @@ impl GroupHandle {
         timeout: Duration,
         address: &str,
     ) -> Reply<Self> {
-        let (address, timeout, patience) =
-            (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
+        let address = text(address)?;
+        let patience = milliseconds(PATIENCE.min(timeout / 10));
+        let timeout = milliseconds(timeout);
         // SAFETY: store and address outlive the call, and the group holds its own reference to the store.
         let group = call(|error| unsafe {
             gfn_dist_group(

@@ -156,7 +156,8 @@ impl ProcessGroup {
                 "a number below the number of replicas",
             ));
         }
-        let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout, address).map_err(|error| {
+        let group = GroupHandle::new(&store.0, to_i32(rank)?, to_i32(size)?, timeout,
+            address).map_err(|error| {
             let remedy = "check that all processes were started with the same number of processes, and that \
                 they can reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&error), remedy)

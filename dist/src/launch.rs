@@ -109,7 +109,8 @@ impl Launch {
             return Ok(None);
         };
         let size = size.ok_or_else(|| Error::config(size_name, "not set", "the number of all processes"))?;
-        let (rank, size) = (number::<usize>(rank_name, &rank)?, number::<usize>(size_name, &size)?);
+        let rank = number::<usize>(rank_name, &rank)?;
+        let size = number::<usize>(size_name, &size)?;
         if rank >= size {
             return Err(Error::config(
                 rank_name,

@@ -7,17 +7,23 @@
 //! these launchers. A training program is the same as for threads:
 //!
 //! ```
-//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
 //! use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 //! use gfn::run::Fit;
 //! use gfn::train::{Trainer, TrainerConfig};
+//! use gfn::{
+//!     Rng,
+//!     env::{Rows, VectorStates},
+//!     examples::word_env,
+//!     objective::TrajectoryBalance,
+//! };
 //! use gfn_dist::Launch;
 //! let env = word_env(2, 2);
 //! let config = MlpPolicyConfig::default();
 //! let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
 //! let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
 //! // Every process builds the same trainer, from the same seed.
-//! let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+//! let mut trainer =
+//!     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
 //! // `None` if no launcher has started this program.
 //! if let Some(launch) = Launch::from_env()? {
 //!     trainer = trainer.with_group(launch.connect(std::time::Duration::from_secs(300))?)?;

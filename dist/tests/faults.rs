@@ -79,16 +79,22 @@ fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
     let store = Store::serve(free, TIMEOUT).unwrap();
     let mut children = start("part_without_store", free.port());
     let mut outputs = children.each_mut().map(|child| BufReader::new(child.stdout.take().unwrap()));
-    outputs.iter_mut().for_each(|output| assert_eq!(read_message(output), "READY"));
+    for output in outputs.iter_mut() {
+        assert_eq!(read_message(output), "READY");
+    }
     drop(store);
-    children.iter_mut().for_each(|child| child.stdin.take().unwrap().write_all(b"gone\n").unwrap());
+    for child in children.iter_mut() {
+        child.stdin.take().unwrap().write_all(b"gone\n").unwrap();
+    }
     for output in &mut outputs {
         let message = read_message(output);
         println!("a second group: {message}");
         let (milliseconds, problem) = message.split_once(' ').unwrap();
         assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{message}");
     }
-    children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
+    for child in children.iter_mut() {
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 #[test]

@@ -88,10 +88,8 @@ fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f6
     };
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let start = group.as_ref().map_or(0, |group| group.rank() * BATCH / group.size());
-    let (recorded, config) = (
-        RecordedGradients::default(),
-        TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() },
-    );
+    let recorded = RecordedGradients::default();
+    let config = TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, count, policy, objective, config, Rng::seeded(1))
         .and_then(|trainer| trainer.with_source(1.0, FixedTrajectories { all, start }))
         .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1))))
@@ -107,7 +105,8 @@ fn gradient(objective: Box<dyn Objective>, group: Option<SharedGroup>) -> Vec<f6
 #[ignore = "a part of another test"]
 fn part_gradients() {
     let Some(group) = crate::group(crate::TIMEOUT) else { return };
-    let (rank, group) = (group.rank(), Arc::new(Mutex::new(group)));
+    let rank = group.rank();
+    let group = Arc::new(Mutex::new(group));
     let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
     for make in OBJECTIVES {
         let whole = gradient(make(), None);

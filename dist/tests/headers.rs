@@ -15,13 +15,17 @@ mod header;
 /// and length are valid.
 #[test]
 fn random_headers_are_refused() {
-    let (rng, place) = (&mut Rng::seeded(0), [SUM, 3]);
+    let rng = &mut Rng::seeded(0);
+    let place = [SUM, 3];
     let right: Vec<u8> = [SUM, 3, Kind::Double as u64, 17].into_iter().flat_map(u64::to_le_bytes).collect();
     assert_eq!(read_header(place, 0, 0, &right).unwrap(), Some((Kind::Double, 17)));
-    let (mut n_accepted, n) = (0, 100_000);
+    let mut n_accepted = 0;
+    let n = 100_000;
     for _ in 0..n {
         let mut row = right.clone();
-        (0..1 + rng.below(3)).for_each(|_| row[rng.below(HEADER)] = rng.below(256) as u8);
+        for _ in 0..1 + rng.below(3) {
+            row[rng.below(HEADER)] = rng.below(256) as u8;
+        }
         row.truncate(if rng.below(8) == 0 { rng.below(HEADER) } else { HEADER });
         if let Ok(Some((kind, length))) = read_header(place, 0, 0, &row) {
             n_accepted += 1;

@@ -88,7 +88,8 @@ fn run(part: &str, size: usize) -> Vec<Vec<String>> {
 #[ignore = "a part of another test"]
 fn part_operations() {
     let Some(group) = group(TIMEOUT) else { return };
-    let (rank, size) = (group.rank(), group.size());
+    let rank = group.rank();
+    let size = group.size();
     let mut sum = Tensor::from_slice(&[rank as f32, 0.1 + rank as f32, 1e-3]);
     group.sum(&mut sum).unwrap();
     let numbers = Vec::<f32>::try_from(&sum).unwrap();
@@ -131,7 +132,8 @@ fn a_group_sums_gathers_and_copies() {
 }
 
 fn trainer() -> Result<Trainer<VectorEnv>> {
-    let (env, mut rng) = (word_env(2, 3), Rng::seeded(0));
+    let env = word_env(2, 3);
+    let mut rng = Rng::seeded(0);
     let config =
         MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng)?;
@@ -212,7 +214,9 @@ fn check_interrupt(signal: &str, code: i32) {
     let other = std::path::PathBuf::from(format!("{}.1", folder.display()));
     let [first, second] = [&folder, &other].map(|folder| Checkpoint::load(folder).unwrap().manifest().step);
     assert!(first > 1 && first == second, "both save the same step");
-    [folder, other].into_iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+    for folder in [folder, other].into_iter() {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }
 
 #[test]

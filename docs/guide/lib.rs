@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn quoted_figures_are_those_of_the_table() {
-        let (quoted, table) = (text("src/choosing.md"), text("../objectives.md"));
+        let quoted = text("src/choosing.md");
+        let table = text("../objectives.md");
         let rows: Vec<&str> = quoted.lines().filter(|line| line.starts_with("| `")).collect();
         assert!(rows.len() > 5 && table.contains("Worst of all: 0.0048."));
         for row in rows {

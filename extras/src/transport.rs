@@ -75,7 +75,9 @@ pub fn cheapest_matching(
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
     let mut row_of = vec![usize::MAX; n + 1];
-    let (mut shortest, mut from, mut done) = (vec![0.0; n], vec![none; n], vec![false; n + 1]);
+    let mut shortest = vec![0.0; n];
+    let mut from = vec![none; n];
+    let mut done = vec![false; n + 1];
     for start in 0..n {
         watch()?;
         row_of[none] = start;
@@ -85,7 +87,8 @@ pub fn cheapest_matching(
         while row_of[column] != usize::MAX {
             done[column] = true;
             let row = row_of[column];
-            let (mut step, mut next) = (f64::INFINITY, none);
+            let mut step = f64::INFINITY;
+            let mut next = none;
             let of_row = &costs[row * n..(row + 1) * n];
             for j in 0..n {
                 if done[j] {
@@ -118,7 +121,9 @@ pub fn cheapest_matching(
         }
     }
     let mut column_of = vec![0; n];
-    row_of[..n].iter().enumerate().for_each(|(j, &i)| column_of[i] = j);
+    for (j, &i) in row_of[..n].iter().enumerate() {
+        column_of[i] = j;
+    }
     Ok(column_of)
 }
 
@@ -144,7 +149,8 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     // The unit of length has no influence on the result, because the kernel's width is proportional to the
     // distances.
     let (a, b, _) = in_units(a, b)?;
-    let (a, b) = (&a, &b);
+    let a = &a;
+    let b = &b;
     let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;

@@ -42,11 +42,15 @@ impl VectorRules for Cells {
         let is_forward = direction == Direction::Forward;
         if is_forward && !self.by_value {
             let entries = legal.chunks_exact_mut(self.n_values);
-            entries.zip(row).for_each(|(legal, &x)| legal.fill(x == 0));
+            for (legal, &x) in entries.zip(row) {
+                legal.fill(x == 0);
+            }
             return;
         }
         for values in legal.chunks_exact_mut(self.n) {
-            values.iter_mut().zip(row).for_each(|(legal, &x)| *legal = (x == 0) == is_forward);
+            for (legal, &x) in values.iter_mut().zip(row) {
+                *legal = (x == 0) == is_forward;
+            }
         }
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {

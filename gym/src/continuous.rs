@@ -68,7 +68,8 @@ impl Perceptrons {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let (inputs, width) = (inputs as i64, width as i64);
+        let inputs = inputs as i64;
+        let width = width as i64;
         let MixturePolicyConfig { mlp, backward, estimators, .. } = config;
         let shared_pb = *backward == BackwardPolicy::SharedTorso;
         let outputs = width * (1 + i64::from(shared_pb)) + i64::from(estimators.flow);
@@ -96,7 +97,8 @@ impl Perceptrons {
         columns: Option<&[i64]>,
         dist: impl Fn(Direction, Option<Outputs<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
-        let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
+        let width = self.width;
+        let log_flow = wants.has(Quantity::LogFlow) && self.flow;
         let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
         let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
         // A single matrix product gives the outputs for P_F, P_B and log F, as neighbouring columns.

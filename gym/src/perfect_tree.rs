@@ -128,7 +128,7 @@ impl<F: Fn(u64) -> f64> PerNode<F> {
 
 impl<F: Fn(u64) -> f64 + Send> Reward<VectorStates> for PerNode<F> {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, states.width(), |row| {
+        rewards::score_rows(states, states.width(), |row| {
             (!row.contains(&0)).then(|| (self.0)(PerfectBinaryTree::node(row)))
         })
     }

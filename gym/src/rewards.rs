@@ -9,7 +9,7 @@ use gfn::{Error, Result};
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
-pub fn of_rows(
+pub fn score_rows(
     states: &VectorStates,
     width: usize,
     log_reward: impl Fn(&[u16]) -> Option<f64>,

@@ -199,7 +199,8 @@ fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
         return None;
     }
     let mut order: Vec<u32> = Vec::with_capacity(n);
-    let (mut before, mut at) = (u32::MAX, 0);
+    let mut before = u32::MAX;
+    let mut at = 0;
     for _ in 0..n {
         order.push(at);
         let next = graph

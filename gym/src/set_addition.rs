@@ -121,7 +121,9 @@ impl VectorRules for SetAddition {
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let forward = direction == Direction::Forward;
         if !forward || size(row) < self.max_items {
-            legal.iter_mut().zip(row).for_each(|(legal, &x)| *legal = (x == 0) == forward);
+            for (legal, &x) in legal.iter_mut().zip(row) {
+                *legal = (x == 0) == forward;
+            }
         }
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
@@ -207,9 +209,9 @@ impl WeightReward {
 impl Reward<VectorStates> for WeightReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         let is_finished = |row: &[u16]| self.env.sizes().contains(&size(row));
-        rewards::of_rows(states, self.weights.len(), |row| is_finished(row).then(|| self.log_of(row)))
+        rewards::score_rows(states, self.weights.len(), |row| is_finished(row).then(|| self.log_of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rewards::of_rows(states, self.weights.len(), |row| Some(self.log_of(row))).map(Some)
+        rewards::score_rows(states, self.weights.len(), |row| Some(self.log_of(row))).map(Some)
     }
 }

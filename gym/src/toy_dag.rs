@@ -140,7 +140,7 @@ impl Default for ToyReward {
 
 impl Reward<VectorStates> for ToyReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, 1, |row| {
+        rewards::score_rows(states, 1, |row| {
             let place = ToyDag::TERMINATING.iter().position(|&state| state == row[0])?;
             Some(self.0[place].ln())
         })

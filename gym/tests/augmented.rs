@@ -53,20 +53,23 @@ fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     let ends = graph.ends();
     let log_r = reward.log_reward(&graph.states().select(&ends), None).unwrap();
     let mut flow = vec![0.0; graph.len()];
-    ends.iter().zip(log_r).for_each(|(&s, log_r)| flow[s] = log_r.exp() + t * novelty[s]);
+    for (&s, log_r) in ends.iter().zip(log_r) {
+        flow[s] = log_r.exp() + t * novelty[s];
+    }
     let stop = flow.clone();
     let mut parents = vec![0.0; graph.len()];
     for s in 0..graph.len() {
-        graph.children(s).for_each(|child| {
+        for child in graph.children(s) {
             if let Child::State(child) = child {
                 parents[child] += 1.0;
             }
-        });
+        }
     }
     let parameters = Policy::<E>::parameters(policy).unwrap();
     let tensor =
         |name: &str| parameters.iter().find(|p| p.name.ends_with(name)).unwrap().tensor.shallow_clone();
-    let (table, mut log_z) = (tensor("table"), tensor("log_z"));
+    let table = tensor("table");
+    let mut log_z = tensor("log_z");
     let columns = table.size()[1];
     let masks = env.masks(Direction::Forward, graph.states());
     let mut rows = vec![0.0; graph.len() * columns as usize];
@@ -235,7 +238,8 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     assert_eq!(novelty(&resumed), novelty(&whole));
 
     let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
-    let (before, after) = (mean(before), mean(novelty(&whole)));
+    let before = mean(before);
+    let after = mean(novelty(&whole));
     assert!(after < 0.8 * before, "{after} of {before}");
     // The checkpoint is that of a run with intrinsic rewards. A trainer without them must refuse to resume
     // from it, and the error must name the novelty.
@@ -249,10 +253,13 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
 #[test]
 fn unvisited_states_stay_novel() {
     let mut novelty = distillation(0);
-    let (seen, far) = (VectorStates::from_rows([[0, 1]]), VectorStates::from_rows([[3, 3]]));
+    let seen = VectorStates::from_rows([[0, 1]]);
+    let far = VectorStates::from_rows([[3, 3]]);
     let reward = |novelty: &RandomDistillation<KHot>, states| novelty.rewards(states).unwrap()[0];
     let before = [reward(&novelty, &seen), reward(&novelty, &far)];
-    (0..200).for_each(|_| novelty.learn(&seen).unwrap());
+    for _ in 0..200 {
+        novelty.learn(&seen).unwrap();
+    }
     let after = [reward(&novelty, &seen), reward(&novelty, &far)];
     assert!(after[0] < 0.05 * before[0] && after[1] > 0.3 * before[1], "{before:?} {after:?}");
 }

@@ -57,7 +57,8 @@ pub(crate) fn trainer(seed: u64, heads: usize, steps: usize) -> GridTrainer {
 }
 
 fn trainer_by(objective: impl Objective + 'static, seed: u64, heads: usize, steps: usize) -> GridTrainer {
-    let (env, mut rng) = (grid(), Rng::seeded(seed));
+    let env = grid();
+    let mut rng = Rng::seeded(seed);
     let policy = network(heads, &mut rng);
     let reward = grid_reward();
     let adam = AdamConfig { lr: 5e-3, ..AdamConfig::default() };
@@ -148,7 +149,8 @@ fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
     let losses =
         |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
-    let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
+    let never = losses(target_network(3, 100, 100));
+    let always = losses(target_network(3, 100, 1));
     // The target network equals the policy before the first update, so the first losses are equal. The second
     // losses differ, because one target network is an old copy of the policy and the other a new copy.
     assert_eq!(losses(own())[0], never[0]);
@@ -272,7 +274,8 @@ impl Policy<VectorEnv> for LargestCall {
 #[test]
 fn a_teacher_learns_in_chunks() {
     let train_teacher = |chunk: Option<usize>| {
-        let (env, mut rng) = (grid(), Rng::seeded(1));
+        let env = grid();
+        let mut rng = Rng::seeded(1);
         let config = TrainerConfig { chunk, ..TrainerConfig::default() };
         let reward = grid_reward();
         let student = network(1, &mut rng);
@@ -299,7 +302,8 @@ fn a_teacher_learns_in_chunks() {
 /// of `beta log R + log prior - log P_F`.
 #[test]
 fn relative_objectives_use_their_balance_in_reports_and_draws() {
-    let (env, beta) = (grid(), 0.5);
+    let env = grid();
+    let beta = 0.5;
     let reward = grid_reward();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
     let needs = Quantities::from(Quantity::LogPrior);
@@ -349,7 +353,8 @@ fn relative_objectives_use_their_balance_in_reports_and_draws() {
 /// imbalance between P_F and P_B, and P_B has no meaning for such a target.
 #[test]
 fn a_teacher_of_a_relative_objective_is_refused() {
-    let (env, mut rng) = (grid(), Rng::seeded(0));
+    let env = grid();
+    let mut rng = Rng::seeded(0);
     let policy = WithPrior { policy: network(1, &mut rng), prior: UniformPolicy };
     let reward = grid_reward();
     let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
@@ -364,7 +369,8 @@ fn a_teacher_of_a_relative_objective_is_refused() {
 /// the policy.
 #[test]
 fn a_prior_is_scored_in_the_precision_of_the_policy() {
-    let (env, mut rng) = (grid(), Rng::seeded(0));
+    let env = grid();
+    let mut rng = Rng::seeded(0);
     let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
     let prior = MlpPolicy::new(&env, KHot::new(2, 6), config, Device::Cpu, Kind::Double, &mut rng).unwrap();
     let pair = WithPrior { policy: network(1, &mut rng), prior };

@@ -125,7 +125,8 @@ fn cartesian_densities_are_the_golden_ones() {
 
 /// Returns the raw network outputs for which a mixture has these concentrations.
 fn raw(mixtures: BetaMixtures, concentrations: &[f64]) -> Vec<f64> {
-    let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
+    let min = mixtures.min_concentration;
+    let max = mixtures.max_concentration;
     let logit = |share: f64| (share / (1.0 - share)).ln();
     concentrations.iter().map(|c| logit((c - min) / (max - min))).collect()
 }
@@ -149,7 +150,8 @@ fn polar_densities_are_the_golden_ones() {
     for case in cases("polar_quarter_disk") {
         let env = BoxEnv::polar(number(&case["delta"])).unwrap();
         for item in items(&case) {
-            let (radius, angle) = (of(&item["r"]), of(&item["theta"]));
+            let radius = of(&item["r"]);
+            let angle = of(&item["theta"]);
             let mixtures = mixtures(radius[0].len());
             let outputs = outputs(mixtures, 0.3, [radius, angle]);
             let step = step(Direction::Forward, &[0.0, 0.0], &numbers(&item["action"]));
@@ -186,7 +188,8 @@ fn steps_are_valid_where_the_golden_file_says_so() {
         let env = BoxEnv::cartesian(2, number(&case["delta"])).unwrap();
         for item in items(&case) {
             let direction = if item[2] == "forward" { Direction::Forward } else { Direction::Backward };
-            let (state, increment) = (numbers(&item[0]), numbers(&item[1]));
+            let state = numbers(&item[0]);
+            let increment = numbers(&item[1]);
             // In the file, a first step of length 0 is valid. The library refuses such a step, because it
             // would be a cycle from the source to itself.
             let cycle = direction == Direction::Forward && state == [0.0, 0.0] && increment == state;

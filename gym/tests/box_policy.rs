@@ -42,7 +42,8 @@ fn derivatives_are_those_of_the_densities() {
             let (states, actions) = steps(&env, direction);
             let mixtures =
                 BetaMixtures { coupling, components: 3, min_concentration: 0.5, max_concentration: 50.0 };
-            let (n, width) = (states.len() as i64, mixtures.width(env.ndim()) as i64);
+            let n = states.len() as i64;
+            let width = mixtures.width(env.ndim()) as i64;
             let rng = &mut Rng::seeded(5);
             let values: Vec<f64> = (0..n * width).map(|_| rng.normal()).collect();
             let outputs = Tensor::from_slice(&values).view([n, width]).set_requires_grad(true);

@@ -38,13 +38,13 @@ fn the_correction_can_be_switched_off() {
 }
 
 fn graph(colours: &[u16], edges: &[(u32, u32)]) -> GraphState {
-    let nodes: Vec<Node> = colours.iter().map(|&c| Node::of_class(c)).collect();
+    let nodes: Vec<Node> = colours.iter().map(|&c| Node::from_class(c)).collect();
     let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
     GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()
 }
 
 fn close(reward: ColoredGraphReward, graph: &GraphState, expected: f64) {
-    let got = reward.of(graph).unwrap();
+    let got = reward.evaluate(graph).unwrap();
     assert!((got - expected).abs() < 1e-12, "{reward:?}: {got}, not {expected}");
 }
 
@@ -100,8 +100,8 @@ fn graphs_out_of_range_are_refused() {
     let large = GraphState::with_nodes(GraphKind::Undirected, 65);
     let directed = GraphState::with_nodes(GraphKind::Directed, 3);
     for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
-        assert!(reward.of(&GraphState::with_nodes(GraphKind::Undirected, 64)).is_ok());
-        assert!(reward.of(&large).unwrap_err().to_string().contains("65 nodes"));
+        assert!(reward.evaluate(&GraphState::with_nodes(GraphKind::Undirected, 64)).is_ok());
+        assert!(reward.evaluate(&large).unwrap_err().to_string().contains("65 nodes"));
         assert!(reward.log_reward(&vec![directed.clone()].into(), None).is_err());
     }
 }
@@ -132,7 +132,7 @@ proptest! {
     fn relabelling_changes_no_reward((graph, order) in any_graph()) {
         let relabelled = graph.induced(&order);
         for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
-            prop_assert_eq!(reward.of(&graph).unwrap(), reward.of(&relabelled).unwrap());
+            prop_assert_eq!(reward.evaluate(&graph).unwrap(), reward.evaluate(&relabelled).unwrap());
         }
     }
 

@@ -138,7 +138,9 @@ where
             };
             let total: f64 = parameters.iter().map(|p| norm(p.tensor.grad())).sum();
             assert!(total.is_finite() && total > 0.0, "{objective:?}");
-            parameters.iter().for_each(|p| p.tensor.shallow_clone().zero_grad());
+            for p in parameters.iter() {
+                p.tensor.shallow_clone().zero_grad();
+            }
         }
     }
 }
@@ -299,7 +301,9 @@ fn trainer(env: BoxEnv) -> Trainer<BoxEnv> {
 fn a_resumed_run_ends_where_an_uninterrupted_one_does() {
     let folder = std::env::temp_dir().join(format!("gfn-box-{}", std::process::id()));
     for env in [BoxEnv::cartesian(2, 0.2).unwrap(), BoxEnv::polar(0.25).unwrap()] {
-        let (mut whole, mut first, mut second) = (trainer(env), trainer(env), trainer(env));
+        let mut whole = trainer(env);
+        let mut first = trainer(env);
+        let mut second = trainer(env);
         whole.prefill(20).unwrap();
         first.prefill(20).unwrap();
         for _ in 0..12 {
@@ -349,7 +353,8 @@ fn training_finds_the_target() {
     for _ in 0..300 {
         log_z = trainer.step().unwrap().log_z;
     }
-    let (after, floor) = (jsd(&trainer), grid.floor(4_000, 10, &mut Rng::seeded(1)).unwrap());
+    let after = jsd(&trainer);
+    let floor = grid.floor(4_000, 10, &mut Rng::seeded(1)).unwrap();
     assert!(
         before > 0.08 && after < 0.05 && floor < 0.01,
         "from {before} to {after}; perfect samples have {floor}"

@@ -32,7 +32,8 @@ fn midpoints(low: f64, high: f64, n: usize) -> Vec<f64> {
 
 #[test]
 fn cartesian_densities_are_normalised() {
-    let (env, n) = (BoxEnv::cartesian(2, 0.1).unwrap(), 300);
+    let env = BoxEnv::cartesian(2, 0.1).unwrap();
+    let n = 300;
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         // Each case is a direction, a state, the rectangle of points that a step can lead to, and the action
         // `atom`.
@@ -44,7 +45,8 @@ fn cartesian_densities_are_normalised() {
         ];
         for (direction, state, [along_x, along_y], atom) in cases {
             let dist = dist(env, direction, &state, coupling);
-            let (xs, ys) = (midpoints(along_x[0], along_x[1], n), midpoints(along_y[0], along_y[1], n));
+            let xs = midpoints(along_x[0], along_x[1], n);
+            let ys = midpoints(along_y[0], along_y[1], n);
             let points = Reals::from_rows(xs.iter().flat_map(|&x| ys.iter().map(move |&y| [x, y, 0.0])));
             let cell = (along_x[1] - along_x[0]) * (along_y[1] - along_y[0]) / (n * n) as f64;
             let atom = atom.map(|atom| Reals::from_rows([atom]));
@@ -65,12 +67,14 @@ fn cartesian_densities_are_normalised() {
 
 #[test]
 fn polar_densities_are_normalised() {
-    let (delta, n) = (0.25, 2000);
+    let delta = 0.25;
+    let n = 2000;
     let env = BoxEnv::polar(delta).unwrap();
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         // The density is integrated over the disk in polar coordinates, with the volume element r dr dtheta.
         let disk = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
-        let (radii, angles) = (midpoints(0.0, delta, 300), midpoints(0.0, std::f64::consts::FRAC_PI_2, 300));
+        let radii = midpoints(0.0, delta, 300);
+        let angles = midpoints(0.0, std::f64::consts::FRAC_PI_2, 300);
         let point = |r: f64, angle: f64| [r * angle.cos(), r * angle.sin(), 0.0];
         let points =
             Reals::from_rows(radii.iter().flat_map(|&r| angles.iter().map(move |&angle| point(r, angle))));
@@ -124,7 +128,9 @@ fn densities_of_the_line_are_normalised() {
 #[test]
 fn samples_follow_their_density() {
     let env = BoxEnv::cartesian(2, 0.1).unwrap();
-    let (n, bins, fine) = (40_000, 5, 40);
+    let n = 40_000;
+    let bins = 5;
+    let fine = 40;
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         let dist = dist(env, Direction::Forward, &[0.0, 0.0], coupling);
         let drawn = dist.sample(&vec![0; n], &Exploration::on_policy(), &mut Rng::seeded(2)).unwrap();
@@ -134,7 +140,8 @@ fn samples_follow_their_density() {
         let density = dist.log_prob(&vec![0; points.len()], &points).unwrap().exp();
         let density = Vec::<f64>::try_from(density).unwrap();
         for (k, p) in density.iter().enumerate() {
-            let (row, column) = (k / (bins * fine), k % (bins * fine));
+            let row = k / (bins * fine);
+            let column = k % (bins * fine);
             expected[row / fine * bins + column / fine] += p / (bins * fine).pow(2) as f64;
         }
         let points = Reals::from_rows(drawn.rows().map(|action| [action[0], action[1]]));

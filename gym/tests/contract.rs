@@ -113,7 +113,8 @@ fn graph_building_reaches_every_graph_within_its_limits() {
     let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };
     let attached =
         |kind| GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(kind, 4) };
-    let (directed, undirected) = (GraphKind::Directed, GraphKind::Undirected);
+    let directed = GraphKind::Directed;
+    let undirected = GraphKind::Undirected;
     let cases = [
         (free(undirected, Semantics::Labelled), 1 + 1 + 2 + 8),
         (free(undirected, Semantics::UpToIsomorphism), 1 + 1 + 2 + 4),

@@ -44,9 +44,8 @@ fn check<E: EnumerableEnv<States = VectorStates>>(
     let k_hot = KHot::new(features.0, features.1);
     let largest = graph.states().values().iter().max().unwrap();
     assert_eq!(usize::from(*largest) + 1, features.1);
-    assert!(
-        matches!(k_hot.encode(graph.states()), Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64))
-    );
+    assert!(matches!(k_hot.encode(graph.states()),
+            Features::Active(c) if c.iter().all(|&c| c < k_hot.width() as i64)));
 
     // In finished states the partial log-reward must equal the log-reward.
     let ends = gfn::env::Rows::select(graph.states(), &graph.ends());
@@ -124,7 +123,8 @@ fn bit_sequences() {
     let motifs = [vec![false, true], vec![true, true], vec![true, false]];
     for (word_size, seq_size) in [(1, 4), (2, 4), (3, 6), (2, 2)] {
         let modes = motif_tilings(seq_size, 2, &motifs, &mut rng).unwrap();
-        let (n_words, words) = (seq_size / word_size, 1u64 << word_size);
+        let n_words = seq_size / word_size;
+        let words = 1u64 << word_size;
         let distance = |x: usize| {
             let differ = |mode: &Vec<bool>| (0..seq_size).filter(|&i| mode[i] != (x >> i & 1 == 1)).count();
             modes.iter().map(differ).min().unwrap() as f64

@@ -289,8 +289,8 @@ fn scores_do_not_depend_on_batch_mates() {
         let energy = Energy::new(target);
         let trajectories = Sampler::new(&env, &policy).forward(7, &mut rng).unwrap();
         let all = score(&env, &energy, &policy, &trajectories, Quantities::from(Quantity::LogFlow)).unwrap();
-        let (log_pf, log_pb) =
-            (Vec::<f64>::try_from(&all.log_pf).unwrap(), Vec::<f64>::try_from(&all.log_pb).unwrap());
+        let log_pf = Vec::<f64>::try_from(&all.log_pf).unwrap();
+        let log_pb = Vec::<f64>::try_from(&all.log_pb).unwrap();
         for row in 0..trajectories.n_transitions() {
             let states = trajectories.states().select(&[row]);
             let pf = policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();

@@ -110,7 +110,8 @@ fn check_golden(kind: Kind, tolerance: f64) {
         let backward_env = environment(case, 1.0);
         let dim = forward_env.dim();
         for item in case["items"].as_array().unwrap().iter().filter(|item| item.get("mean").is_some()) {
-            let (x, action) = (numbers(&item["x"]), numbers(&item["action"]));
+            let x = numbers(&item["x"]);
+            let action = numbers(&item["action"]);
             let step = item["step"].as_u64().unwrap() as usize;
             let states = DiffusionStates::at(Reals::from_flat(dim, x.clone()).unwrap(), step);
             let is_forward = item["direction"] == "forward";

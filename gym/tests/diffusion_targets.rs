@@ -87,7 +87,8 @@ fn gradients_are_those_of_finite_differences() {
                 points.values_mut()[k] += by;
                 target.log_density(&points).unwrap()[k / dim]
             };
-            let (slope, got) = ((moved(h) - moved(-h)) / (2.0 * h), gradient.values()[k]);
+            let slope = (moved(h) - moved(-h)) / (2.0 * h);
+            let got = gradient.values()[k];
             assert!(
                 (slope - got).abs() < 1e-5 * (1.0 + got.abs()),
                 "coordinate {k}: {got}, by differences {slope}"
@@ -111,7 +112,8 @@ fn normalisers_are_those_of_quadrature() {
         (Box::new(Mixture::forty_modes(3)), 55.0, 400),
         (Box::new(ManyWell::new(2).unwrap()), 9.0, 400),
     ] {
-        let (got, expected) = (integral(target.as_ref(), reach, n).ln(), target.log_z().unwrap());
+        let got = integral(target.as_ref(), reach, n).ln();
+        let expected = target.log_z().unwrap();
         assert!((got - expected).abs() < 1e-6, "{got} for {expected}");
     }
 }
@@ -132,7 +134,8 @@ fn exact_samples_have_the_moments_of_their_target() {
     assert!((moments(&two, &|x| x[0]) - 4.0 * 0.3).abs() < 0.06);
     assert!((moments(&two, &|x| x[1] * x[1]) - 17.0).abs() < 0.2);
     let well = |of: &dyn Fn(f64) -> f64| {
-        let (mut sum, mut total) = (0.0, 0.0);
+        let mut sum = 0.0;
+        let mut total = 0.0;
         for k in -50_000..=50_000 {
             let a = f64::from(k) * 1e-4;
             let density = (-a.powi(4) + 6.0 * a * a + 0.5 * a).exp();
@@ -152,7 +155,8 @@ fn cox_process_has_its_formula() {
     let target = CoxProcess::generated(3, &mut Rng::seeded(2)).unwrap();
     assert!(target.counts().iter().all(|&y| y >= 0.0 && y.fract() == 0.0));
     // The expected density is computed independently, with a linear solve instead of the inverse matrix.
-    let (n, mean) = (9, 126f64.ln() - 0.5 * 1.91);
+    let n = 9;
+    let mean = 126f64.ln() - 0.5 * 1.91;
     let at = |cell: usize| ((cell % 3) as f64, (cell / 3) as f64);
     let covariance: Vec<f64> = (0..n * n)
         .map(|k| {

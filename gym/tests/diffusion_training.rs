@@ -63,7 +63,8 @@ fn training_recovers_log_z_of_a_gaussian() {
     let mut trainer = trainer(TrajectoryBalance, (env, target), config, schedule);
     let stats: Vec<_> = (0..600).map(|_| trainer.step().unwrap()).collect();
     let last = stats[stats.len() - 1];
-    let (env, policy) = (trainer.env(), trainer.policy());
+    let env = trainer.env();
+    let policy = trainer.policy();
     let estimate =
         estimate_log_z(env, policy, trainer.reward(), 4000, &mut trainer.evaluation_rng()).unwrap();
     println!("loss {} -> {}, log Z {}, {estimate:?}", stats[0].loss, last.loss, last.log_z);
@@ -96,7 +97,8 @@ fn objectives_train() {
         let mut trainer = make(objective, backward);
         let losses: Vec<f64> = (0..60).map(|_| trainer.step().unwrap().loss).collect();
         let mean = |range: &[f64]| range.iter().sum::<f64>() / range.len() as f64;
-        let (first, last) = (mean(&losses[..5]), mean(&losses[55..]));
+        let first = mean(&losses[..5]);
+        let last = mean(&losses[55..]);
         assert!(last < first, "{name}: {first} -> {last}");
     }
 }

@@ -16,7 +16,7 @@ fn senseless_settings_name_the_setting() {
     let two = GraphState::with_nodes(GraphKind::Undirected, 2);
     let joined = GraphState::from_parts(
         GraphKind::Undirected,
-        &[Node::default(), Node::of_class(1)],
+        &[Node::default(), Node::from_class(1)],
         &[(0, 1, Edge::default())],
     );
     let joined = Some(joined.unwrap());

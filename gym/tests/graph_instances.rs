@@ -131,7 +131,7 @@ fn each_mistake_is_named_with_its_line() {
 
 #[test]
 fn graphs_that_a_format_cannot_hold_are_refused() {
-    let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
+    let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::from_class(1)], &[]).unwrap();
     for graph in [GraphState::new(GraphKind::Directed), coloured] {
         // A directed graph must be refused even if it is empty: no edge would lose its direction, but the
         // file would be read as an undirected graph.
@@ -156,7 +156,8 @@ fn edges_of_a_random_graph_come_with_their_probability() {
 #[test]
 fn attachment_prefers_nodes_of_high_degree() {
     let rng = &mut Rng::seeded(2);
-    let (mut largest_degree, mut of_uniform) = (0, 0);
+    let mut largest_degree = 0;
+    let mut of_uniform = 0;
     for _ in 0..50 {
         let graph = barabasi_albert(60, 2, rng).unwrap();
         assert_eq!(graph.n_edges(), 2 * 58);

@@ -74,7 +74,9 @@ fn environments_keep_their_contract() {
 fn all_solutions_and_no_others_are_built() {
     let mut solutions = 0;
     for problem in Problem::ALL {
-        let (env, graphs, reward) = (env(problem), graphs(), SizeReward::new(problem, 0.5).unwrap());
+        let env = env(problem);
+        let graphs = graphs();
+        let reward = SizeReward::new(problem, 0.5).unwrap();
         let sign = if problem.is_minimised() { -0.5 } else { 0.5 };
         for (instance, graph) in (0..).zip(graphs.graphs()) {
             let space = StateGraph::build_of(&env, instance, 1_000).unwrap();
@@ -85,7 +87,8 @@ fn all_solutions_and_no_others_are_built() {
                 assert_eq!(rewards[end], sign * size as f64);
                 (nodes.iter().map(|a| 1 << a).sum(), size)
             });
-            let (built, expected) = (built.collect::<Vec<_>>(), brute_force(problem, graph));
+            let built = built.collect::<Vec<_>>();
+            let expected = brute_force(problem, graph);
             assert_eq!(built.len(), expected.len(), "{problem} of {graph}");
             assert_eq!(built.into_iter().collect::<BTreeSet<_>>(), expected, "{problem} of {graph}");
             solutions += expected.len();
@@ -199,7 +202,8 @@ fn edits_that_are_no_moves_are_refused() {
 fn greedy_and_local_search_find_solutions_and_the_best_ones_of_small_graphs() {
     let mut rng = Rng::seeded(3);
     for problem in Problem::ALL {
-        let (mut greedy_is_best, mut graphs_seen) = (0, 0);
+        let mut greedy_is_best = 0;
+        let mut graphs_seen = 0;
         for graph in graphs().graphs() {
             let sizes = brute_force(problem, graph).into_iter().map(|(_, size)| size);
             let best = if problem.is_minimised() { sizes.min() } else { sizes.max() }.unwrap();

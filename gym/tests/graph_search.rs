@@ -98,7 +98,8 @@ fn search_finds_optima_of_harder_graphs() {
     }
     // The optima of a grid of 30 x 30 nodes are known. An independent set has half of the nodes, a cut has
     // all edges, and a dominating set has (m + 2)(n + 2) / 5 - 4 nodes, rounded down (Goncalves et al. 2011).
-    let (side, mut grid) = (30u32, GraphState::undirected(900));
+    let side = 30u32;
+    let mut grid = GraphState::undirected(900);
     for (a, b) in (0..900).flat_map(|a| [(a, a + 1), (a, a + side)]) {
         if b < 900 && (b == a + side || b % side > 0) {
             grid.add_edge(a, b, gfn::graph::Edge::default()).unwrap();
@@ -178,7 +179,8 @@ fn objectives_that_learn_from_any_trajectory_stay_exact() {
                 };
                 // The first half of a batch ends in samples of the policy, the second half in improved
                 // solutions.
-                let (sampled, improved) = (sizes(0..16), sizes(16..32));
+                let sampled = sizes(0..16);
+                let improved = sizes(16..32);
                 assert!(
                     improved == sampled || problem.is_better(improved, sampled),
                     "{problem}: {sampled}, {improved}"
@@ -219,7 +221,8 @@ fn improved_solutions_end_legal_trajectories() {
     for problem in Problem::ALL {
         let mut trainer = trainer(problem, DetailedBalance::default(), 20).unwrap();
         trainer.step().unwrap();
-        let (env, latest) = (trainer.env(), trainer.latest().unwrap());
+        let env = trainer.env();
+        let latest = trainer.latest().unwrap();
         for instance in 0..2 {
             let space = StateGraph::build_of(env, instance, 10_000).unwrap();
             let graphs = latest.terminal_states().graphs();

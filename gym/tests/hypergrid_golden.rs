@@ -37,7 +37,8 @@ fn pair(value: &Value) -> (usize, usize) {
 /// Builds the reward of a case of the golden file from the parameters that torchgfn used. Some parameters
 /// were passed to torchgfn (`kwargs`), and others were computed or drawn by torchgfn itself (`resolved`).
 fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
-    let (kwargs, resolved) = (&case["kwargs"], &case["resolved"]);
+    let kwargs = &case["kwargs"];
+    let resolved = &case["resolved"];
     let setting = |key: &str, default: f64| kwargs[key].as_f64().unwrap_or(default);
     let r0 = setting("R0", 0.0);
     let weights: Vec<f64> = list(&resolved["tier_weights"]).map(|w| w.as_f64().unwrap()).collect();
@@ -57,7 +58,7 @@ fn reward(case: &Value, grid: &HyperGrid) -> GridReward {
             let tier = |t: usize| {
                 let (low, high) = pair(&resolved["bits_per_tier_clipped"][t]);
                 let check = |(row, side): (&Value, &Value)| ParityCheck {
-                    of: integers(row).iter().enumerate().map(|(i, bit)| bit << i).sum(),
+                    bits: integers(row).iter().enumerate().map(|(i, bit)| bit << i).sum(),
                     odd: if side.as_u64().unwrap() == 1 { u32::MAX } else { 0 },
                 };
                 let checks = list(&resolved["A"][t]).zip(list(&resolved["c"][t])).map(check).collect();

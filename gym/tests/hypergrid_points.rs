@@ -144,7 +144,8 @@ fn zones_follow_the_definition() {
         for x in 0..height {
             // The distance from the middle is |2 x - (h - 1)| / (2 (h - 1)). The number `a` is the numerator
             // of this distance over the denominator 20 (h - 1).
-            let (a, unit) = (10 * (2 * x).abs_diff(height - 1), height - 1);
+            let a = 10 * (2 * x).abs_diff(height - 1);
+            let unit = height - 1;
             // Each entry has the threshold of the outer zone in hundredths, and the rewards of the inner
             // zone, of the outer zone, and of the band.
             for (hundredths, values, found) in

@@ -21,7 +21,8 @@ fn points(grid: &HyperGrid) -> VectorStates {
 /// log Z and of the number of modes.
 fn agrees_with_enumeration(reward: &GridReward) -> bool {
     let totals = reward.totals(1 << 16).unwrap();
-    let (log_z, n_modes) = (reward.log_z(), reward.n_modes());
+    let log_z = reward.log_z();
+    let n_modes = reward.n_modes();
     assert!(
         log_z.is_none_or(|log_z| (log_z - totals.log_z).abs() < 1e-10),
         "{log_z:?} {totals:?} {reward:?}"
@@ -51,7 +52,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn simple_rewards(ndim in 1usize..4, height in 2usize..13, r0 in 0.0..0.5, r1 in 0.0..2.0, r2 in 2.0..4.0, gamma in 0.1..1.0) {
+    fn simple_rewards(ndim in 1usize..4, height in 2usize..13, r0 in 0.0..0.5, r1 in 0.0..2.0,
+        r2 in 2.0..4.0, gamma in 0.1..1.0) {
         let grid = grid(ndim, height);
         prop_assert!(agrees_with_enumeration(OriginalReward::new(&grid, r0, r1, r2).unwrap().grid_reward()));
         prop_assert!(agrees_with_enumeration(&GridReward::deceptive(&grid, r0, r1, r2).unwrap()));
@@ -65,7 +67,8 @@ proptest! {
     /// Checks random parity checks, with any number of rules: some points must always pass all tiers, and
     /// every rule must have points.
     #[test]
-    fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7, seed in any::<u64>()) {
+    fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7,
+        seed in any::<u64>()) {
         let grid = grid(ndim, 1 << log_height);
         let xor = BitwiseXor::random(&grid, n_dims.min(ndim), &[1, 2], seed).unwrap();
         let reward = xor.build(&grid).unwrap();
@@ -93,7 +96,8 @@ proptest! {
         let grid = grid(ndim, height);
         let pairs = pairs.into_iter().filter(|&(a, b)| a != b && a < ndim && b < ndim).collect();
         let lcms = [LcmTarget::Any, LcmTarget::Full, LcmTarget::Of(2), LcmTarget::Of(4)];
-        let tiers = caps.into_iter().map(|(cap, lcm)| CoprimeTier { weight: 2.0, cap, lcm: lcms[lcm] }).collect();
+        let tiers = caps.into_iter().map(|(cap, lcm)| CoprimeTier { weight: 2.0, cap,
+            lcm: lcms[lcm] }).collect();
         let targets = [None, Some(1), Some(2), Some(4), Some(8)];
         let coprime = MultiplicativeCoprime {
             tiers, pairs, pairs_from, rules: rules.into_iter().map(|r| targets[r]).collect(),
@@ -108,7 +112,8 @@ proptest! {
     /// the base.
     #[test]
     fn digits(
-        shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)), Just((2, 2, 4))],
+        shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)),
+            Just((2, 2, 4))],
         filter in 1u32..4,
         n_dims in 1usize..4,
         shifts in [0u32..5, 0..5],
@@ -234,7 +239,8 @@ fn the_largest_grids_are_counted() {
             };
             // Every point has at least the base reward, and no point has more than the best mode, which
             // bounds log Z.
-            let (low, high) = ((reward.base() * n).ln(), ((reward.mode_threshold() + 200.0) * n).ln());
+            let low = (reward.base() * n).ln();
+            let high = ((reward.mode_threshold() + 200.0) * n).ln();
             assert!(
                 reward.log_z().is_none_or(|log_z| log_z >= low && log_z <= high),
                 "{kind} {ndim} {height}"
@@ -292,7 +298,8 @@ fn corruption_moves_the_share_it_says() {
     let tenth = |reward: &GridReward| {
         let corrupted = reward.clone().with_corruption(0.1, 1).unwrap();
         assert_eq!((corrupted.n_modes(), corrupted.log_z()), (None, None));
-        let (before, after) = (reward.is_mode(&states), corrupted.is_mode(&states));
+        let before = reward.is_mode(&states);
+        let after = corrupted.is_mode(&states);
         let n_before = before.iter().filter(|mode| **mode).count() as f64;
         let kept = before.iter().zip(&after).filter(|(b, a)| **b && **a).count() as f64;
         let n_after = after.iter().filter(|mode| **mode).count() as f64;

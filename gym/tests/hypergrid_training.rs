@@ -84,14 +84,16 @@ fn a_state_is_evaluated_independently() {
             let flows = all.values.get(Quantity::LogFlow).unwrap();
             assert_eq!(flows.size(), [4]);
             assert!(Policy::<VectorEnv>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
-            let (pf, pb) = (all.pf.unwrap(), all.pb.unwrap());
+            let pf = all.pf.unwrap();
+            let pb = all.pb.unwrap();
             for (row, key) in [0, 7, 215, 100].into_iter().enumerate() {
                 let alone = grid.states_of([key]).unwrap();
                 let condition = conditions.as_ref().map(|c| c.narrow(0, row as i64, 1));
                 let one = policy.evaluate(&env, &alone, condition.as_ref(), wants).unwrap();
                 for (batch, single) in [(&pf, one.pf.unwrap()), (&pb, one.pb.unwrap())] {
                     let range = batch.legal_offsets()[row]..batch.legal_offsets()[row + 1];
-                    let (a, b) = (&batch.host_log_probs().unwrap()[range], single.host_log_probs().unwrap());
+                    let a = &batch.host_log_probs().unwrap()[range];
+                    let b = single.host_log_probs().unwrap();
                     assert!(a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-5));
                     let total: f64 = a.iter().map(|x| x.exp()).sum();
                     assert!(a.is_empty() || (total - 1.0).abs() < 1e-5);

@@ -35,9 +35,11 @@ fn reduced(env: &GraphEnv, graph: &GraphState) -> ReducedGraph {
 /// Compares pairs of states whose reduced graphs, computed by `seen`, are isomorphic. Returns the largest
 /// difference of their exact P_F, log F and log R, and the number of pairs.
 fn largest_difference(problem: Problem, seen: impl Fn(&GraphState) -> GraphState) -> (f64, usize) {
-    let (env, reward) = (env(problem), SizeReward::new(problem, 1.5).unwrap());
+    let env = env(problem);
+    let reward = SizeReward::new(problem, 1.5).unwrap();
     let mut known: HashMap<CanonicalKey, Vec<f64>> = HashMap::new();
-    let (mut largest, mut compared) = (0.0f64, 0);
+    let mut largest = 0.0f64;
+    let mut compared = 0;
     for instance in 0..env.n_instances() {
         let space = StateGraph::build_of(&env, instance, 10_000).unwrap();
         let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
@@ -83,7 +85,7 @@ fn the_future_depends_on_the_reduced_graph() {
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
         let open = |graph: &GraphState| {
-            let is_open = |a: u32| graph.node(a).map(Mark::of) == Some(Mark::Undecided);
+            let is_open = |a: u32| graph.node(a).map(Mark::from_node) == Some(Mark::Undecided);
             reduced_as_graph(graph, &ReducedGraph::new(graph, is_open, |_, _| true))
         };
         let (largest, _) = largest_difference(problem, open);

@@ -24,7 +24,8 @@ fn sum(values: &[f64]) -> f64 {
 /// all states.
 #[test]
 fn general_couplings() {
-    let (n, alpha) = (11, -0.3);
+    let n = 11;
+    let alpha = -0.3;
     let mut rng = Rng::seeded(1);
     let j: Vec<f64> = (0..n * n).map(|_| rng.normal()).collect();
     let reward = IsingReward::new(n, &j, alpha).unwrap();

@@ -47,8 +47,10 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
 /// variance, and the variance of one trajectory and its gradient are 0.
 #[test]
 fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
-    let (env, mut rng) = (grid(), Rng::seeded(5));
-    let (policy, reward) = (network(2, &mut rng), grid_reward());
+    let env = grid();
+    let mut rng = Rng::seeded(5);
+    let policy = network(2, &mut rng);
+    let reward = grid_reward();
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
     // With a share of 0.3, a head usually gets one of the three trajectories.

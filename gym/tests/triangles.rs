@@ -32,7 +32,7 @@ fn classes(kind: GraphKind, colours: u16) -> (usize, usize) {
             .collect();
         for colouring in 0..u32::from(colours).pow(n) {
             let nodes: Vec<Node> = (0..n)
-                .map(|a| Node::of_class((colouring / u32::from(colours).pow(a)) as u16 % colours))
+                .map(|a| Node::from_class((colouring / u32::from(colours).pow(a)) as u16 % colours))
                 .collect();
             for bits in 0..1u32 << pairs.len() {
                 let chosen = pairs.iter().enumerate().filter(|(k, _)| bits >> k & 1 == 1);

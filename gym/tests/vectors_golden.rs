@@ -135,7 +135,8 @@ fn discrete_ebms() {
 #[test]
 fn ising_lattices() {
     for case in cases("ising_lattice") {
-        let (side, alpha) = (size(&case, "L"), number(&case, "alpha"));
+        let side = size(&case, "L");
+        let alpha = number(&case, "alpha");
         let lattice = IsingReward::lattice(side, number(&case, "J_value"), alpha).unwrap();
         let dense = IsingReward::new(side * side, &rows(&case["adjacency_J"]).concat(), alpha).unwrap();
         let ebm = DiscreteEbm::new(lattice.n()).unwrap();

@@ -39,8 +39,8 @@ pub(crate) fn train_spins<P>(
 where
     P: Policy<VectorEnv> + Send + 'static,
 {
-    let (env, reward) =
-        (DiscreteEbm::new(4).unwrap().env(), IsingReward::with_equal_couplings(4, 1.0).unwrap());
+    let env = DiscreteEbm::new(4).unwrap().env();
+    let reward = IsingReward::with_equal_couplings(4, 1.0).unwrap();
     let config = TrainerConfig {
         batch: 16,
         adam,

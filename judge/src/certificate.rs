@@ -219,7 +219,8 @@ impl fmt::Display for Interval {
 /// Formats the certificate as a table of its bounds, estimates, findings and limits.
 impl fmt::Display for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (z, tv) = (&self.log_z, &self.tv);
+        let z = &self.log_z;
+        let tv = &self.tv;
         writeln!(f, "samples            {} ({:.0} effective)", self.samples, self.effective_samples)?;
         let at_most = z.at_most.map_or("unknown".to_owned(), |most| format!("{most:.4}"));
         writeln!(

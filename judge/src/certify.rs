@@ -88,10 +88,16 @@ struct WeightedSamples<S> {
 /// trajectories the policy prefers for an object.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
+/// use gfn::{
+///     Rng,
+///     examples::{Chain, Positions},
+///     policy::UniformPolicy,
+/// };
 /// use gfn_judge::{Budget, certify};
 /// let env = Chain::new(4);
-/// let flat = |states: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
+/// let flat = |states: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     Ok(vec![0.0; states.0.len()])
+/// };
 /// let budget = Budget { samples: 1_000, ..Budget::default() };
 /// let certificate = certify(&env, &UniformPolicy, &flat, None, budget, &mut Rng::seeded(0))?;
 /// // Uniform steps don't sample a flat reward.
@@ -266,7 +272,7 @@ impl ProbeSet {
         let probes = grouping.first.iter().zip(&estimates.log_probs).zip(log_rewards);
         let probes =
             probes.map(|((&row, &log_prob), log_reward)| Probe { log_prob, log_reward, source: source(row) });
-        Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.of })
+        Ok(Self { probes: probes.collect(), estimates, probe_of_row: grouping.group_of })
     }
 
     /// Returns the number of probes whose log-probability has a bias above `MAX_BIAS`.
@@ -294,7 +300,9 @@ impl ProbeSet {
     /// subsets. The jackknife over parts of the paths estimates the size of this common error.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
-        let (mut distances, mut noise, mut without) = (Vec::new(), 0.0, [0.0; PARTS]);
+        let mut distances = Vec::new();
+        let mut noise = 0.0;
+        let mut without = [0.0; PARTS];
         for k in 0..budget.subsets {
             let rows = (0..3)
                 .flat_map(|source| source * per_source + k * share..source * per_source + (k + 1) * share);

@@ -59,7 +59,8 @@ impl FlowConsistency {
 /// [`Error::Shape`] for lists of different lengths.
 pub fn subset_distance(log_p: &[f64], log_rewards: &[f64]) -> Result<f64> {
     if log_p.len() != log_rewards.len() {
-        let (expected, got) = ([log_rewards.len() as i64], [log_p.len() as i64]);
+        let expected = [log_rewards.len() as i64];
+        let got = [log_p.len() as i64];
         return Err(Error::shape(
             "log-probabilities of a subset",
             expected,
@@ -67,7 +68,8 @@ pub fn subset_distance(log_p: &[f64], log_rewards: &[f64]) -> Result<f64> {
             "give one log-probability for each log-reward",
         ));
     }
-    let (p, r) = (log_sum_exp(log_p.iter().copied()), log_sum_exp(log_rewards.iter().copied()));
+    let p = log_sum_exp(log_p.iter().copied());
+    let r = log_sum_exp(log_rewards.iter().copied());
     Ok(match (p == f64::NEG_INFINITY, r == f64::NEG_INFINITY) {
         (true, true) => 0.0,
         (true, _) | (_, true) => 1.0,

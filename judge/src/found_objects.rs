@@ -49,13 +49,15 @@ impl FoundObjects {
         batches: [&E::States; 3],
     ) -> Result<Self> {
         let mut all = env.initial(&[]);
-        batches.iter().for_each(|batch| all.append((*batch).clone()));
+        for batch in batches.iter() {
+            all.append((*batch).clone());
+        }
         let grouping = env.objects(&all)?;
         let n = batches[0].len();
         let halves = [n / 2, n - n / 2];
         let mut counts = vec![[0; 2]; grouping.first.len()];
         let mut is_candidate = vec![false; grouping.first.len()];
-        for (row, &object) in grouping.of.iter().enumerate() {
+        for (row, &object) in grouping.group_of.iter().enumerate() {
             let half = usize::from(row >= halves[0]);
             if row < n {
                 counts[object][half] += 1;
@@ -98,7 +100,8 @@ impl FoundObjects {
         let group = |chosen: fn(f64, f64) -> bool| self.group(log_scale, chosen);
         let scaled = |log_z: f64| (log_z - log_scale).exp();
         let tv_of = |rare: &Group, frequent: &Group| {
-            let (most, least) = (self.at_most(rare), self.at_least(frequent));
+            let most = self.at_most(rare);
+            let least = self.at_least(frequent);
             let z = ((rare.reward + frequent.reward) / (most + least)).max(scaled(log_z.0));
             let z = z.min(log_z.1.map_or(f64::INFINITY, scaled));
             (rare.reward / z - most).max(least - frequent.reward / z).clamp(0.0, 1.0)

@@ -59,7 +59,8 @@ impl Interval {
         }
         let mut deviations: Vec<f64> = (0..BOOTSTRAP_ROUNDS)
             .map(|_| {
-                let (mut sum, mut squares) = (0.0, 0.0);
+                let mut sum = 0.0;
+                let mut squares = 0.0;
                 for _ in 0..n {
                     let share = shares[rng.below(n)];
                     sum += share;
@@ -147,7 +148,8 @@ pub fn log_mean_at_least(logs: &[f64], risk: f64) -> f64 {
 pub fn probability_at_least(share: f64, n: usize, risk: f64) -> f64 {
     let limit = -risk.ln() / n.max(1) as f64;
     let term = |p: f64, q: f64| if p > 0.0 { p * (p / q).ln() } else { 0.0 };
-    let (mut low, mut high) = (0.0, share);
+    let mut low = 0.0;
+    let mut high = share;
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if term(share, middle) + term(1.0 - share, 1.0 - middle) > limit {

@@ -153,15 +153,21 @@ impl Judgement {
 
 fn shuffle(samples: &[usize], rng: &mut Rng) -> Vec<usize> {
     let mut order = samples.to_vec();
-    (1..order.len()).rev().for_each(|k| order.swap(k, rng.below(k + 1)));
+    for k in (1..order.len()).rev() {
+        order.swap(k, rng.below(k + 1));
+    }
     order
 }
 
 fn compute_shares(samples: &[usize], objects: usize) -> Vec<f64> {
     let mut counts = vec![0.0; objects];
-    samples.iter().for_each(|&object| counts[object] += 1.0);
+    for &object in samples.iter() {
+        counts[object] += 1.0;
+    }
     let n = samples.len().max(1) as f64;
-    counts.iter_mut().for_each(|count| *count /= n);
+    for count in counts.iter_mut() {
+        *count /= n;
+    }
     counts
 }
 
@@ -186,7 +192,8 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     // Several values of `least` are tried. The value with the largest bound on the first half of the samples
     // is used.
     let over = |object: usize, least: f64| {
-        let (p, share) = (target[object], first[object]);
+        let p = target[object];
+        let share = first[object];
         share > p + least * (p * (1.0 - p) / chosen.len() as f64).sqrt()
     };
     let mass = |of: &[f64], least: f64| -> f64 {
@@ -228,7 +235,8 @@ fn consistency(
 ) -> Result<FlowConsistency> {
     let drawn: Vec<usize> = order.iter().map(|_| perfect.draw(rng)).collect();
     let ideal = compute_shares(&drawn, target.len());
-    let (mut distances, mut floor) = (Vec::with_capacity(N_SUBSETS), 0.0);
+    let mut distances = Vec::with_capacity(N_SUBSETS);
+    let mut floor = 0.0;
     for _ in 0..N_SUBSETS {
         let draw =
             |k: usize| if k.is_multiple_of(2) { perfect.draw(rng) } else { order[rng.below(order.len())] };

@@ -48,8 +48,13 @@ impl LogProb {
 /// (paths). If an object has several states, `paths` paths are drawn from each of its states.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, examples::{Chain, Positions}, Rng};
-/// let found = gfn_judge::log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
+/// use gfn::{
+///     Rng,
+///     examples::{Chain, Positions},
+///     policy::UniformPolicy,
+/// };
+/// let found =
+///     gfn_judge::log_probs(&Chain::new(4), &UniformPolicy, &Positions(vec![0]), 50, &mut Rng::seeded(0))?;
 /// // One of three actions exits, and there is only one path, so the estimate has no error.
 /// assert!((found[0].log_p.estimate + 3f64.ln()).abs() < 1e-6 && found[0].bias < 1e-12);
 /// # Ok::<(), gfn::Error>(())

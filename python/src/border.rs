@@ -111,10 +111,13 @@ pub(crate) struct StructureBorder {
 
 impl Border<GraphStates> for StructureBorder {
     fn show<'py>(&self, py: Python<'py>, states: &GraphStates) -> PyResult<Bound<'py, PyAny>> {
-        let (n, graphs) = (self.n_nodes, states.graphs());
+        let n = self.n_nodes;
+        let graphs = states.graphs();
         let mut values = vec![false; graphs.len() * n * n];
         for (matrix, graph) in values.chunks_exact_mut((n * n).max(1)).zip(graphs) {
-            graph.edges().for_each(|(a, b)| matrix[a as usize * n + b as usize] = true);
+            for (a, b) in graph.edges() {
+                matrix[a as usize * n + b as usize] = true;
+            }
         }
         Ok(values.into_pyarray(py).reshape([graphs.len(), n, n])?.into_any())
     }

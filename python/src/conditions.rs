@@ -33,7 +33,7 @@ struct Spec {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {
-    of: T,
+    value: T,
     bins: Option<usize>,
 }
 
@@ -55,16 +55,16 @@ struct FocusSpec {
 impl Spec {
     fn build(self) -> Result<Conditioning> {
         let encoding = self.temperature.encoding();
-        let mut out = Conditioning::new(self.n_rewards)?.temperature(self.temperature.of, encoding)?;
+        let mut out = Conditioning::new(self.n_rewards)?.temperature(self.temperature.value, encoding)?;
         if let Some(preferences) = self.preferences {
             let encoding = preferences.encoding();
-            out = out.preferences(preferences.of, encoding)?;
+            out = out.preferences(preferences.value, encoding)?;
         }
         match self.focus {
             None => Ok(out),
             Some(FocusSpec { directions, cosine, limit, outside }) => {
                 let encoding = directions.encoding();
-                out.focus(Focus { directions: directions.of, cosine, limit, outside }, encoding)
+                out.focus(Focus { directions: directions.value, cosine, limit, outside }, encoding)
             }
         }
     }

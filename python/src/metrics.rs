@@ -22,15 +22,18 @@ fn points(rows: &Points<'_>) -> Result<Reals> {
 /// Returns the 2-Wasserstein distance between two sets of points.
 #[pyfunction]
 pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
-    let (a, b) = (points(&a)?, points(&b)?);
-    let (_inside, watch) = (Inside::enter(py)?, Watch::new());
+    let a = points(&a)?;
+    let b = points(&b)?;
+    let _inside = Inside::enter(py)?;
+    let watch = Watch::new();
     Ok(py.detach(|| transport::wasserstein2_watched(&a, &b, &mut || watch.look()))?)
 }
 
 /// Returns the squared maximum mean discrepancy between two sets of points.
 #[pyfunction]
 pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> Outcome<f64> {
-    let (a, b) = (points(&a)?, points(&b)?);
+    let a = points(&a)?;
+    let b = points(&b)?;
     let _inside = Inside::enter(py)?;
     Ok(py.detach(|| transport::maximum_mean_discrepancy(&a, &b))?)
 }
@@ -49,7 +52,8 @@ pub(crate) fn hypervolume(
     objectives: Points<'_>,
     reference: PyReadonlyArray1<'_, f64>,
 ) -> Outcome<f64> {
-    let (objectives, reference) = (points(&objectives)?, reference.as_array().to_vec());
+    let objectives = points(&objectives)?;
+    let reference = reference.as_array().to_vec();
     let _inside = Inside::enter(py)?;
     Ok(py.detach(|| pareto::hypervolume(&objectives, &reference))?)
 }

@@ -53,8 +53,8 @@ impl Reading {
         match spec.build(None, None, &Failures::default())? {
             ByKind::Graphs(Space { details: GraphDetails::Molecules(reading), .. }) => Ok(reading),
             _ => Err(PyValueError::new_err(format!(
-                "the environment is {settings}: expected an environment of molecules, such as Molecules \
-                     or Fragments"
+                "the environment is {settings}: expected an environment of molecules, such as Molecules or \
+                 Fragments"
             ))
             .into()),
         }
@@ -197,7 +197,8 @@ pub(crate) fn rows_of<T: Send>(
     who: &str,
     remedy: &str,
 ) -> PyResult<Vec<T>> {
-    let (mut out, mut wrong) = (Vec::with_capacity(lines.len()), Vec::new());
+    let mut out = Vec::with_capacity(lines.len());
+    let mut wrong = Vec::new();
     for (row, read) in py.detach(|| lines.iter().map(&read).collect::<Vec<_>>()).into_iter().enumerate() {
         match read {
             Ok(read) => out.push(read),
@@ -207,7 +208,9 @@ pub(crate) fn rows_of<T: Send>(
     if wrong.is_empty() {
         return Ok(out);
     }
-    let (n, of, first) = (wrong.len(), lines.len(), wrong[..wrong.len().min(NAMED)].join("; "));
+    let n = wrong.len();
+    let of = lines.len();
+    let first = wrong[..wrong.len().min(NAMED)].join("; ");
     let more = if n > NAMED { format!("; and {} more rows", n - NAMED) } else { String::new() };
     Err(PyValueError::new_err(format!("{n} of {of} rows of {who} can't be used ({remedy}): {first}{more}")))
 }

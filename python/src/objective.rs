@@ -181,7 +181,8 @@ impl Scores {
 #[pymethods]
 impl Scores {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (transitions, ends) = (self.trajectory.bind(py).len()?, self.offsets.bind(py).len()?);
+        let transitions = self.trajectory.bind(py).len()?;
+        let ends = self.offsets.bind(py).len()?;
         Ok(format!("Scores({} trajectories, {transitions} transitions)", ends.saturating_sub(1)))
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct PathBatch<E: PyEnv> {
 
 impl AnyPaths {
     /// Returns the trajectories if they belong to this environment, otherwise an error.
-    pub(crate) fn of_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
+    pub(crate) fn for_env<E: PyEnv>(&mut self, env: &E) -> Result<&mut PathBatch<E>> {
         let paths: Option<&mut PathBatch<E>> = each!(self, paths => (paths as &mut dyn Any).downcast_mut());
         match paths {
             Some(paths) if paths.env.fingerprint()? == env.fingerprint()? => Ok(paths),
@@ -77,7 +77,7 @@ impl<E: PyEnv> PathBatch<E> {
     }
 
     fn join(&self, other: &mut AnyPaths) -> Result<Self> {
-        let other = other.of_env(&self.env)?;
+        let other = other.for_env(&self.env)?;
         let mut all = self.trajectories().clone();
         all.extend([other.trajectories().clone()])?;
         let both = self.log_probs.as_ref().zip(other.log_probs.as_ref());

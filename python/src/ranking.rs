@@ -108,8 +108,8 @@ impl Ranking {
         Ok(Self(self.0.diverse(k, similarity)?))
     }
 
-    fn of_scaffolds(&self, per_scaffold: usize) -> Self {
-        Self(self.0.of_scaffolds(per_scaffold))
+    fn best_per_scaffold(&self, per_scaffold: usize) -> Self {
+        Self(self.0.best_per_scaffold(per_scaffold))
     }
 
     fn __len__(&self) -> usize {

@@ -161,7 +161,8 @@ impl<S: Rows + 'static> PyReward<S> {
     /// Calls a method of the Python function with states, and with their conditions if there are any.
     fn call(&self, method: &str, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let call = |py: Python<'_>| {
-            let (function, shown) = (self.function.bind(py), self.border.show(py, states)?);
+            let function = self.function.bind(py);
+            let shown = self.border.show(py, states)?;
             let answer = match conditions {
                 None => function.call_method1(method, (shown,))?,
                 Some(conditions) => {

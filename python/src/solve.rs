@@ -29,7 +29,8 @@ pub(crate) fn solve(
     rounds: usize,
     seed: u64,
 ) -> Outcome<Answer> {
-    let (_inside, watch) = (Inside::enter(py)?, Watch::new());
+    let _inside = Inside::enter(py)?;
+    let watch = Watch::new();
     let instances = Instances::new(graphs.states().graphs().to_vec())?;
     let Settings(problem) = problem;
     let job = || -> Result<Answer> {
@@ -38,8 +39,8 @@ pub(crate) fn solve(
         let [graph] = instances.graphs() else {
             return Err(Error::config("graphs to solve", instances.graphs().len(), "one"));
         };
-        let (solver, rng) =
-            (Solver::search_alone(problem).seconds(seconds).rounds(rounds), &mut Rng::seeded(seed));
+        let solver = Solver::search_alone(problem).seconds(seconds).rounds(rounds);
+        let rng = &mut Rng::seeded(seed);
         let solved = match &draw {
             None => solver.solve(graph, rng, |_| ())?,
             Some(draw) => solver.solve_from(

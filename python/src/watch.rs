@@ -40,13 +40,13 @@ impl Watch {
 
     /// Wraps a policy so that each evaluation checks for signals.
     pub(crate) fn over<'a, E: Env>(&'a self, policy: &'a dyn Policy<E>) -> Watched<'a, E> {
-        Watched { of: policy, watch: self }
+        Watched { policy, watch: self }
     }
 }
 
 /// A policy that checks for signals before each evaluation.
 pub(crate) struct Watched<'a, E> {
-    of: &'a dyn Policy<E>,
+    policy: &'a dyn Policy<E>,
     watch: &'a Watch,
 }
 
@@ -59,36 +59,36 @@ impl<E: Env> Policy<E> for Watched<'_, E> {
         wants: Quantities,
     ) -> Result<Evaluation<E::Dist>> {
         self.watch.look()?;
-        self.of.evaluate(env, states, conditions, wants)
+        self.policy.evaluate(env, states, conditions, wants)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E> + '_>> {
-        let of = self.of.on_host(direction)?;
-        Some(Box::new(WatchedHost { of, watch: self.watch }))
+        let policy = self.policy.on_host(direction)?;
+        Some(Box::new(WatchedHost { policy, watch: self.watch }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.of.log_z(conditions, n)
+        self.policy.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        self.of.parameters()
+        self.policy.parameters()
     }
 
     fn heads(&self) -> Option<&dyn MultiHead> {
-        self.of.heads()
+        self.policy.heads()
     }
 }
 
 /// A policy on the host (CPU), which checks for signals before each evaluation.
 struct WatchedHost<'a, E> {
-    of: Box<dyn HostPolicy<E> + 'a>,
+    policy: Box<dyn HostPolicy<E> + 'a>,
     watch: &'a Watch,
 }
 
 impl<E: Env> HostPolicy<E> for WatchedHost<'_, E> {
     fn distribution(&self, env: &E, states: &E::States) -> Result<E::Dist> {
         self.watch.look()?;
-        self.of.distribution(env, states)
+        self.policy.distribution(env, states)
     }
 }

@@ -92,7 +92,7 @@ def of(**changes):
         "directed": True,
         **changes,
     }
-    return gfn.Graphs.of(parts.pop("n_nodes"), parts.pop("edges"), parts.pop("edge_ptr"), **parts)
+    return gfn.Graphs.from_arrays(parts.pop("n_nodes"), parts.pop("edges"), parts.pop("edge_ptr"), **parts)
 
 
 def one_node(value):

@@ -57,7 +57,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
         masks = env.masks(before)
         assert len(masks) == len(live)
         # The moves of each state must be its legal slots.
-        assert all(np.array_equal(moves.of(k).slot, np.flatnonzero(masks.of(k))) for k in range(len(live)))
+        assert all(np.array_equal(moves.at(k).slot, np.flatnonzero(masks.at(k))) for k in range(len(live)))
         taken = moves.draw(rng)
         step = env.step(before, taken)
         assert np.array_equal(step.exit, taken.is_exit)
@@ -68,7 +68,7 @@ def test_walks_end_and_lead_back_step_by_step(env):
             assert np.array_equal(back.done, env.is_initial(before[inner]))
             # The reverse of each step must be a legal backward move.
             legal = env.masks(step.states[inner], backward=True)
-            assert all(legal.of(k)[slot] for k, slot in enumerate(step.reverse[inner]))
+            assert all(legal.at(k)[slot] for k, slot in enumerate(step.reverse[inner]))
         assert (step.reverse[step.exit] == -1).all()
         done[live] = step.done
         states = replaced(states, live, step.states)
@@ -131,7 +131,9 @@ def test_automorphisms_are_counted():
 
 
 def test_keys_are_equal_where_graphs_are_isomorphic():
-    path = gfn.Graphs.of([4, 4], [[0, 1], [1, 2], [2, 3], [2, 1], [1, 0], [0, 3]], [0, 3, 6], directed=False)
+    path = gfn.Graphs.from_arrays(
+        [4, 4], [[0, 1], [1, 2], [2, 3], [2, 1], [1, 0], [0, 3]], [0, 3, 6], directed=False
+    )
     star = gfn.Graphs.from_networkx([nx.star_graph(3)])
     free, told = gfn.GraphBuilding(4), gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True)
     assert path[0] != path[1] and free.keys(path[0]) == free.keys(path[1]) != free.keys(star)
@@ -167,7 +169,7 @@ def test_moves_are_chosen_from_as_arrays_are():
         and moves[moves.is_exit].slot.tolist() == [2, 2, 2]
     )
     assert (
-        moves.of(1).state.tolist() == [1, 1, 1]
+        moves.at(1).state.tolist() == [1, 1, 1]
         and moves != moves[:3]
         and "9 moves of 3 states" in repr(moves)
     )
@@ -260,9 +262,9 @@ REFUSED = [
     (lambda: ring.moves(ring.initial(1))[[True, False]], IndexError, "oolean"),
     (lambda: ring.moves(ring.initial(1))[[0.5]], TypeError, "can't be chosen"),
     (lambda: ring.moves(ring.initial(1))[[[0]]], TypeError, "can't be chosen"),
-    (lambda: ring.moves(ring.initial(1)).of(-1), ValueError, "whole number"),
-    (lambda: ring.masks(ring.initial(1)).of(1), IndexError, "out of bounds"),
-    (lambda: ring.masks(ring.initial(1)).of("a"), TypeError, "whole number"),
+    (lambda: ring.moves(ring.initial(1)).at(-1), ValueError, "whole number"),
+    (lambda: ring.masks(ring.initial(1)).at(1), IndexError, "out of bounds"),
+    (lambda: ring.masks(ring.initial(1)).at("a"), TypeError, "whole number"),
     (lambda: gfn.Box().initial(1), ValueError, "Sampler"),
     (lambda: gfn.Line().moves(np.zeros((1, 2))), ValueError, "Sampler"),
     (lambda: gfn.Diffusion(2).step(np.zeros((1, 2)), [0]), ValueError, "Sampler"),
@@ -293,7 +295,7 @@ def test_what_rules_raise_is_raised_by_whoever_asked():
             return np.ones(len(moves), dtype=bool)
 
     env = gfn.GraphEnv([gfn.AddEdge()], 4, start=4, labelled=True, rules=Picky())
-    empty, one = env.initial(1), gfn.Graphs.of([4], [[0, 1]], [0, 1], directed=False)
+    empty, one = env.initial(1), gfn.Graphs.from_arrays([4], [[0, 1]], [0, 1], directed=False)
     wrong = []
 
     def ask(states, fails):

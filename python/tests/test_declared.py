@@ -73,7 +73,9 @@ def test_a_declared_environment_is_its_twin_of_the_library():
 
 
 def test_types_of_actions_and_scaffolds():
-    start = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False)
+    start = gfn.Graphs.from_arrays(
+        np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False
+    )
     env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, start=start)
     graphs = gfn.Trainer(
         env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()
@@ -423,7 +425,9 @@ def test_trainers_of_one_environment_raise_their_own():
         dict(directed=True),
         dict(start=3),
         dict(
-            start=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)
+            start=gfn.Graphs.from_arrays(
+                np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False
+            )
         ),
     ],
 )
@@ -448,7 +452,7 @@ def test_graphs_that_grow_attached_are_learned():
 
 def test_a_run_goes_on_in_its_own_environment_alone(tmp_path):
     def start(a, b):
-        return gfn.Graphs.of(np.array([3]), np.array([[a, b]]), np.array([0, 1]), directed=False)
+        return gfn.Graphs.from_arrays(np.array([3]), np.array([[a, b]]), np.array([0, 1]), directed=False)
 
     def trainer(reward=count_edges, **settings):
         env = gfn.GraphEnv([gfn.AddEdge()], 3, labelled=True, **settings)

@@ -65,7 +65,7 @@ def test_what_was_never_there_is_not_put_back():
         exact(gfn.GraphEnv([gfn.RemoveEdge()], 3, start=graphs_of(nx.path_graph(3)), labelled=True)).n_states
         == 4
     )
-    path = gfn.Graphs.of([3], [[0, 1], [1, 2]], [0, 2], directed=False, edge_classes=[0, 1])
+    path = gfn.Graphs.from_arrays([3], [[0, 1], [1, 2]], [0, 2], directed=False, edge_classes=[0, 1])
     env = gfn.GraphEnv([gfn.RemoveEdge()], 3, start=path, edge_classes=2)
     assert env.check() == (4, 4) and exact(env).n_states == 4
     both = graphs_of(nx.path_graph(4), nx.cycle_graph(4)) + graphs_of(nx.star_graph(3))
@@ -125,7 +125,7 @@ def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
 
 def test_attributes_are_unset_and_nodes_removed():
     given = dict(node_attributes=np.array([[1], [2]]), edge_attributes=np.array([[2]]))
-    start = gfn.Graphs.of([2], [[0, 1]], [0, 1], directed=False, **given)
+    start = gfn.Graphs.from_arrays([2], [[0, 1]], [0, 1], directed=False, **given)
     sizes = dict(node_attributes=[2], edge_attributes=[2], start=start, labelled=True)
     assert exact(gfn.GraphEnv([gfn.ClearNodeAttribute()], 2, **sizes)).n_states == 4
     assert exact(gfn.GraphEnv([gfn.ClearEdgeAttribute()], 2, **sizes)).n_states == 2
@@ -172,7 +172,7 @@ def coloured(*classes):
     """Returns graphs without edges, whose nodes have these classes."""
     n = [len(each) for each in classes]
     none = np.zeros((0, 2), dtype=int)
-    return gfn.Graphs.of(
+    return gfn.Graphs.from_arrays(
         n, none, np.zeros(len(n) + 1, dtype=int), directed=False, node_classes=np.concatenate(classes)
     )
 
@@ -423,7 +423,7 @@ def test_one_policy_learns_several_graphs():
     [
         (gfn.Graphs.from_graph6([]), ValueError, "at least one input graph"),
         (gfn.Graphs.from_graph6(["Dhc", "Dhc"]), ValueError, "occurs twice"),
-        (gfn.Graphs.of([2], [[0, 1]], [0, 1], directed=True), ValueError, "undirected"),
+        (gfn.Graphs.from_arrays([2], [[0, 1]], [0, 1], directed=True), ValueError, "undirected"),
         (coloured([0, 1]), ValueError, "without classes"),
         (["Dhc"], TypeError, "graphs"),
         (nx.cycle_graph(5), TypeError, "graphs"),

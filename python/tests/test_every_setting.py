@@ -85,7 +85,7 @@ NETS = {
 }
 
 
-def of_env(net=None):
+def for_env(net=None):
     return lambda env: run(env, zero, NETS.get(net, SMALL))
 
 
@@ -215,7 +215,7 @@ def of_problem(env):
 CYCLES = gfn.Graphs.from_graph6(["Dhc", "EhEG"])
 UNIFORM = np.tile([[0, 0, 1], [0, 1, 2], [1, 0, 1], [1, 1, 2]], 1)
 POINTS = np.array([[1, 2], [3, 0], [2, 2]])
-FOUR = gfn.Graphs.of([2], [[0, 1]], [0, 1], directed=False)
+FOUR = gfn.Graphs.from_arrays([2], [[0, 1]], [0, 1], directed=False)
 ALL_MOVES = [gfn.AddNode(), gfn.AddEdge(), gfn.SetNodeAttribute(), gfn.SetEdgeAttribute()]
 DATA = np.random.default_rng(0).normal(size=(30, 3)) @ np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]])
 VARIED = gfn.Conditioning(
@@ -247,12 +247,12 @@ GAUSSIAN = gfn.GaussianTarget([0.5], 0.7)
 # The cases of the test. Each case is a class, a function that runs an object of the class, the settings of
 # the first run, and for each setting another value that must change the outcome.
 CASES = [
-    (gfn.Ring, of_env("graphs"), dict(n_nodes=3), dict(n_nodes=4, directed=False)),
-    (gfn.Triangle, of_env("graphs"), dict(colors=2), dict(colors=3, directed=True)),
-    (gfn.ColoredGraphs, of_env("graphs"), dict(max_nodes=3), dict(max_nodes=4)),
+    (gfn.Ring, for_env("graphs"), dict(n_nodes=3), dict(n_nodes=4, directed=False)),
+    (gfn.Triangle, for_env("graphs"), dict(colors=2), dict(colors=3, directed=True)),
+    (gfn.ColoredGraphs, for_env("graphs"), dict(max_nodes=3), dict(max_nodes=4)),
     (
         gfn.GraphBuilding,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(max_nodes=4),
         dict(
             max_nodes=5,
@@ -268,7 +268,7 @@ CASES = [
     ),
     (
         gfn.Molecules,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(max_atoms=5),
         dict(
             max_atoms=4,
@@ -288,53 +288,53 @@ CASES = [
     ),
     (
         gfn.Fragments,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(max_fragments=2),
         dict(max_fragments=3, library="FILE", rules=Single()),
     ),
-    (gfn.HyperGrid, of_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),
-    (gfn.BitSequence, of_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
-    (gfn.PrependAppendBitSequence, of_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
+    (gfn.HyperGrid, for_env(), dict(ndim=2, height=4), dict(ndim=3, height=5)),
+    (gfn.BitSequence, for_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
+    (gfn.PrependAppendBitSequence, for_env(), dict(word_size=2, seq_size=4), dict(word_size=1, seq_size=6)),
     (
         gfn.NonAutoregressiveBitSequence,
-        of_env(),
+        for_env(),
         dict(word_size=2, seq_size=4),
         dict(word_size=1, seq_size=6),
     ),
-    (gfn.TokenSequence, of_env(), dict(n_tokens=3, length=3), dict(n_tokens=4, length=4, min_length=1)),
-    (gfn.DiscreteEbm, of_env(), dict(n=4), dict(n=5)),
+    (gfn.TokenSequence, for_env(), dict(n_tokens=3, length=3), dict(n_tokens=4, length=4, min_length=1)),
+    (gfn.DiscreteEbm, for_env(), dict(n=4), dict(n=5)),
     (
         gfn.SetAddition,
-        of_env(),
+        for_env(),
         dict(n_items=5, max_items=3),
         dict(n_items=6, max_items=2, fixed_length=True),
     ),
-    (gfn.PerfectBinaryTree, of_env(), dict(depth=3), dict(depth=4)),
-    (gfn.PhyloTree, of_env(), dict(n=4), dict(n=5)),
+    (gfn.PerfectBinaryTree, for_env(), dict(depth=3), dict(depth=4)),
+    (gfn.PhyloTree, for_env(), dict(n=4), dict(n=5)),
     (
         gfn.BayesianStructure,
-        of_env(),
+        for_env(),
         dict(nodes=3),
         dict(nodes=4, max_parents=1, forbidden=[(0, 1)], required=[(0, 1)]),
     ),
-    (gfn.Box, of_env("box"), dict(ndim=2), dict(ndim=1, delta=0.4, polar=True)),
-    (gfn.Line, of_env("line"), dict(n_steps=3), dict(n_steps=4)),
+    (gfn.Box, for_env("box"), dict(ndim=2), dict(ndim=1, delta=0.4, polar=True)),
+    (gfn.Line, for_env("line"), dict(n_steps=3), dict(n_steps=4)),
     (
         gfn.Diffusion,
-        of_env("diffusion"),
+        for_env("diffusion"),
         dict(dim=1, steps=4),
         dict(dim=2, steps=5, sigma=2.0, process="ornstein_uhlenbeck", rate=2.0, beta_min=0.02, beta_max=0.5),
     ),
-    (gfn.Diffusion, of_env("diffusion"), dict(dim=1, steps=4, process="ornstein_uhlenbeck"), dict(rate=2.0)),
+    (gfn.Diffusion, for_env("diffusion"), dict(dim=1, steps=4, process="ornstein_uhlenbeck"), dict(rate=2.0)),
     (
         gfn.Diffusion,
-        of_env("diffusion"),
+        for_env("diffusion"),
         dict(dim=1, steps=4, process="variance_preserving"),
         dict(beta_min=0.02, beta_max=0.5),
     ),
     (
         gfn.GraphEnv,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(actions=ALL_MOVES, max_nodes=4, node_attributes=[1], edge_attributes=[1], labelled=True),
         dict(
             actions=ALL_MOVES[:3],
@@ -350,33 +350,33 @@ CASES = [
     ),
     (
         gfn.GraphEnv,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(actions=[gfn.AddNode(), gfn.AddEdge()], max_nodes=4),
         dict(corrects_symmetry=False, start=FOUR),
     ),
     (
         gfn.GraphEnv,
-        of_env("graphs"),
+        for_env("graphs"),
         dict(actions=[gfn.AddEdge()], max_nodes=4, start=4),
         dict(scaffold="distinct"),
     ),
-    (gfn.VectorEnv, of_env(), dict(width=2, values=3, changes=UNIFORM), dict(start=[1, 0])),
+    (gfn.VectorEnv, for_env(), dict(width=2, values=3, changes=UNIFORM), dict(start=[1, 0])),
     (
         gfn.VectorEnv,
-        of_env(),
+        for_env(),
         dict(width=2, values=3, changes=UNIFORM),
         dict(width=3, values=4, changes=UNIFORM[:3], rules=Low()),
     ),
-    (gfn.AddNode, lambda move: of_env("graphs")(gfn.GraphEnv([move], 4)), dict(), dict(attached=True)),
+    (gfn.AddNode, lambda move: for_env("graphs")(gfn.GraphEnv([move], 4)), dict(), dict(attached=True)),
     (
         gfn.AddEdge,
-        lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, start=4, labelled=True)),
+        lambda move: for_env("graphs")(gfn.GraphEnv([move], 4, start=4, labelled=True)),
         dict(),
         dict(max_edges=1),
     ),
     (
         gfn.RemoveNode,
-        lambda move: of_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)),
+        lambda move: for_env("graphs")(gfn.GraphEnv([move, gfn.RemoveEdge()], 4, start=FOUR, labelled=True)),
         dict(),
         dict(attached=True),
     ),
@@ -386,7 +386,7 @@ CASES = [
     ),
     (
         gfn.Env,
-        of_env(),
+        for_env(),
         dict(rules=Spread(), width=2, values=8, n_moves=2),
         dict(rules=Spread(2), width=3, values=6, n_moves=3, n_backward_moves=3, has_exit=False),
     ),
@@ -421,11 +421,11 @@ CASES = [
         dict(heads=8, degrees=True, closed_walks=2, norm="none", jumping="max"),
     ),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
-    (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
+    (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="ignored")),
     (
         gfn.GraphNet,
         of_policy(ALIKE),
-        dict(layers=1, embedding=8, symmetry="unseen"),
+        dict(layers=1, embedding=8, symmetry="ignored"),
         dict(symmetry="refined"),
     ),
     (
@@ -460,7 +460,7 @@ CASES = [
             initial_log_z=1.0,
             initial_exit_bias=1.0,
         )
-        | dict(logit_scale=(4,), symmetry="unseen"),
+        | dict(logit_scale=(4,), symmetry="ignored"),
     ),
     (
         gfn.Mlp,

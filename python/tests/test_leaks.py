@@ -152,7 +152,7 @@ MADE = {
     "trainers of networks": (lambda: small(policy=gfn.Mlp((4,)).build(gfn.HyperGrid(1, 2))).fit(1), 300),
     "refused trainers": (lambda: pytest.raises(ValueError, small, batch=0), 2_000),
     "graphs": (
-        lambda: gfn.Graphs.of(
+        lambda: gfn.Graphs.from_arrays(
             np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False
         ).edge_index,
         10_000,

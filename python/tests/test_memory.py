@@ -34,7 +34,9 @@ USES = {
     "exact": lambda it, path: it.exact(),
     "evaluate": lambda it, path: it.evaluate(10),
     "evaluate_on": lambda it, path: it.evaluate_on(
-        gfn.Graphs.of(np.array([3]), np.zeros((0, 2), dtype=np.int64), np.array([0, 0]), directed=True)
+        gfn.Graphs.from_arrays(
+            np.array([3]), np.zeros((0, 2), dtype=np.int64), np.array([0, 0]), directed=True
+        )
     ),
     "loss": lambda it, path: it.loss(),
     "prefill": lambda it, path: it.prefill(1),

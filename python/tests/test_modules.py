@@ -366,20 +366,20 @@ def test_not_a_number_of_an_untrained_module_is_said():
         module_trainer(Mean())
 
 
-def test_symmetry_that_is_unseen_is_unseen():
+def test_symmetry_that_is_ignored_is_no_input():
     def made(symmetry, policy=lambda **changes: gfn.GraphNet(embedding=8, **changes)):
         it = gfn.Trainer(
             gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8
         )
         return it.fit(2).history["loss"][-1], it.n_parameters
 
-    assert made("auto") == made("seen")
-    loss, n_parameters = made("unseen")
+    assert made("auto") == made("exact")
+    loss, n_parameters = made("ignored")
     assert loss != made("auto")[0] and n_parameters < made("auto")[1]
     # With the value "unseen", which was the only behaviour before the setting existed, the description in
     # checkpoints must not contain the setting.
     assert (
-        "symmetry" not in gfn.GraphNet(symmetry="unseen")._described()
+        "symmetry" not in gfn.GraphNet(symmetry="ignored")._described()
         and "symmetry" in gfn.GraphNet()._described()
     )
 
@@ -387,4 +387,4 @@ def test_symmetry_that_is_unseen_is_unseen():
         torch.manual_seed(0)
         return gfn.GraphModule(Messages(classes=1), 64, 64, symmetry=symmetry)
 
-    assert made("unseen", module)[1] < made("auto", module)[1]
+    assert made("ignored", module)[1] < made("auto", module)[1]

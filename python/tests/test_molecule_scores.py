@@ -100,7 +100,7 @@ def test_the_best_are_ranked_once_each_and_written(tmp_path):
     assert np.allclose(np.log(ranking.columns["qed"]), ranking.log_scores)
     assert ranking.best(2).smiles == ranking.smiles[:2] and len(ranking.diverse(9, 0.01)) < 6
     # Aspirin and xylene have the same scaffold, and ethanol has no scaffold.
-    assert len(ranking.of_scaffolds()) == 5
+    assert len(ranking.best_per_scaffold()) == 5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ranking.write(tmp_path / "out", "best", shown=3)

@@ -286,7 +286,7 @@ def test_trajectories_back_lead_to_their_objects(drawn):
 
 def test_moves_from_anywhere_are_checked():
     env = gfn.HyperGrid(2, 3)
-    walk = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4], log_rewards=[1.0, 2.0])
+    walk = gfn.Trajectories.from_actions(env, [0, 1, 2, 2], [0, 3, 4], log_rewards=[1.0, 2.0])
     assert (
         walk.terminal.tolist() == [[1, 1], [0, 0]]
         and walk.lengths.tolist() == [3, 1]
@@ -295,11 +295,11 @@ def test_moves_from_anywhere_are_checked():
     with pytest.raises(ValueError, match="no policy has scored"):
         walk.log_pf
     with pytest.raises(ValueError, match="is not legal"):
-        gfn.Trajectories.of(env, [0, 0, 0, 2], [0, 4])
+        gfn.Trajectories.from_actions(env, [0, 0, 0, 2], [0, 4])
     with pytest.raises(ValueError, match="walk"):
-        gfn.Trajectories.of(env, [0, 2, 2], [0, 3])
+        gfn.Trajectories.from_actions(env, [0, 2, 2], [0, 3])
     with pytest.raises(ValueError, match="walk"):
-        gfn.Trajectories.of(env, [0], [0, 1])
+        gfn.Trajectories.from_actions(env, [0], [0, 1])
 
 
 def test_exploration_and_greed():
@@ -539,7 +539,7 @@ def test_a_buffer_can_be_looked_into_and_filled():
     env = gfn.HyperGrid(2, 4)
     trainer = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, sources=[gfn.Replay(50)])
     assert len(trainer.buffer.objects) == 0 and trainer.buffer.conditions is None
-    walks = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4])
+    walks = gfn.Trajectories.from_actions(env, [0, 1, 2, 2], [0, 3, 4])
     assert trainer.remember(walks) == 2 and trainer.reward_calls == 2
     held = trainer.buffer
     assert (
@@ -606,7 +606,7 @@ network = gfn.Mlp((8,)).build(env)
 conditional = gfn.Mlp((8,)).build(env, n_conditions=2)
 graphs = gfn.GraphNet(embedding=8).build(ring)
 sampler = gfn.Sampler(env, network)
-walks = gfn.Trajectories.of(env, [0, 1, 2, 2], [0, 3, 4])
+walks = gfn.Trajectories.from_actions(env, [0, 1, 2, 2], [0, 3, 4])
 
 
 def trainer(**settings):
@@ -655,7 +655,9 @@ REFUSED = [
     (lambda: network.score(3), TypeError, "expected Trajectories"),
     (lambda: network.score(walks), ValueError, "with_log_rewards"),
     (
-        lambda: network.score(gfn.Trajectories.of(gfn.HyperGrid(2, 5), [2], [0, 1], log_rewards=[0.0])),
+        lambda: network.score(
+            gfn.Trajectories.from_actions(gfn.HyperGrid(2, 5), [2], [0, 1], log_rewards=[0.0])
+        ),
         ValueError,
         "another environment",
     ),
@@ -718,28 +720,32 @@ REFUSED = [
         ValueError,
         "",
     ),
-    (lambda: gfn.Trajectories.of(env, [0], []), ValueError, "offsets"),
-    (lambda: gfn.Trajectories.of(env, [0], [0.5, 1]), ValueError, "offsets"),
-    (lambda: gfn.Trajectories.of(env, [0], [-1, 1]), ValueError, "offsets"),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 5]), ValueError, "offsets"),
-    (lambda: gfn.Trajectories.of(env, [2, 2], [0, 1]), ValueError, "offsets"),
-    (lambda: gfn.Trajectories.of(env, ["a"], [0, 1]), TypeError, "slots"),
-    (lambda: gfn.Trajectories.of(env, [0.5], [0, 1]), ValueError, "actions"),
-    (lambda: gfn.Trajectories.of(env, [-1], [0, 1]), ValueError, "not legal|no such slot"),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 1], instance=1), IndexError, ""),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards=[1.0, 2.0]), ValueError, "log_rewards"),
+    (lambda: gfn.Trajectories.from_actions(env, [0], []), ValueError, "offsets"),
+    (lambda: gfn.Trajectories.from_actions(env, [0], [0.5, 1]), ValueError, "offsets"),
+    (lambda: gfn.Trajectories.from_actions(env, [0], [-1, 1]), ValueError, "offsets"),
+    (lambda: gfn.Trajectories.from_actions(env, [2], [0, 5]), ValueError, "offsets"),
+    (lambda: gfn.Trajectories.from_actions(env, [2, 2], [0, 1]), ValueError, "offsets"),
+    (lambda: gfn.Trajectories.from_actions(env, ["a"], [0, 1]), TypeError, "slots"),
+    (lambda: gfn.Trajectories.from_actions(env, [0.5], [0, 1]), ValueError, "actions"),
+    (lambda: gfn.Trajectories.from_actions(env, [-1], [0, 1]), ValueError, "not legal|no such slot"),
+    (lambda: gfn.Trajectories.from_actions(env, [2], [0, 1], instance=1), IndexError, ""),
     (
-        lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards=[np.nan]),
+        lambda: gfn.Trajectories.from_actions(env, [2], [0, 1], log_rewards=[1.0, 2.0]),
+        ValueError,
+        "log_rewards",
+    ),
+    (
+        lambda: gfn.Trajectories.from_actions(env, [2], [0, 1], log_rewards=[np.nan]),
         (ValueError, FloatingPointError),
         "",
     ),
-    (lambda: gfn.Trajectories.of(env, [2], [0, 1], log_rewards="a"), (TypeError, ValueError), ""),
+    (lambda: gfn.Trajectories.from_actions(env, [2], [0, 1], log_rewards="a"), (TypeError, ValueError), ""),
     (
-        lambda: gfn.Trajectories.of(env, [2], [0, 1], conditions=[[1.0], [2.0]]),
+        lambda: gfn.Trajectories.from_actions(env, [2], [0, 1], conditions=[[1.0], [2.0]]),
         ValueError,
         "expected \\[1, 1\\]",
     ),
-    (lambda: gfn.Trajectories.of(gfn.Box(), [0, 1], [0, 2]), (ValueError, TypeError), ""),
+    (lambda: gfn.Trajectories.from_actions(gfn.Box(), [0, 1], [0, 2]), (ValueError, TypeError), ""),
     (lambda: walks[5], IndexError, "out of bounds"),
     (lambda: walks["a"], TypeError, "trajectories"),
     (lambda: walks[True], TypeError, "trajectories"),
@@ -747,7 +753,7 @@ REFUSED = [
     (lambda: walks + 3, TypeError, ""),
     (lambda: walks + gfn.Sampler(ring, graphs).sample(1), ValueError, "another environment"),
     (
-        lambda: walks + gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1]),
+        lambda: walks + gfn.Trajectories.from_actions(gfn.HyperGrid(2, 6), [2], [0, 1]),
         ValueError,
         "another environment",
     ),
@@ -764,7 +770,7 @@ REFUSED = [
     (lambda: trainer().remember(3), TypeError, "expected Trajectories"),
     (
         lambda: trainer(sources=[gfn.Replay(10)]).remember(
-            gfn.Trajectories.of(gfn.HyperGrid(2, 6), [2], [0, 1])
+            gfn.Trajectories.from_actions(gfn.HyperGrid(2, 6), [2], [0, 1])
         ),
         ValueError,
         "another environment",

@@ -23,7 +23,9 @@ def grid(**parts):
 @pytest.mark.parametrize("n_nodes", [np.full(10**6, 65_535), np.full(100, 65_535), np.full(2**25, 1)])
 def test_more_graphs_than_memory_are_refused(n_nodes):
     with pytest.raises(ValueError, match="all of them are kept in memory"):
-        gfn.Graphs.of(n_nodes, np.zeros((0, 2), int), np.zeros(len(n_nodes) + 1, int), directed=False)
+        gfn.Graphs.from_arrays(
+            n_nodes, np.zeros((0, 2), int), np.zeros(len(n_nodes) + 1, int), directed=False
+        )
 
 
 def test_places_beyond_signed_numbers_are_no_places():

@@ -615,7 +615,7 @@ WRONG = [
     (lambda: gfn.DagModule(Matrix(), 4), TypeError, "graph_width"),
     (lambda: gfn.DagModule(Matrix(), 4, -4), ValueError, "graph_width is -4"),
     (lambda: gfn.DagModule(Matrix(), 4, 4, backward="separate"), ValueError, "backward is 'separate'"),
-    (lambda: gfn.DagModule(Matrix(), 4, 4, symmetry="seen"), TypeError, "symmetry"),
+    (lambda: gfn.DagModule(Matrix(), 4, 4, symmetry="exact"), TypeError, "symmetry"),
     (lambda: VECTOR.trainer(width=0), ValueError, "sizes of at least 1"),
     (lambda: VECTOR.trainer(policy=dict(heads=0)), ValueError, "heads is 0"),
     (lambda: SEQUENCE.trainer(width=0), ValueError, "sizes of at least 1"),

@@ -14,8 +14,10 @@ import gfn_rs as gfn
 import numpy as np
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
-grid = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), batch=8, sources=[gfn.Replay(100)])
-graphs = gfn.Trainer(gfn.GraphBuilding(9), lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=32), batch=8, sources=[gfn.Replay(100)])
+settings = dict(batch=8, sources=[gfn.Replay(100)])
+grid = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), **settings)
+network = gfn.GraphNet(embedding=32)
+graphs = gfn.Trainer(gfn.GraphBuilding(9), lambda graphs: np.zeros(len(graphs)), network, **settings)
 points = np.random.default_rng(0).normal(size=(2500, 2))
 """
 ENDED = """

@@ -115,7 +115,7 @@ def test_attributes_pass_every_border():
         graphs = attributed(directed)
         same(gfn.Graphs.from_networkx(graphs.networkx()), graphs)
         parts = {name: getattr(graphs, name) for name in SAME}
-        same(gfn.Graphs.of(directed=directed, **parts), graphs)
+        same(gfn.Graphs.from_arrays(directed=directed, **parts), graphs)
         for data, k in zip(graphs.pyg(), range(len(graphs))):
             assert np.array_equal(data.node_attributes, graphs[k].node_attributes)
             once = data.edge_attributes if directed else data.edge_attributes[::2]
@@ -134,7 +134,9 @@ def test_attributes_that_are_none_are_refused():
     ints = lambda *values: np.asarray(values, dtype=np.int64)  # noqa: E731
     for wrong in (np.zeros((1, 1), int), np.zeros((2, 8), int), np.full((2, 1), 256), np.full((2, 1), -1)):
         with pytest.raises(ValueError, match="node_attributes"):
-            gfn.Graphs.of(ints(2), ints().reshape(0, 2), ints(0, 0), directed=False, node_attributes=wrong)
+            gfn.Graphs.from_arrays(
+                ints(2), ints().reshape(0, 2), ints(0, 0), directed=False, node_attributes=wrong
+            )
 
 
 def test_networkx_there_and_back():
@@ -161,7 +163,7 @@ def test_graph6_is_networkx_s():
 
 def test_graphs_are_made_of_arrays():
     ints = lambda *values: np.asarray(values, dtype=np.int64)  # noqa: E731
-    graphs = gfn.Graphs.of(
+    graphs = gfn.Graphs.from_arrays(
         ints(2, 3),
         ints(0, 1, 0, 2, 2, 1).reshape(3, 2),
         ints(0, 1, 3),
@@ -182,9 +184,9 @@ def test_graphs_are_made_of_arrays():
     ):
         parts = dict(n_nodes=ints(2, 3), edges=ints(0, 1, 0, 2, 2, 1).reshape(3, 2), edge_ptr=ints(0, 1, 3))
         with pytest.raises(ValueError):
-            gfn.Graphs.of(**{**parts, **broken}, directed=True)
+            gfn.Graphs.from_arrays(**{**parts, **broken}, directed=True)
     with pytest.raises(TypeError):
-        gfn.Graphs.of(np.ones(2), ints(0, 1).reshape(1, 2), ints(0, 1), directed=True)
+        gfn.Graphs.from_arrays(np.ones(2), ints(0, 1).reshape(1, 2), ints(0, 1), directed=True)
 
 
 def test_molecules_have_smiles():
@@ -225,19 +227,19 @@ def test_graphs_are_equal_if_each_is():
     again = pickle.loads(pickle.dumps(graphs))
     assert graphs == again and hash(graphs) == hash(again) and not graphs != again
     assert graphs[:3] != graphs[:4] and graphs[::-1] != graphs and graphs != "graphs"
-    one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of(
+    one, other = gfn.Graphs.from_arrays([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.from_arrays(
         [3], [[1, 2]], [0, 1], directed=False
     )
     # Two isomorphic graphs with different numbering of nodes must not be equal. The same holds for graphs
     # with a different class, attribute or direction of edges.
-    assert one != other and one == gfn.Graphs.of([3], [[1, 0]], [0, 1], directed=False)
+    assert one != other and one == gfn.Graphs.from_arrays([3], [[1, 0]], [0, 1], directed=False)
     for more in (
         {"directed": True},
         {"node_classes": [0, 0, 1]},
         {"edge_classes": [1]},
         {"edge_attributes": [[1]]},
     ):
-        assert one != gfn.Graphs.of([3], [[0, 1]], [0, 1], **{"directed": False, **more})
+        assert one != gfn.Graphs.from_arrays([3], [[0, 1]], [0, 1], **{"directed": False, **more})
 
 
 def test_batches_are_joined():
@@ -260,7 +262,7 @@ def test_batches_are_joined():
 def test_graphs_of_pytorch_geometric(directed):
     graphs = attributed(directed)
     assert gfn.Graphs.from_pyg(graphs.pyg(), directed=directed) == graphs
-    empty = gfn.Graphs.of([0, 2, 0], [], [0, 0, 0, 0], directed=directed)
+    empty = gfn.Graphs.from_arrays([0, 2, 0], [], [0, 0, 0, 0], directed=directed)
     assert gfn.Graphs.from_pyg(empty.pyg(), directed=directed) == empty and len(gfn.Graphs.from_pyg([])) == 0
 
 
@@ -302,7 +304,7 @@ def test_degrees_and_numbers_by_graph():
     for graphs in (
         attributed(),
         attributed(directed=True),
-        gfn.Graphs.of([0, 3, 0, 2, 0], [[0, 1], [1, 2]], [0, 0, 2, 2, 2, 2], directed=False),
+        gfn.Graphs.from_arrays([0, 3, 0, 2, 0], [[0, 1], [1, 2]], [0, 0, 2, 2, 2, 2], directed=False),
     ):
         assert graphs.degree.tolist() == [d for graph in graphs.networkx() for _, d in graph.degree]
         assert graphs.degree.dtype == graphs.batch.dtype == np.int64
@@ -314,7 +316,7 @@ def test_degrees_and_numbers_by_graph():
 
 
 def test_whole_numbers_of_any_kind_make_graphs():
-    expected = gfn.Graphs.of(
+    expected = gfn.Graphs.from_arrays(
         np.array([3]),
         np.array([[0, 1], [1, 2]]),
         np.array([0, 2]),
@@ -324,8 +326,8 @@ def test_whole_numbers_of_any_kind_make_graphs():
     parts = ([3], [[0, 1], [1, 2]], [0, 2])
     kinds = [lambda part, kind=kind: np.array(part, kind) for kind in (np.int32, np.uint8, np.uint64)]
     for made in (*kinds, list, torch.tensor):
-        assert gfn.Graphs.of(*map(made, parts), directed=False, node_classes=[0, 1, 0]) == expected
-    strided = gfn.Graphs.of(
+        assert gfn.Graphs.from_arrays(*map(made, parts), directed=False, node_classes=[0, 1, 0]) == expected
+    strided = gfn.Graphs.from_arrays(
         np.array([3, 9])[::2],
         np.array([[0, 1], [1, 2]]).T.copy().T,
         [0, 2],
@@ -345,7 +347,7 @@ def test_whole_numbers_of_any_kind_make_graphs():
         (([[1], [1, 2]], [[0, 1]], [0, 1]), (TypeError, ValueError), "n_nodes"),
     ):
         with pytest.raises(kind, match=message):
-            gfn.Graphs.of(*given, directed=False)
+            gfn.Graphs.from_arrays(*given, directed=False)
 
 
 def test_what_nodes_and_edges_of_molecules_are():

@@ -99,7 +99,13 @@ data = np.random.default_rng(0).normal(size=(2000, 9))
 thread = threading.Thread(target=tick)
 thread.start()
 began, before = time.perf_counter(), ticks
-gfn.Trainer(gfn.BayesianStructure(9), gfn.StructureReward(data, score="bde", bins=3), gfn.Mlp((8,), backward="uniform"), gfn.ModifiedDetailedBalance(), batch=4)
+gfn.Trainer(
+    gfn.BayesianStructure(9),
+    gfn.StructureReward(data, score="bde", bins=3),
+    gfn.Mlp((8,), backward="uniform"),
+    gfn.ModifiedDetailedBalance(),
+    batch=4,
+)
 seconds, ticked = time.perf_counter() - began, ticks - before
 made.set()
 thread.join()

@@ -37,9 +37,12 @@ DATA, CONTRIB = Path(RDConfig.RDDataDir), Path(RDConfig.RDContribDir)
 PAINS = DATA / "Pains" / "wehi_pains.csv"
 
 # The SMARTS patterns of the alerts. Together they use each part of the SMARTS language.
-ALERTS = """[CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)] [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2]
-[R3] [r3] [!r;!R]~[R] [D3;+1] [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
-*1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3] [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
+ALERTS = """
+    [CX4][Cl,Br,I] [CX3H1](=O)[#6] [NX3;H2,H1;!$(NC=O)]
+    [$([CX3]([#6])[#6]),$([CX3H][#6])]=[$([NX2][#6]),$([NX2H])] [n;R2] [R3] [r3] [!r;!R]~[R] [D3;+1]
+    [#7;v5,v4] a-!@a c:c-c:c C=!@C C#C [S,s;X2] [O-][N+]=O [x3] [C;R1]1[C;R1][C;R1][C;R1][C;R1][C;R1]1 [h0;c]
+    *1~*~*~*~*~*~*1 [#6]~[#7]~[#6] [OX2H][CX3]=O C(=O)N.C(=O)N [!#6;!#1]~[!#6] [#1]O[#6;X3] [#1,#6]O[#6;X3]
+    [NH]C(=O) [c;$(c1ccccc1)] [^2]~[^3] N-,=,:N""".split()
 
 SIMPLE = {
     "qed": QED.qed,

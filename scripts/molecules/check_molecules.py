@@ -9,9 +9,9 @@ all distinct ones.
 
 The golden molecules can be checked, too:
 
-    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
-    venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s, [0.0] * len(s)).write("golden")'
-    venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
+    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json >
+    golden.smi venv/bin/python -c 'import gfn_rs as gfn; s = open("golden.smi").read().split(); gfn.Ranking(s,
+    [0.0] * len(s)).write("golden")' venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
 
 The same goes for stereoisomers:
 

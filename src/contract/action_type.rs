@@ -121,7 +121,8 @@ impl MoveCheck<'_> {
     }
 
     fn check(&self, slot: usize) -> Result<()> {
-        let (graph, action) = (self.graph, self.action);
+        let graph = self.graph;
+        let action = self.action;
         let law = "the move that is decoded from a legal slot encodes to the same slot (undirected pairs: \
             only rows with a < b are legal)";
         self.require(self.forward.encode(graph, action) == slot, law)?;

@@ -154,7 +154,9 @@ pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, max_moves: 
 }
 
 fn check_masks<E: EnumerableEnv>(forward: &Expansion<'_, E>, backward: &Expansion<'_, E>) -> Result<()> {
-    let (env, states, keys) = (forward.env, forward.states, &forward.keys);
+    let env = forward.env;
+    let states = forward.states;
+    let keys = &forward.keys;
     let initial_keys = env.keys(&env.initial(&env.instances(states)));
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
@@ -251,8 +253,8 @@ mod tests {
     #[test]
     fn batches_hold_no_more_than_their_moves_leave_room_for() {
         let batches_of = |n: usize| {
-            let (kind, actions) =
-                (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+            let kind = GraphKind::Undirected;
+            let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
             let initial = GraphState::with_nodes(kind, n);
             let env = GraphEnv::new(Free, actions, initial.clone()).unwrap();
             batches(&env, &GraphStates::from(vec![initial; 300]), usize::MAX)

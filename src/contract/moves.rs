@@ -117,7 +117,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
     pub(super) fn check_forward(&self, budget: &Budget<'_>) -> Result<()> {
         let masks = self.env.masks(Direction::Forward, &self.after);
         for (k, &row) in self.rows.iter().enumerate() {
-            let (exit, is_done) = (self.exit[k], self.step.done[k]);
+            let exit = self.exit[k];
+            let is_done = self.step.done[k];
             let is_changed = self.keys_after[k] != self.keys[row];
             let law = "`step` reports an exit for the exit slot of the masks, and for no other slot";
             self.require(self.step.exit[k] == exit, k, law)?;
@@ -164,7 +165,8 @@ impl<'a, E: EnumerableEnv> Expansion<'a, E> {
     /// Checks that the reverses of all moves except the exit are legal and undo the moves. Returns the
     /// indices of these moves.
     fn check_reverses(&self) -> Result<Vec<usize>> {
-        let (env, direction) = (self.env, self.masks.direction);
+        let env = self.env;
+        let direction = self.masks.direction;
         let [is_legal, restores] = match direction {
             Direction::Forward => [
                 "the reverse of a legal forward move is a legal backward move of the child",
@@ -226,7 +228,9 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
     if is_whole {
         return Ok(());
     }
-    let (n_offsets, n_slots, found) = (slot_ptr.len(), legal.len(), masks.direction);
+    let n_offsets = slot_ptr.len();
+    let n_slots = legal.len();
+    let found = masks.direction;
     Err(Error::contract(
         "masks hold one entry per slot of each block of each state, in the requested direction",
         format!(
@@ -243,7 +247,8 @@ pub(super) fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Resu
 /// [`Error::Contract`] with the names of two states for which the equation is wrong; errors of steps and of
 /// the symmetry.
 pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget: &Budget<'_>) -> Result<()> {
-    let (env, states) = (forward.env, forward.states);
+    let env = forward.env;
+    let states = forward.states;
     let Some(of_parent) = log_symmetry(env, states)? else { return Ok(()) };
     // A map from a parent and a class of its children (its key) to two numbers: the number of forward moves
     // from the parent to the class, and the index of one of these moves.
@@ -269,7 +274,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
             n_backward[place] += usize::from(key == forward.keys[pairs[place].0]);
         }
         for (place, (&(row, n_forward, _), n_backward)) in pairs.iter().zip(n_backward).enumerate() {
-            let (before, after) = (of_parent[row], of_child[place]);
+            let before = of_parent[row];
+            let after = of_child[place];
             let short = (n_forward as f64).ln() + after - (n_backward as f64).ln() - before;
             if short.abs() <= 1e-6 {
                 continue;

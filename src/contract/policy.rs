@@ -130,7 +130,9 @@ impl<E: ReplayEnv> PartCheck<'_, E> {
     ) -> Result<()> {
         let differs = |k: &usize| !equal_up_to_rounding(values[*k], others[*k], self.size);
         let Some(k) = (0..values.len()).find(differs) else { return Ok(()) };
-        let (value, other, part) = (values[k], others[k], self.describe());
+        let value = values[k];
+        let other = others[k];
+        let part = self.describe();
         let (here, there) = words(k);
         let detail =
             format!("the log-probability ({part}) of one action is {value} {here}, but {other} {there}");

@@ -59,7 +59,7 @@ pub fn check_reward<E: ReplayEnv>(
     let Some((both, _)) = env.symmetry().relabelled(&objects.select(&tried), &mut Rng::seeded(0)) else {
         return Ok(());
     };
-    let group = both.group().of;
+    let group = both.group().group_of;
     let mut new = HashSet::new();
     let is_new = |&k: &usize| group[k] != group[tried.len() + k] && new.insert(group[tried.len() + k]);
     let changed: Vec<usize> = (0..tried.len()).filter(is_new).take(n_objects).collect();

@@ -50,7 +50,9 @@ fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     } else {
         logits.iter().copied().fold(f64::NEG_INFINITY, f64::max)
     };
-    logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
+    for logit in logits.iter_mut() {
+        *logit = (*logit - shift) / temperature;
+    }
 }
 
 /// The largest absolute value of the maximum for which [`log_softmax`] doesn't subtract the maximum first.
@@ -61,7 +63,9 @@ const LARGE_LOGIT: f64 = 1e6;
 pub(super) fn log_softmax(values: &mut [f64]) {
     let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest.abs() > LARGE_LOGIT {
-        values.iter_mut().for_each(|value| *value -= largest);
+        for value in values.iter_mut() {
+            *value -= largest;
+        }
     }
     let shift = log_sum_exp(values.iter().copied());
     for value in values {

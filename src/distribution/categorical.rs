@@ -89,7 +89,7 @@ impl GraphActionCategorical {
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another length than the masks require.
-    pub fn of_host_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
+    pub fn from_host_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
         let logits = state_by_state(&masks, blocks)?;
         Self::on_host(masks, logits)
     }

@@ -132,7 +132,9 @@ impl Logits {
             (LogitSource::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
             (LogitSource::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
-                blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
+                for block in blocks.iter() {
+                    flat.append(&mut to_host(block));
+                }
                 positions(masks).into_iter().map(|position| flat[position as usize]).collect()
             }
         })

@@ -72,7 +72,10 @@ pub(crate) fn restrict<S: Rows, M, P>(
     forward: impl Fn(usize, u32, usize) -> Option<(M, Option<P>)>,
     batch: impl FnOnce(Vec<P>) -> S,
 ) {
-    let (mut moves, mut places, mut parents, mut exits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut moves = Vec::new();
+    let mut places = Vec::new();
+    let mut parents = Vec::new();
+    let mut exits = Vec::new();
     for row in 0..states.len() {
         for slot in masks.legal_slots(row).collect::<Vec<_>>() {
             let place = masks.slot_ptr[row] + slot as usize;
@@ -92,14 +95,20 @@ pub(crate) fn restrict<S: Rows, M, P>(
         let parents = (masks.direction == Direction::Backward).then(|| batch(parents));
         if let Some(parents) = &parents {
             let reachable = rules.is_reachable(parents);
-            places.iter().enumerate().for_each(|(k, &place)| keep(place, reachable.get(k)));
+            for (k, &place) in places.iter().enumerate() {
+                keep(place, reachable.get(k));
+            }
         }
         let permitted = rules.permits(parents.as_ref().unwrap_or(states), &moves);
-        places.iter().enumerate().for_each(|(k, &place)| keep(place, permitted.get(k)));
+        for (k, &place) in places.iter().enumerate() {
+            keep(place, permitted.get(k));
+        }
     }
     if !exits.is_empty() {
         let permitted = rules.can_end(states);
-        exits.iter().for_each(|&(row, place)| keep(place, permitted.get(row)));
+        for &(row, place) in exits.iter() {
+            keep(place, permitted.get(row));
+        }
     }
 }
 
@@ -170,8 +179,8 @@ mod tests {
 
     #[test]
     fn rules_of_batches_are_those_of_single_vectors() {
-        let (single, batched) =
-            (VectorEnv::new(Steps { batched: false }), VectorEnv::new(Steps { batched: true }));
+        let single = VectorEnv::new(Steps { batched: false });
+        let batched = VectorEnv::new(Steps { batched: true });
         let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
         // The states are (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.

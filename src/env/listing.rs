@@ -11,7 +11,7 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
     let n = some.len();
     let mut both = some.clone();
     both.append(others.clone());
-    let of = both.group().of;
+    let of = both.group().group_of;
     let differ: Vec<usize> = (0..n).filter(|&k| of[k] != of[n + k]).collect();
     // Computing keys takes more time than comparing rows. Keys are needed only if the rows of these batches
     // can't be compared, or if rows that differ can be the same state.
@@ -51,7 +51,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     let Some(at_first) = symmetry(&states) else { return false };
     // `products` holds the logarithm of each walk's product so far, and `sums` the logarithm of each walk's
     // sum.
-    let (mut products, mut sums) = (vec![0.0; WALKS], vec![0.0; WALKS]);
+    let mut products = vec![0.0; WALKS];
+    let mut sums = vec![0.0; WALKS];
     let mut walks: Vec<usize> = (0..WALKS).collect();
     for _ in 0..MAX_STEPS {
         let masks = env.masks(Direction::Forward, &states);
@@ -72,7 +73,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
         }
         // Sums are divided by the largest sum, because the number of states may be too large for an f64.
         let most = sums.iter().copied().fold(0.0, f64::max);
-        let (mut mean, mut square) = (0.0, 0.0);
+        let mut mean = 0.0;
+        let mut square = 0.0;
         for sum in sums.iter().map(|sum| (sum - most).exp() / WALKS as f64) {
             mean += sum;
             square += sum * sum * WALKS as f64;
@@ -117,7 +119,8 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         })?;
         let listed = graph.states().select(&listed);
         if let Some(row) = first_other(env, &listed, &states) {
-            let (one, other) = (describe_state(env, &listed, row), describe_state(env, &states, row));
+            let one = describe_state(env, &listed, row);
+            let other = describe_state(env, &states, row);
             return Err(Error::contract(
                 "different states have different keys (see `EnumerableEnv::keys`)",
                 format!("{one} and {other} have the same key"),

@@ -23,10 +23,14 @@ pub(crate) fn training_log_rewards<E: Env>(
     mut log_rewards: Vec<f64>,
 ) -> Result<Vec<f64>> {
     if let Some(several) = env.symmetry().log_multiplicity(states)? {
-        log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
+        for (log_reward, log_n) in log_rewards.iter_mut().zip(several) {
+            *log_reward -= log_n;
+        }
     }
     if let Some(symmetry) = env.symmetry().log_symmetry(states)? {
-        log_rewards.iter_mut().zip(symmetry).for_each(|(log_reward, log_aut)| *log_reward += log_aut);
+        for (log_reward, log_aut) in log_rewards.iter_mut().zip(symmetry) {
+            *log_reward += log_aut;
+        }
     }
     Ok(log_rewards)
 }
@@ -38,7 +42,9 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
     for ends in graph.ends().chunks(CHUNK) {
         if let Some(logs) = env.symmetry().log_multiplicity(&graph.states().select(ends))? {
             let found = found.get_or_insert_with(|| vec![0.0; graph.len()]);
-            ends.iter().zip(&logs).for_each(|(&state, log)| found[state] = *log);
+            for (&state, log) in ends.iter().zip(&logs) {
+                found[state] = *log;
+            }
             let several = ends.iter().zip(&logs).filter(|(_, log)| **log != 0.0).map(|(&state, _)| state);
             check_forms(env, graph, &several.collect::<Vec<_>>())?;
         }

@@ -47,7 +47,8 @@ pub(crate) struct InnerMoves {
 /// Draws one legal move other than the exit, uniformly, for each state that has such a move. Returns the rows
 /// of these states, and the slots of the moves.
 pub(crate) fn random_moves(masks: &Masks, rng: &mut Rng) -> (Vec<usize>, Slots) {
-    let (mut rows, mut slots) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut slots = Vec::new();
     for row in 0..masks.len() {
         let options: Vec<u32> = masks.legal_slots(row).filter(|&slot| !masks.is_exit(row, slot)).collect();
         if !options.is_empty() {

@@ -216,7 +216,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
     fn reordered(self) -> Result<Self> {
         let order = topological(&self.move_ptr, &self.children)?;
         let mut place = vec![0u32; order.len()];
-        order.iter().enumerate().for_each(|(new, &old)| place[old] = new as u32);
+        for (new, &old) in order.iter().enumerate() {
+            place[old] = new as u32;
+        }
         let mut move_ptr = vec![0];
         let mut children = Vec::with_capacity(self.children.len());
         for &old in &order {
@@ -226,7 +228,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
             move_ptr.push(children.len());
         }
         let mut index = self.index;
-        index.values_mut().for_each(|state| *state = place[*state as usize]);
+        for state in index.values_mut() {
+            *state = place[*state as usize];
+        }
         Ok(Self { states: self.states.permute(&order), index, move_ptr, children, log_multiplicity: None })
     }
 

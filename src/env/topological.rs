@@ -47,7 +47,8 @@ mod tests {
     #[test]
     fn parents_come_first_and_a_cycle_is_refused() {
         // State 0 has the children 1 and 2, and state 2 has the child 1, so state 1 must come last.
-        let (move_ptr, children) = (vec![0, 2, 3, 4], vec![1, 2, EXIT, 1]);
+        let move_ptr = vec![0, 2, 3, 4];
+        let children = vec![1, 2, EXIT, 1];
         assert!(!is_topological(&move_ptr, &children));
         assert_eq!(topological(&move_ptr, &children).unwrap(), [0, 2, 1]);
         assert!(is_topological(&[0, 2, 3, 3], &[1, 2, 2]));

@@ -141,7 +141,7 @@ impl<R: VectorRules> Env for RulesEnv<R> {
             [] => VectorStates::filled(self.0.width(), instances.len(), 0),
             starts => {
                 let rows = instances.iter().map(|&instance| starts[instance as usize].clone()).collect();
-                VectorStates::of_rows(self.0.width(), rows)
+                VectorStates::from_vecs(self.0.width(), rows)
             }
         }
     }
@@ -151,7 +151,8 @@ impl<R: VectorRules> Env for RulesEnv<R> {
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        let (rules, n) = (&self.0, actions.len());
+        let rules = &self.0;
+        let n = actions.len();
         if (states.len(), states.width()) != (n, rules.width()) {
             return Err(Error::shape(
                 "states",
@@ -200,7 +201,7 @@ impl<R: VectorRules> DiscreteEnv for RulesEnv<R> {
                 legal[n_moves] = self.0.can_end(row);
             }
         }
-        let mut masks = Masks::of_rows(direction, states.len(), width, legal, has_exit);
+        let mut masks = Masks::from_rows(direction, states.len(), width, legal, has_exit);
         if let Some(rules) = self.0.batched() {
             let forward = |row: usize, slot: u32, at: usize| {
                 if direction == Direction::Forward {
@@ -210,7 +211,7 @@ impl<R: VectorRules> DiscreteEnv for RulesEnv<R> {
                 let redo = self.0.apply(direction, &mut parent, slot as usize)?;
                 Some(((at, redo as u32), Some(parent)))
             };
-            let batch = |parents: Vec<Vec<u16>>| VectorStates::of_rows(states.width(), parents);
+            let batch = |parents: Vec<Vec<u16>>| VectorStates::from_vecs(states.width(), parents);
             restrict(rules, states, &mut masks, forward, batch);
         }
         masks
@@ -220,7 +221,9 @@ impl<R: VectorRules> DiscreteEnv for RulesEnv<R> {
         if row >= states.len() {
             return format!("there is no state {row}");
         }
-        let (row, slot, n_moves) = (states.row(row), slot as usize, self.0.n_moves(direction));
+        let row = states.row(row);
+        let slot = slot as usize;
+        let n_moves = self.0.n_moves(direction);
         if slot < n_moves {
             self.0.describe(direction, row, slot)
         } else if slot == n_moves && self.0.has_exit() && direction == Direction::Forward {
@@ -353,7 +356,8 @@ mod tests {
     fn keys_of_children_are_those_of_stepped_states() {
         let env = VectorEnv::new(Ones { has_exit: true });
         let states = VectorStates::from_rows([[0, 0, 0], [1, 3, 0]]);
-        let (rows, slots) = ([0, 0, 1], Slots(vec![0, 2, 1]));
+        let rows = [0, 0, 1];
+        let slots = Slots(vec![0, 2, 1]);
         let mut children = states.select(&rows);
         env.step(Direction::Forward, &mut children, &slots).unwrap();
         assert_eq!(env.child_keys(&states, &rows, &slots).unwrap(), env.keys(&children));

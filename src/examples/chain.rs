@@ -108,7 +108,7 @@ impl DiscreteEnv for Chain {
             Direction::Backward => vec![x >= 1, x >= 2],
         };
         let legal = states.0.iter().flat_map(|&x| row(x)).collect();
-        Masks::of_rows(direction, states.len(), row(0).len(), legal, direction == Direction::Forward)
+        Masks::from_rows(direction, states.len(), row(0).len(), legal, direction == Direction::Forward)
     }
 
     fn describe(&self, direction: Direction, states: &Positions, row: usize, slot: u32) -> String {

@@ -59,7 +59,8 @@ impl Experiment {
     /// CPU.
     #[must_use]
     pub fn new(env: GraphEnv, reward: impl Reward<GraphStates> + 'static) -> Self {
-        let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
+        let reward = Box::new(reward);
+        let objective = Box::new(TrajectoryBalance);
         let network = GraphNetConfig::default();
         Self {
             env,
@@ -170,7 +171,8 @@ impl Experiment {
     /// # Errors
     /// The errors of [`trainer`](Self::trainer) and of [`Trainer::step`].
     pub fn train(self) -> Result<Trained<GraphEnv>> {
-        let (steps, progress) = (self.steps, self.progress);
+        let steps = self.steps;
+        let progress = self.progress;
         let mut trainer = self.trainer()?;
         Fit::new(steps).progress(progress).run(&mut trainer)?;
         Ok(Trained::new(trainer))

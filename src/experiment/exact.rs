@@ -44,7 +44,7 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     /// a prior, whose target isn't R / Z; the errors of [`StateGraph::build`],
     /// [`StateGraph::check_ways_back`], [`StateGraph::terminating_distribution`] and
     /// [`StateGraph::target_distribution`].
-    pub fn of(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
+    pub fn new(trainer: &Trainer<E>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {
             let expected = "an objective whose target is R / Z; an objective relative to a prior has another \

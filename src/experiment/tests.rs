@@ -39,7 +39,8 @@ fn grown() -> GraphEnv {
 /// Trains the experiment of these tests without the builder. Returns the total variation distance to the
 /// target, the learned distribution, and five samples.
 fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (f64, Vec<f64>, GraphStates) {
-    let (env, mut rng) = (Triangles::env(), Rng::seeded(seed));
+    let env = Triangles::env();
+    let mut rng = Rng::seeded(seed);
     let network = GraphNetConfig { estimators: EstimatorsConfig::with_flow(flow), ..small() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 25 };
@@ -132,7 +133,8 @@ fn an_exact_evaluation_that_would_mislead_is_refused() {
     refused(trained.exact(100), "build_of");
     // With a prior the target isn't R / Z, so the comparison with R / Z must be refused.
     let trainer = experiment().trainer().unwrap();
-    let (env, mut rng) = (Triangles::env(), Rng::seeded(0));
+    let env = Triangles::env();
+    let mut rng = Rng::seeded(0);
     let mut net = || GraphNet::new(&env, small(), Device::Cpu, Kind::Float, &mut rng).unwrap();
     let policy = WithPrior { policy: GraphPolicy(net()), prior: GraphPolicy(net()) };
     let config = trainer.context().config.clone();

@@ -57,8 +57,8 @@ impl<E: EnumerableEnv> Trained<E> {
     /// at most `limit` states, which are all listed.
     ///
     /// # Errors
-    /// The errors of [`ExactEvaluation::of`].
+    /// The errors of [`ExactEvaluation::new`].
     pub fn exact(&self, limit: usize) -> Result<ExactEvaluation<E>> {
-        ExactEvaluation::of(&self.trainer, limit)
+        ExactEvaluation::new(&self.trainer, limit)
     }
 }

@@ -83,7 +83,8 @@ impl Replica {
     /// of all replicas, by rank.
     fn exchange(&self, operation: &'static str, mine: &Tensor) -> Result<Vec<Tensor>> {
         let number = self.n_attended.replace(self.n_attended.get() + 1);
-        let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
+        let bank = (number % 2) as usize;
+        let mine = mine.detach().copy();
         let mut table = self.meeting.table();
         table.departed_rank.map_or(Ok(()), |gone| Err(left(gone)))?;
         table.brought[bank].insert(self.rank, (operation, mine));

@@ -158,7 +158,8 @@ fn is_interrupted(path: &Path) -> bool {
 /// Creates an empty hidden folder beside `path`. If an interrupted save moved the folder at `path` away, the
 /// folder is moved back first; if a user removed the folder at `path`, left-over folders are removed.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
-    let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
+    let partial = sibling(path, "partial");
+    let previous = sibling(path, "previous");
     fs::create_dir_all(parent(path))?;
     if is_interrupted(path) {
         fs::rename(&previous, path)?;

@@ -35,7 +35,7 @@ pub enum TensorKind {
 
 impl TensorKind {
     /// Returns the dtype of a libtorch tensor; `None` if a file can't hold this dtype.
-    pub fn of(tensor: &Tensor) -> Option<Self> {
+    pub fn from_tensor(tensor: &Tensor) -> Option<Self> {
         KINDS.iter().find(|(kind, ..)| *kind == tensor.kind()).map(|(.., kind)| *kind)
     }
 

@@ -12,7 +12,7 @@ pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub(crate) use graph::reduced_states;
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embeddings, Engine, GraphNet, GraphNetConfig,
-    GraphNetwork, GraphNorm, JumpingKnowledge, MessagePassing, NormKind, Symmetry, TensorTorso, Torso,
+    GraphNetwork, GraphNorm, JumpingKnowledge, MessagePassing, NormKind, SymmetryInput, TensorTorso, Torso,
 };
 pub(crate) use host::floats;
 pub use host::{HostLinear, HostMlp, HostNorm};

@@ -72,7 +72,8 @@ impl Residuals {
     /// Checks that values and weights are flat lists of the same length. Otherwise a column and a flat list
     /// would be broadcast to a table, and the loss would be wrong.
     fn check(&self, objective: &str) -> Result<()> {
-        let (values, weights) = (self.values.size(), self.weights.size());
+        let values = self.values.size();
+        let weights = self.weights.size();
         let refuse = |what: String, expected, got| {
             Err(Error::shape(
                 what,

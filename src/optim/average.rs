@@ -121,7 +121,9 @@ impl Average {
             }
         }
         no_grad(|| {
-            self.values.iter_mut().zip(found).for_each(|((_, average), tensor)| average.copy_(tensor))
+            for ((_, average), tensor) in self.values.iter_mut().zip(found) {
+                average.copy_(tensor);
+            }
         });
         Ok(())
     }

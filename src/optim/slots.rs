@@ -112,7 +112,9 @@ impl<const N: usize> Slots<N> {
         if done.is_err() {
             // Gradients accumulate, so a gradient that isn't finite would make the gradients of all later
             // steps invalid.
-            self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
+            for slot in self.slots.iter() {
+                slot.parameter.clear_gradient();
+            }
         }
         done
     }
@@ -123,7 +125,8 @@ impl<const N: usize> Slots<N> {
         let mut squares = vec![0.0; grads.len()];
         // The sums of gradients on a device are copied to the host together, so that the host waits only
         // once.
-        let (mut rows, mut pending) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut pending = Vec::new();
         for (row, grad) in grads.iter().enumerate() {
             let Some(grad) = grad else { continue };
             match slices::read(grad, sum_of_squares) {
@@ -136,7 +139,9 @@ impl<const N: usize> Slots<N> {
         }
         if !pending.is_empty() {
             let fetched = Vec::<f64>::try_from(Tensor::f_stack(&pending, 0)?)?;
-            rows.into_iter().zip(fetched).for_each(|(row, square)| squares[row] = square);
+            for (row, square) in rows.into_iter().zip(fetched) {
+                squares[row] = square;
+            }
         }
         match squares.iter().position(|square| !square.is_finite()) {
             Some(row) => Err(Error::NonFiniteGradient {
@@ -212,7 +217,9 @@ impl<const N: usize> Slots<N> {
         let mut loaded = loaded.into_iter();
         for (slot, steps) in self.slots.iter_mut().zip(steps) {
             slot.steps = steps;
-            slot.moments.iter_mut().zip(&mut loaded).for_each(|(moment, new)| *moment = new);
+            for (moment, new) in slot.moments.iter_mut().zip(&mut loaded) {
+                *moment = new;
+            }
         }
         Ok(())
     }

@@ -48,10 +48,15 @@ impl Rule {
     #[inline(always)]
     fn apply_narrow(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         debug_assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len());
-        let (clip, beta1, beta2) = (self.clip as f32, self.beta1 as f32, self.beta2 as f32);
-        let (rest1, rest2) = ((1.0 - self.beta1) as f32, (1.0 - self.beta2) as f32);
-        let (decay, step) = (self.decay as f32, self.step as f32);
-        let (scale, eps) = (self.scale as f32, self.eps as f32);
+        let clip = self.clip as f32;
+        let beta1 = self.beta1 as f32;
+        let beta2 = self.beta2 as f32;
+        let rest1 = (1.0 - self.beta1) as f32;
+        let rest2 = (1.0 - self.beta2) as f32;
+        let decay = self.decay as f32;
+        let step = self.step as f32;
+        let scale = self.scale as f32;
+        let eps = self.eps as f32;
         for (((p, g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
             let grad = *g * clip;
             *g = 0.0;
@@ -146,7 +151,9 @@ mod tests {
             draws.collect()
         };
         let mut a = [draw(1.0), draw(2.0), draw(0.1), draw(1e-3)];
-        a[3].iter_mut().for_each(|v| *v = v.abs());
+        for v in a[3].iter_mut() {
+            *v = v.abs();
+        }
         let before = a.clone();
         let mut b = a.clone();
         let [p, g, m, v] = &mut a;
@@ -160,7 +167,10 @@ mod tests {
     fn moments_of_a_dead_unit_reach_zero() {
         let rule =
             Rule { clip: 1.0, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1.0, step: 1e-3, scale: 1.0 };
-        let (mut p, mut g, mut m, mut v) = ([0.5f32], [0.0f32], [1e-37f32], [1.2e-38f32]);
+        let mut p = [0.5f32];
+        let mut g = [0.0f32];
+        let mut m = [1e-37f32];
+        let mut v = [1.2e-38f32];
         for _ in 0..60 {
             rule.apply(&mut p, &mut g, &mut m, &mut v);
         }

@@ -61,7 +61,7 @@ fn evaluate(
         }
         let Some(count) = network.sees_symmetry(direction) else { continue };
         let masks = env.masks(direction, states);
-        batch = batch.with_symmetries(MoveSymmetries::of(env, count, &masks, states)?)?;
+        batch = batch.with_symmetries(MoveSymmetries::count(env, count, &masks, states)?)?;
         cached_masks.push(masks);
     }
     let mut output = network.forward(&batch, wants)?;
@@ -84,7 +84,10 @@ fn evaluate(
         }
         let n = reduced.arrays.len();
         let values = output.values.into_iter().map(|(quantity, values)| {
-            Ok((quantity, expand_rows(&values, n, &reduced.of, || format!("the network's {quantity:?}"))?))
+            Ok((
+                quantity,
+                expand_rows(&values, n, &reduced.group_of, || format!("the network's {quantity:?}"))?,
+            ))
         });
         output.values = values.collect::<Result<_>>()?;
     }

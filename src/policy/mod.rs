@@ -52,11 +52,12 @@ use crate::{Error, Result};
 /// can't compute it.
 ///
 /// ```
-/// use gfn::policy::Evaluation;
 /// use gfn::objective::Quantity;
+/// use gfn::policy::Evaluation;
 /// // A custom quantity of two states, which an objective can request by its name.
 /// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
-/// let evaluation = Evaluation::<()>::default().with(Quantity::Custom("the surprise of each state"), surprise);
+/// let evaluation =
+///     Evaluation::<()>::default().with(Quantity::Custom("the surprise of each state"), surprise);
 /// assert!(evaluation.pf.is_none() && evaluation.values.get(Quantity::LogFlow).is_none());
 /// ```
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl<D> Default for Evaluation<D> {
 impl<D> Evaluation<D> {
     /// Creates an evaluation with P_F and P_B, each only if `wants` contains it. `dist` builds the
     /// distribution of a direction.
-    pub fn of_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
+    pub fn from_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
         let build = |quantity, direction| wants.has(quantity).then(|| dist(direction));
         let pf = build(Quantity::LogPf, Direction::Forward);
         let pb = build(Quantity::LogPb, Direction::Backward);

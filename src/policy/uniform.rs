@@ -20,6 +20,6 @@ impl<E: DiscreteEnv<Actions = Slots>> Policy<E> for UniformPolicy {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let uniform = |direction| GraphActionCategorical::uniform(env.masks(direction, states));
-        Ok(Evaluation::of_directions(wants, uniform))
+        Ok(Evaluation::from_directions(wants, uniform))
     }
 }

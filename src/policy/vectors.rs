@@ -242,14 +242,20 @@ impl HostNetwork {
             let row = &mut x[i * width..];
             let mut add = |input: usize, factor: f32| {
                 let weights = &self.table[input * width..][..width];
-                row.iter_mut().zip(weights).for_each(|(x, w)| *x += factor * w);
+                for (x, w) in row.iter_mut().zip(weights) {
+                    *x += factor * w;
+                }
             };
             match features {
                 Features::Active(columns) => {
-                    columns[i * k..][..k].iter().for_each(|&column| add(column as usize, 1.0))
+                    for &column in columns[i * k..][..k].iter() {
+                        add(column as usize, 1.0);
+                    }
                 }
                 Features::Dense(values) => {
-                    values[i * k..][..k].iter().enumerate().for_each(|(j, &value)| add(j, value))
+                    for (j, &value) in values[i * k..][..k].iter().enumerate() {
+                        add(j, value);
+                    }
                 }
             }
         }

@@ -69,7 +69,9 @@ fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> 
         let mut hasher = DefaultHasher::new();
         (half, &key).hash(&mut hasher);
         // Adding 0 turns -0 into 0, so that -0 and 0 have the same hash.
-        condition.iter().for_each(|value| (value + 0.0).to_bits().hash(&mut hasher));
+        for value in condition.iter() {
+            (value + 0.0).to_bits().hash(&mut hasher);
+        }
         hasher.finish()
     })
 }
@@ -315,8 +317,10 @@ impl<E: Env> ReplayBuffer<E> {
     ) -> Result<Walks<E>> {
         let any =
             self.entries.values().next().ok_or(no_object("taking trajectories from a replay buffer"))?;
-        let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
-        let (mut offsets, mut values) = (vec![0], Vec::new());
+        let mut actions = any.actions.select(&[]);
+        let mut terminal = any.terminal.select(&[]);
+        let mut offsets = vec![0];
+        let mut values = Vec::new();
         for entry in entries {
             if with_paths {
                 actions.append(entry.actions.clone());
@@ -378,7 +382,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// Decides if entries store actions: they do if draws return actions, or if the environment works up to
     /// isomorphism, because a checkpoint then needs actions to restore the labels of nodes.
     pub(super) fn choose_paths(&mut self, env: &E) -> Result<()> {
-        let (states, actions) = (env.initial(&[]), env.no_actions());
+        let states = env.initial(&[]);
+        let actions = env.no_actions();
         self.stores_paths = self.keeps_paths
             || env.symmetry().to_insertion_order(&states, &actions, &actions, &[0])?.is_some();
         Ok(())

@@ -81,7 +81,8 @@ impl<E: Env> ReplayBuffer<E> {
         let held = self.len();
         let total = sum(held);
         let u = rng.uniform() * total;
-        let (mut low, mut high) = (1, held);
+        let mut low = 1;
+        let mut high = held;
         while low < high {
             let middle = low.midpoint(high);
             if sum(middle) <= u {

@@ -109,7 +109,8 @@ mod tests {
         fn items_are_found_as_in_a_list(
             moves in prop::collection::vec((0u64..2_000, -40i32..40, prop::bool::weighted(0.7)), 0..4_000)
         ) {
-            let (mut ranking, mut list) = (Ranking::default(), Vec::<Rank>::new());
+            let mut ranking = Ranking::default();
+            let mut list = Vec::<Rank>::new();
             for (serial, value, adds) in moves {
                 let rank = Rank::new(f64::from(value) * 1e3, serial);
                 match list.iter().position(|other| other.serial() == serial) {
@@ -141,14 +142,16 @@ mod tests {
         for shift in [0.0, 0.3, 17.0, 1e4, 1e9, 1e17] {
             // The reference sum is compensated: it also adds up the rounding error of each addition, because
             // the errors of many similar terms would accumulate.
-            let (mut sum, mut lost) = (0.0f64, 0.0);
+            let mut sum = 0.0f64;
+            let mut lost = 0.0;
             for rank in 1..=200_000 {
                 let term = (shift + f64::from(rank)).recip();
                 let next = sum + term;
                 lost += if sum >= term { sum - next + term } else { term - next + sum };
                 sum = next;
                 if rank < 40 || rank % 9_973 == 0 {
-                    let (got, sum) = (harmonic(shift, rank as usize), sum + lost);
+                    let got = harmonic(shift, rank as usize);
+                    let sum = sum + lost;
                     assert!((got - sum).abs() < 1e-13 * sum, "{shift} {rank}: {got}, {sum}");
                 }
             }

@@ -117,7 +117,9 @@ impl DataSource {
         let left = batch.saturating_sub(counts.iter().sum());
         let mut order = [0, 1, 2];
         order.sort_by(|&i, &j| (quotas[j] - quotas[j].floor()).total_cmp(&(quotas[i] - quotas[i].floor())));
-        order.iter().take(left).for_each(|&i| counts[i] += 1);
+        for &i in order.iter().take(left) {
+            counts[i] += 1;
+        }
         SourceCounts { on_policy: counts[0], replay: counts[1], offline: counts[2] }
     }
 }

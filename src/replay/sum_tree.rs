@@ -78,7 +78,8 @@ impl SumTree {
     /// entry's serial number if the sum never exceeds `u`. `mass` converts a sum of weights to a number. The
     /// tree must have an entry.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(Weights) -> f64) -> u64 {
-        let (mut at, mut serial) = (self.root, 0);
+        let mut at = self.root;
+        let mut serial = 0;
         for _ in 0..HEIGHT {
             let [left, right] = self.nodes[at].halves;
             let before = if left == EMPTY { 0.0 } else { mass(self.nodes[left].sum) };
@@ -110,7 +111,8 @@ mod tests {
             moves in prop::collection::vec((0u64..90, 0u32..3, 0.0f64..1.0), 0..300),
             shift in prop::sample::select(vec![0u64, 1 << 20, (1 << 60) - 7]),
         ) {
-            let (mut tree, mut list) = (SumTree::default(), std::collections::BTreeMap::new());
+            let mut tree = SumTree::default();
+            let mut list = std::collections::BTreeMap::new();
             for (serial, kind, weight) in moves {
                 let serial = serial + shift * (serial % 2);
                 if kind == 0 {
@@ -135,7 +137,7 @@ mod tests {
             if let Some((&last, _)) = list.last_key_value() {
                 prop_assert_eq!(tree.at_mass(1e9, |sum| sum.over(0.0)), last);
             }
-            list.keys().for_each(|&serial| tree.set(serial, None));
+            for &serial in list.keys() { tree.set(serial, None); }
             prop_assert_eq!((tree.root, tree.free.len() + 1), (EMPTY, tree.nodes.len()), "no node is lost");
         }
     }
@@ -143,11 +145,18 @@ mod tests {
     #[test]
     fn sums_have_the_bits_of_what_is_held_however_it_came() {
         let weight = |serial: u64| Some(weights(1.0 / (serial as f64 + 0.3)));
-        let (mut straight, mut winding) = (SumTree::default(), SumTree::default());
-        (500..1500).for_each(|serial| straight.set(serial, weight(serial)));
-        (0..9000).rev().for_each(|serial| winding.set(serial, Some(weights(0.7))));
+        let mut straight = SumTree::default();
+        let mut winding = SumTree::default();
+        for serial in 500..1500 {
+            straight.set(serial, weight(serial));
+        }
+        for serial in (0..9000).rev() {
+            winding.set(serial, Some(weights(0.7)));
+        }
         (0..500).chain(1500..9000).for_each(|serial| winding.set(serial, None));
-        (500..1500).for_each(|serial| winding.set(serial, weight(serial)));
+        for serial in 500..1500 {
+            winding.set(serial, weight(serial));
+        }
         let [a, b] = [straight.total(), winding.total()].map(|sum| (sum.over(0.0).to_bits(), sum.count));
         assert_eq!(a, b);
     }

@@ -93,7 +93,12 @@ impl<E: Env> Sampler<'_, E> {
     /// ([`Symmetry::log_multiplicity`](crate::env::Symmetry::log_multiplicity)).
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, examples::{Chain, Positions}, Rng};
+    /// use gfn::{
+    ///     Rng,
+    ///     examples::{Chain, Positions},
+    ///     policy::UniformPolicy,
+    ///     rollout::{Acceptance, LocalSearch, Sampler},
+    /// };
     /// let env = Chain::new(5);
     /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
     ///     Ok(s.0.iter().map(|&x| f64::from(x)).collect())
@@ -101,7 +106,8 @@ impl<E: Env> Sampler<'_, E> {
     /// let search = LocalSearch { rounds: 20, max_back: 2, acceptance: Acceptance::Greedy };
     /// let sampler = Sampler::new(&env, &UniformPolicy);
     /// let start = sampler.forward(4, &mut Rng::seeded(0))?;
-    /// let (found, log_rewards) = sampler.local_search(search, start.terminal_states(), &reward, &mut Rng::seeded(1))?;
+    /// let (found, log_rewards) =
+    ///     sampler.local_search(search, start.terminal_states(), &reward, &mut Rng::seeded(1))?;
     /// assert_eq!(found.0.len(), log_rewards.len());
     /// # Ok::<(), gfn::Error>(())
     /// ```
@@ -179,7 +185,9 @@ impl<E: Env> Sampler<'_, E> {
         let mut down = self.take_steps(Direction::Backward, &mut states, &back, rng)?;
         if let Some(exits) = self.env.exit_actions(objects) {
             let log_pf = self.log_probs(Direction::Forward, objects, &exits)?;
-            down.iter_mut().zip(log_pf).for_each(|(path, log_prob)| path.reverse_log_prob += log_prob);
+            for (path, log_prob) in down.iter_mut().zip(log_pf) {
+                path.reverse_log_prob += log_prob;
+            }
         }
         let is_initial = self.env.is_initial(&states);
         let up = self.take_steps(Direction::Forward, &mut states, &vec![self.max_steps; n], rng)?;
@@ -224,7 +232,8 @@ impl<E: Env> Sampler<'_, E> {
             }
             let inner: Vec<usize> = rows.into_iter().filter(|&k| !taken.exit[k]).collect();
             if !inner.is_empty() {
-                let (after, undo) = (moved.select(&inner), taken.reverse.select(&inner));
+                let after = moved.select(&inner);
+                let undo = taken.reverse.select(&inner);
                 for (&k, log_prob) in inner.iter().zip(self.log_probs(direction.opposite(), &after, &undo)?) {
                     paths[live[k]].steps += 1;
                     paths[live[k]].reverse_log_prob += log_prob;
@@ -250,7 +259,9 @@ impl<E: Env> Sampler<'_, E> {
 fn replace_rows<S: Rows>(states: &mut S, rows: &[usize], new: S) {
     let n = states.len();
     let mut order: Vec<usize> = (0..n).collect();
-    rows.iter().enumerate().for_each(|(k, &row)| order[row] = n + k);
+    for (k, &row) in rows.iter().enumerate() {
+        order[row] = n + k;
+    }
     states.append(new);
     *states = states.select(&order);
 }

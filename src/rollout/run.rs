@@ -88,7 +88,8 @@ impl Rollout {
                 break;
             }
             if step_index == self.max_steps {
-                let (direction, limit) = (self.direction, self.max_steps);
+                let direction = self.direction;
+                let limit = self.max_steps;
                 return Err(Error::StepLimit { direction, limit, live: live.len(), n });
             }
             let actions = choose(&states, &live, &rows.lengths)?;
@@ -135,7 +136,9 @@ impl Rollout {
             ));
         };
         let mut offsets = vec![0];
-        rows.lengths.iter().for_each(|length| offsets.push(offsets[offsets.len() - 1] + length));
+        for length in rows.lengths.iter() {
+            offsets.push(offsets[offsets.len() - 1] + length);
+        }
         let mut order = vec![0; rows.origins.len()];
         for (row, &(i, step)) in rows.origins.iter().enumerate() {
             let position = match self.direction {
@@ -148,7 +151,9 @@ impl Rollout {
             Direction::Backward => terminal,
             Direction::Forward => {
                 let mut position = vec![0; n];
-                ended_at.iter().enumerate().for_each(|(k, &i)| position[i] = k);
+                for (k, &i) in ended_at.iter().enumerate() {
+                    position[i] = k;
+                }
                 terminal.permute(&position)
             }
         };

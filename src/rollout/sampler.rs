@@ -20,11 +20,12 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 /// trajectories, bit for bit, with any number of rayon threads.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, rollout::Sampler, examples::Chain, Rng};
+/// use gfn::{Rng, examples::Chain, policy::UniformPolicy, rollout::Sampler};
 /// let env = Chain::new(3);
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
 /// assert_eq!(trajectories.len(), 8);
-/// let back = Sampler::new(&env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(1))?;
+/// let back =
+///     Sampler::new(&env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(1))?;
 /// assert_eq!(back.terminal_states(), trajectories.terminal_states());
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -185,7 +186,7 @@ impl<'a, E: Env> Sampler<'a, E> {
                     Some(on_host) => on_host.distribution(self.env, groups.distinct(states))?,
                     None => self.evaluate(direction, groups.distinct(states), live, conditions)?,
                 };
-                let actions = dist.sample(&groups.grouping.of, &exploration, rng)?;
+                let actions = dist.sample(&groups.grouping.group_of, &exploration, rng)?;
                 let rows: Vec<usize> = (0..states.len()).collect();
                 groups.rename(self.env, direction, states, &rows, actions, true)
             })

@@ -160,7 +160,8 @@ impl<E: Env> Trajectories<E> {
 /// Returns the rows of the trajectories with the indices `walks`, and the offsets that divide these rows into
 /// trajectories.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
-    let (mut rows, mut starts) = (Vec::new(), vec![0]);
+    let mut rows = Vec::new();
+    let mut starts = vec![0];
     for &i in walks {
         rows.extend(offsets[i]..offsets[i + 1]);
         starts.push(rows.len());

@@ -113,7 +113,8 @@ impl<E: ReplayEnv> Walks<E> {
                 "sample backward trajectories from the objects, or store paths in the buffer",
             ));
         }
-        let (conditions, instances) = (self.conditions.clone(), env.instances(&self.terminal));
+        let conditions = self.conditions.clone();
+        let instances = env.instances(&self.terminal);
         Ok(Trajectories {
             conditions,
             ..Trajectories::replay_of(env, &instances, &self.actions, &self.offsets)?

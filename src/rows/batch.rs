@@ -99,14 +99,14 @@ pub struct Grouping {
     /// The first row of each group, in ascending order.
     pub first: Vec<usize>,
     /// The group of each row.
-    pub of: Vec<usize>,
+    pub group_of: Vec<usize>,
 }
 
 impl Grouping {
     /// Creates `n` groups of one row each.
     #[must_use]
     pub fn identity(n: usize) -> Self {
-        Self { first: (0..n).collect(), of: (0..n).collect() }
+        Self { first: (0..n).collect(), group_of: (0..n).collect() }
     }
 
     /// Groups equal rows by their hashes and an exact comparison. Rows with equal hashes that differ stay in
@@ -117,13 +117,13 @@ impl Grouping {
     /// let rows = ["a", "b", "a"];
     /// let grouping = Grouping::by(&[1, 2, 1], |i, j| rows[i] == rows[j]);
     /// assert_eq!(grouping.first, [0, 1]);
-    /// assert_eq!(grouping.of, [0, 1, 0]);
+    /// assert_eq!(grouping.group_of, [0, 1, 0]);
     /// ```
     #[must_use]
     pub fn by(hashes: &[u64], equal: impl Fn(usize, usize) -> bool) -> Self {
         let mut groups: HashMap<u64, Vec<usize>, BuildHasherDefault<Identity>> =
             HashMap::with_capacity_and_hasher(hashes.len(), BuildHasherDefault::default());
-        let mut out = Self { first: Vec::new(), of: Vec::with_capacity(hashes.len()) };
+        let mut out = Self { first: Vec::new(), group_of: Vec::with_capacity(hashes.len()) };
         for (row, &hash) in hashes.iter().enumerate() {
             let candidates = groups.entry(hash).or_default();
             let known = candidates.iter().copied().find(|&g| equal(out.first[g], row));
@@ -132,7 +132,7 @@ impl Grouping {
                 out.first.push(row);
                 out.first.len() - 1
             });
-            out.of.push(group);
+            out.group_of.push(group);
         }
         out
     }
@@ -140,14 +140,14 @@ impl Grouping {
     /// Groups rows with equal keys.
     pub(crate) fn by_key<K: Hash + Eq>(keys: impl IntoIterator<Item = K>) -> Self {
         let mut groups = HashMap::new();
-        let mut out = Self { first: Vec::new(), of: Vec::new() };
+        let mut out = Self { first: Vec::new(), group_of: Vec::new() };
         for (row, key) in keys.into_iter().enumerate() {
             let next = out.first.len();
             let group = *groups.entry(key).or_insert(next);
             if group == next {
                 out.first.push(row);
             }
-            out.of.push(group);
+            out.group_of.push(group);
         }
         out
     }
@@ -155,7 +155,7 @@ impl Grouping {
     /// Returns `true` if some group has several rows.
     #[must_use]
     pub fn merges(&self) -> bool {
-        self.first.len() < self.of.len()
+        self.first.len() < self.group_of.len()
     }
 }
 

@@ -50,17 +50,18 @@ impl Masks {
     /// [`Error::Shape`] if `legal` isn't a whole number of rows.
     pub fn dense(direction: Direction, width: usize, legal: Vec<bool>, has_exit: bool) -> Result<Self> {
         let n = legal.len().checked_div(width).unwrap_or(0);
-        let (whole, got) = ((n * width) as i64, legal.len() as i64);
+        let whole = (n * width) as i64;
+        let got = legal.len() as i64;
         if whole != got {
             return Err(Error::shape("mask", [whole], [got], "give one entry per action of each state"));
         }
-        Ok(Self::of_rows(direction, n, width, legal, has_exit))
+        Ok(Self::from_rows(direction, n, width, legal, has_exit))
     }
 
     /// Creates the same masks as [`dense`](Self::dense), for `n` states. The caller ensures that `legal` has
     /// `n` rows of `width` entries.
     #[must_use]
-    pub fn of_rows(direction: Direction, n: usize, width: usize, legal: Vec<bool>, has_exit: bool) -> Self {
+    pub fn from_rows(direction: Direction, n: usize, width: usize, legal: Vec<bool>, has_exit: bool) -> Self {
         debug_assert_eq!(legal.len(), n * width, "one entry per action of each state");
         let row_ptr: Vec<usize> = (0..=n).collect();
         Self {

@@ -87,7 +87,7 @@ impl<T: Entry> Vectors<T> {
     }
 
     /// Creates vectors from rows. The caller ensures that each row has `width` entries.
-    pub(crate) fn of_rows(width: usize, rows: Vec<Vec<T>>) -> Self {
+    pub(crate) fn from_vecs(width: usize, rows: Vec<Vec<T>>) -> Self {
         Self { width, values: rows.concat() }
     }
 
@@ -192,7 +192,7 @@ mod tests {
             let states = VectorStates::from_rows(rows.clone());
             let grouping = states.group();
             for (i, a) in rows.iter().enumerate() {
-                prop_assert_eq!(states.row(grouping.first[grouping.of[i]]), a);
+                prop_assert_eq!(states.row(grouping.first[grouping.group_of[i]]), a);
             }
             let distinct: std::collections::HashSet<_> = rows.iter().collect();
             prop_assert_eq!(grouping.first.len(), distinct.len());
@@ -211,7 +211,7 @@ mod tests {
     fn points_are_picked_joined_grouped_and_turned_into_tensors() {
         let mut points = Reals::from_rows([[1.0, 0.1], [3.0, 4.0]]);
         points.append(points.select(&[0]));
-        assert_eq!(points.group().of, [0, 1, 0]);
+        assert_eq!(points.group().group_of, [0, 1, 0]);
         let tensor = points.to_tensor(Kind::Double, Device::Cpu);
         assert_eq!(tensor.size(), [3, 2]);
         assert_eq!(Reals::from_tensor(&tensor).unwrap(), points);
@@ -219,6 +219,6 @@ mod tests {
         assert!(Reals::from_flat(2, vec![1.0]).is_err());
         // Points are compared by bits: the two zeros are different points, and NaN is equal to itself.
         let odd = Reals::from_rows([[0.0], [-0.0], [f64::NAN], [f64::NAN]]);
-        assert_eq!(odd.group().of, [0, 1, 2, 2]);
+        assert_eq!(odd.group().group_of, [0, 1, 2, 2]);
     }
 }

@@ -70,7 +70,8 @@ impl EarlyStop {
                 "at least one measurement without improvement before a run is stopped",
             ));
         }
-        let (name, metric) = ("early_stop".to_owned(), metric.to_owned());
+        let name = "early_stop".to_owned();
+        let metric = metric.to_owned();
         Ok(Self { name, metric, goal, patience, min_change: 0.0, state: StopState::default() })
     }
 

@@ -44,10 +44,16 @@ impl FitOutcome {
 /// with a state need different names (`with_name`).
 ///
 /// ```
-/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles, Rng};
-/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
-/// use gfn::run::{EarlyStop, FitOutcome, Fit, Goal, MetricsFile, Metrics, Validation};
+/// use gfn::run::{EarlyStop, Fit, FitOutcome, Goal, Metrics, MetricsFile, Validation};
 /// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn::{
+///     Rng,
+///     examples::Triangles,
+///     nn::{GraphNet, GraphNetConfig},
+///     objective::TrajectoryBalance,
+///     policy::GraphPolicy,
+/// };
+/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
 /// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).ok();
 /// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
@@ -70,7 +76,10 @@ impl FitOutcome {
 /// let fit = Fit::new(40).observe(&mut validation).observe(&mut stop).observe(&mut lines);
 /// let ended = fit.checkpoint(folder.join("checkpoint"), Some(20))?.stop_on_interrupt().run(&mut trainer)?;
 /// assert_eq!(ended, FitOutcome::Done);
-/// assert_eq!(std::fs::read_to_string(folder.join("metrics.jsonl")).map_or(0, |text| text.lines().count()), 40);
+/// assert_eq!(
+///     std::fs::read_to_string(folder.join("metrics.jsonl")).map_or(0, |text| text.lines().count()),
+///     40
+/// );
 /// # std::fs::remove_dir_all(&folder).ok();
 /// # Ok::<(), gfn::Error>(())
 /// ```

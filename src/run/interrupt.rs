@@ -24,7 +24,8 @@ struct Handlers {
 
 impl Handlers {
     fn new() -> std::io::Result<Self> {
-        let (has_arrived, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
+        let has_arrived = Arc::new(AtomicBool::new(false));
+        let deadly = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
             // The current action is read before the handlers are installed, because they replace it.
             let ends_process = is_default(signal);

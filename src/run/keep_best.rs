@@ -24,10 +24,15 @@ use crate::{Error, Result};
 /// folder of the best checkpoint is missing, a resumed run starts without a best value.
 ///
 /// ```
-/// use gfn::{objective::TrajectoryBalance, policy::{ByNumber, MlpPolicy, MlpPolicyConfig}, examples::word_env, Rng};
 /// use gfn::env::{Rows, VectorStates};
 /// use gfn::run::{Fit, Goal, KeepBest};
 /// use gfn::train::{Checkpoint, Trainer, TrainerConfig};
+/// use gfn::{
+///     Rng,
+///     examples::word_env,
+///     objective::TrajectoryBalance,
+///     policy::{ByNumber, MlpPolicy, MlpPolicyConfig},
+/// };
 /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
 /// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), cpu, float)?;

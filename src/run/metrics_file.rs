@@ -61,7 +61,8 @@ fn open(path: &Path, done: usize) -> Result<File> {
     let file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
     let mut reader = BufReader::new(&file);
-    let (mut kept, mut line) = (0, Vec::new());
+    let mut kept = 0;
+    let mut line = Vec::new();
     for number in 1.. {
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(io)?;

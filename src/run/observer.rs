@@ -149,11 +149,17 @@ impl Record {
 /// step is the best so far.
 ///
 /// ```
-/// use std::ops::ControlFlow;
-/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
-/// use gfn::run::{FitOutcome, Fit, Record};
+/// use gfn::run::{Fit, FitOutcome, Record};
 /// use gfn::train::{Trainer, TrainerConfig};
-/// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
+/// use gfn::{
+///     Rng,
+///     examples::{Chain, Positions},
+///     objective::LogPartitionVariance,
+///     policy::UniformPolicy,
+/// };
+/// use std::ops::ControlFlow;
+/// let reward =
+///     |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
 /// let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
 /// let mut trainer =
 ///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
@@ -170,7 +176,8 @@ impl Record {
 /// let mut store = |trainer: &Trainer<Chain>, record: &mut Record| {
 ///     let Some(latest) = trainer.latest() else { return Ok(ControlFlow::Continue(())) };
 ///     let log_rewards = latest.recorded_log_rewards().unwrap_or_default();
-///     for (object, log_reward) in latest.terminal_states().0.iter().zip(log_rewards).take(trainer.n_fresh()) {
+///     for (object, log_reward) in latest.terminal_states().0.iter().zip(log_rewards).take(trainer.n_fresh())
+///     {
 ///         let line = serde_json::json!({ "step": record.step, "object": object, "log_reward": log_reward });
 ///         lines.push(line.to_string());
 ///     }

@@ -133,7 +133,8 @@ impl Progress {
 
     /// Returns the text behind the bar, for the time `elapsed` since the run started.
     fn message(&self, elapsed: Duration) -> String {
-        let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
+        let seconds = elapsed.as_secs_f64();
+        let made = self.step.saturating_sub(self.before);
         let mut out = format!("{}/{}", self.step, self.total);
         if made > 0 && seconds > 0.0 {
             let rate = made as f64 / seconds;
@@ -290,7 +291,8 @@ mod tests {
     fn lines_go_through_the_printer_until_it_returns_false() {
         let drawing = Arc::new(AtomicBool::new(true));
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let (draws, printed) = (Arc::clone(&drawing), Arc::clone(&lines));
+        let draws = Arc::clone(&drawing);
+        let printed = Arc::clone(&lines);
         print_through(move |line| {
             let draws = draws.load(Ordering::Relaxed);
             if draws {

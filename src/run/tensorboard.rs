@@ -27,10 +27,16 @@ use crate::{Error, Result};
 /// folder when a run is resumed.
 ///
 /// ```
-/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, examples::{Chain, Positions}, Rng};
 /// use gfn::run::{Fit, TensorBoard};
 /// use gfn::train::{Trainer, TrainerConfig};
-/// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
+/// use gfn::{
+///     Rng,
+///     examples::{Chain, Positions},
+///     objective::LogPartitionVariance,
+///     policy::UniformPolicy,
+/// };
+/// let reward =
+///     |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
 /// let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
 /// let mut trainer =
 ///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
@@ -208,7 +214,8 @@ mod tests {
 
     /// Returns the bytes of all events of a file, without their wall times, which differ between runs.
     fn events(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let (mut rest, mut found) = (bytes, Vec::new());
+        let mut rest = bytes;
+        let mut found = Vec::new();
         while !rest.is_empty() {
             let (length, behind) = rest.split_at(8);
             let n = u64::from_le_bytes(length.try_into().unwrap()) as usize;
@@ -241,7 +248,9 @@ mod tests {
             "sessions start at steps 1 and 4: {found:?}"
         );
         let steps = found.iter().flat_map(|file| &file[2..]).zip(1..);
-        steps.for_each(|(event, step)| assert!(begins(event, step, 5), "step {step}: {event:?}"));
+        for (event, step) in steps {
+            assert!(begins(event, step, 5), "step {step}: {event:?}");
+        }
         // A path to something that isn't a folder is an error.
         let mut nowhere = TensorBoard::new(&paths[0]);
         let refused = Fit::new(6).observe(&mut nowhere).run(&mut trainer);

@@ -51,7 +51,8 @@ fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
 fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
     let lengths = Tensor::from_slice(&lengths).to_device(values.device());
-    let (none, least) = (None::<&Tensor>, f64::NEG_INFINITY);
+    let none = None::<&Tensor>;
+    let least = f64::NEG_INFINITY;
     let max = Tensor::segment_reduce(&values.detach(), "max", Some(&lengths), none, none, 0, true, least);
     max.where_scalarother(&max.isfinite(), 0.0)
 }
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn segments_have_one_maximum_wherever_it_is_found() {
-        let (offsets, expected) = ([0, 2, 2, 5, 6, 7], [5.0, 0.0, -1.5, 0.0, 3.0]);
+        let offsets = [0, 2, 2, 5, 6, 7];
+        let expected = [5.0, 0.0, -1.5, 0.0, 3.0];
         let values = Tensor::from_slice(&[1.0, 5.0, -2.0, -1.5, f64::NEG_INFINITY, f64::NEG_INFINITY, 3.0]);
         for kind in [Kind::Float, Kind::Double] {
             let values = values.to_kind(kind).set_requires_grad(true);

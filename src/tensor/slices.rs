@@ -96,7 +96,8 @@ mod tests {
         for other in [Tensor::new(), a.tr(), a.to_kind(Kind::Double), a.to_sparse_sparse_dim(2)] {
             assert!(read(&other, |_| ()).is_none(), "{other:?}");
         }
-        let (mut whole, mut part) = (a.shallow_clone(), a.get(0));
+        let mut whole = a.shallow_clone();
+        let mut part = a.get(0);
         assert!(write(&mut whole, &mut part, |_, _| ()).is_none());
         let mut same = a.shallow_clone();
         assert!(write(&mut whole, &mut same, |_, _| ()).is_none());

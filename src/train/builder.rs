@@ -181,19 +181,37 @@ impl<E: TrainEnv> Trainer<E> {
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::{env::{Reward, VectorStates}, examples::word_env, train::{Trainer, TrainerConfig}, Result, Rng};
+    /// use gfn::{
+    ///     Result, Rng,
+    ///     env::{Reward, VectorStates},
+    ///     examples::word_env,
+    ///     train::{Trainer, TrainerConfig},
+    /// };
     /// use tch::{Device, Kind, Tensor};
     /// struct Length;
     /// impl Reward<VectorStates> for Length {
     ///     fn log_reward(&self, words: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
-    ///         Ok(words.rows().map(|word| word.iter().filter(|&&letter| letter > 0).count() as f64).collect())
+    ///         Ok(words
+    ///             .rows()
+    ///             .map(|word| word.iter().filter(|&&letter| letter > 0).count() as f64)
+    ///             .collect())
     ///     }
-    ///     fn partial_log_reward(&self, words: &VectorStates, c: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+    ///     fn partial_log_reward(
+    ///         &self,
+    ///         words: &VectorStates,
+    ///         c: Option<&Tensor>,
+    ///     ) -> Result<Option<Vec<f64>>> {
     ///         self.log_reward(words, c).map(Some)
     ///     }
     /// }
     /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
-    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+    /// let policy = MlpPolicy::tabular(
+    ///     &env,
+    ///     ByNumber::new(2, 3),
+    ///     MlpPolicyConfig::default(),
+    ///     Device::Cpu,
+    ///     Kind::Float,
+    /// )?;
     /// let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     /// let trainer = Trainer::new(env, Length, policy, objective, TrainerConfig::default(), rng)?;
     /// assert!(trainer.with_target_network(100)?.step()?.loss.is_finite());
@@ -226,16 +244,30 @@ impl<E: TrainEnv> Trainer<E> {
     ///
     /// ```
     /// use gfn::group::replicate;
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::{run::Fit, train::{Trainer, TrainerConfig}};
+    /// use gfn::{
+    ///     Rng,
+    ///     env::{Rows, VectorStates},
+    ///     examples::word_env,
+    ///     objective::TrajectoryBalance,
+    /// };
+    /// use gfn::{
+    ///     run::Fit,
+    ///     train::{Trainer, TrainerConfig},
+    /// };
     /// let trainer = replicate(2, |replica| {
     ///     let env = word_env(2, 2);
-    ///     let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
+    ///     let policy = MlpPolicy::tabular(
+    ///         &env,
+    ///         ByNumber::new(2, 3),
+    ///         MlpPolicyConfig::default(),
+    ///         tch::Device::Cpu,
+    ///         tch::Kind::Float,
+    ///     )?;
     ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
     ///     let config = TrainerConfig { batch: 9, ..TrainerConfig::default() };
-    ///     let mut trainer =
-    ///         Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?.with_group(replica)?;
+    ///     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?
+    ///         .with_group(replica)?;
     ///     Fit::new(5).run(&mut trainer)?;
     ///     Ok(trainer)
     /// })?;
@@ -251,7 +283,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// aren't compared if [fresh trajectories come from a custom source](Self::with_fresh), or if random
     /// walks exceed [`max_steps`](super::TrainerConfig::max_steps).
     pub fn with_group(mut self, group: impl Into<Box<dyn Group>>) -> Result<Self> {
-        let (batch, group) = (self.context.config.batch, group.into());
+        let batch = self.context.config.batch;
+        let group = group.into();
         if batch < group.size() {
             let got = format!("{batch} trajectories for {} replicas", group.size());
             return Err(Error::config("batch", got, "at least one trajectory per replica"));

@@ -21,15 +21,23 @@ use crate::rollout::Trajectories;
 /// [`Trainer::with_companion`](super::Trainer::with_companion) adds custom companions.
 ///
 /// ```
-/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
+/// use gfn::{
+///     Result, Rng,
+///     env::{Env, Rows, VectorStates},
+///     examples::word_env,
+///     objective::TrajectoryBalance,
+///     rollout::Trajectories,
+/// };
 /// use tch::{Device, Kind, Tensor};
 ///
 /// /// Counts the objects of a run, before and after a resume.
 /// struct Seen(i64);
 /// impl<E: Env> Persist<E> for Seen {
-///     fn name(&self) -> &str { "seen" }
+///     fn name(&self) -> &str {
+///         "seen"
+///     }
 ///     fn state(&self, _: &E) -> Result<Vec<(String, Tensor)>> {
 ///         Ok(vec![("n".into(), Tensor::from_slice(&[self.0]))])
 ///     }
@@ -45,10 +53,12 @@ use crate::rollout::Trajectories;
 ///     }
 /// }
 /// let env = word_env(2, 2);
-/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let policy =
+///     MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
-/// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?
-///     .with_companion(Seen(0))?;
+/// let mut trainer =
+///     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?
+///         .with_companion(Seen(0))?;
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```

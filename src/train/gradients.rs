@@ -93,7 +93,7 @@ impl BatchScores {
 
     /// Returns the scores of this replica's trajectories without gradients; `None` if the replica trains
     /// alone.
-    pub(super) fn of_replica(&self) -> Option<Scores> {
+    pub(super) fn replica_scores(&self) -> Option<Scores> {
         self.parts[0].replica.as_ref().map(Scores::detached)
     }
 
@@ -332,7 +332,8 @@ fn leaf_scores<E: Env>(
     chunks: &[Trajectories<E>],
     scoring: &Scoring<'_>,
 ) -> Result<Scores> {
-    let (env, reward) = (&context.env, context.reward.as_ref());
+    let env = &context.env;
+    let reward = context.reward.as_ref();
     let scores = chunks.iter().map(|chunk| score_as(env, reward, context.policy(), chunk, scoring));
     let parts: Vec<Scores> = tch::no_grad(|| scores.collect::<Result<_>>())?;
     join_leaves(&parts)

@@ -84,7 +84,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
     mine.extend(walks.conditions().map_or_else(Vec::new, to_host));
     for (other, theirs) in group.join(&Tensor::from_slice(&mine))?.iter().enumerate() {
         let theirs = Vec::<f64>::try_from(theirs)?;
-        let (rank, n) = (group.rank(), mine.len());
+        let rank = group.rank();
+        let n = mine.len();
         let differs = |&k: &usize| {
             let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
             !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
@@ -96,7 +97,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
         let Some(k) = differing else { continue };
         let detail = if k < N_PROBES {
             let object = walks.terminal.describe(k).unwrap_or_else(|| format!("object {k} of random walks"));
-            let (theirs, mine) = (theirs[k], mine[k]);
+            let theirs = theirs[k];
+            let mine = mine[k];
             format!(
                 "replica {other} has another reward: log R of {object} is {theirs} at replica {other} and \
                  {mine} at replica {rank}"
@@ -174,14 +176,17 @@ fn unpack(mut packed: &[f64], like: &Scores) -> Option<Scores> {
     };
     let &[wide, distinct, visited, instance] = next()? else { return None };
     let rows = |list: &[f64]| list.iter().map(|&row| row as usize).collect::<Vec<_>>();
-    let (offsets, inner, conditions) = (rows(next()?), rows(next()?), next()?);
+    let offsets = rows(next()?);
+    let inner = rows(next()?);
+    let conditions = next()?;
     // `pack` writes row indices in ascending order. A message with another order is refused, because `pack`
     // didn't write it.
     let n = offsets.last().copied()?;
     if !offsets.is_sorted() || !inner.is_sorted() || inner.last().is_some_and(|&row| row >= n) {
         return None;
     }
-    let (kind, device) = (if wide > 0.0 { Kind::Double } else { Kind::Float }, like.log_pf.device());
+    let kind = if wide > 0.0 { Kind::Double } else { Kind::Float };
+    let device = like.log_pf.device();
     let mut scores = Scores::new(offsets, Tensor::new(), Tensor::new(), Tensor::new());
     scores.inner = inner;
     for (quantity, _) in like.all() {
@@ -266,7 +271,8 @@ mod tests {
     #[test]
     fn a_gradient_of_one_replica_is_everybodys() {
         replicate(3, |replica| {
-            let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+            let mut rng = Rng::seeded(0);
             let mut scope = parameters.scope(&mut rng);
             let [by_one, by_two, by_none] =
                 ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));

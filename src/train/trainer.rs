@@ -26,8 +26,15 @@ use crate::{Error, Result, Rng, runtime};
 /// Trains a policy: draws a batch, scores it, differentiates the loss and updates the parameters.
 ///
 /// ```
-/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, examples::Triangles,
-///           train::{Trainer, TrainerConfig}, graph::GraphStates, Rng};
+/// use gfn::{
+///     Rng,
+///     examples::Triangles,
+///     graph::GraphStates,
+///     nn::{GraphNet, GraphNetConfig},
+///     objective::TrajectoryBalance,
+///     policy::GraphPolicy,
+///     train::{Trainer, TrainerConfig},
+/// };
 /// let env = Triangles::env();
 /// let mut rng = Rng::seeded(0);
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
@@ -171,13 +178,26 @@ impl<E: TrainEnv> Trainer<E> {
     /// Draws the batch of the next step from all sources of the trainer.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorEnv, VectorStates}, objective::TrajectoryBalance, examples::word_env, train::{Trainer, TrainerConfig}, Rng};
     /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
+    /// use gfn::{
+    ///     Rng,
+    ///     env::{Rows, VectorEnv, VectorStates},
+    ///     examples::word_env,
+    ///     objective::TrajectoryBalance,
+    ///     train::{Trainer, TrainerConfig},
+    /// };
     /// use tch::{Device, Kind, Tensor};
     /// let env = word_env(2, 2);
-    /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+    /// let policy = MlpPolicy::tabular(
+    ///     &env,
+    ///     ByNumber::new(2, 3),
+    ///     MlpPolicyConfig::default(),
+    ///     Device::Cpu,
+    ///     Kind::Float,
+    /// )?;
     /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
-    /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+    /// let mut trainer =
+    ///     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
     /// let mut batch = trainer.draw()?;
     /// let scores = trainer.score(&mut batch)?;
     /// let loss = trainer.loss(&scores)?;
@@ -388,8 +408,8 @@ impl<E: TrainEnv> Trainer<E> {
             stats.mean_len = batch.trajectories.mean_len();
         }
         if is_whole {
-            let of_replica = scores.of_replica();
-            let of_batch = of_replica.as_ref().unwrap_or(&seen);
+            let replica_scores = scores.replica_scores();
+            let of_batch = replica_scores.as_ref().unwrap_or(&seen);
             batch.log_weights = of_batch.log_weights(1.0);
             sources.learn(&batch, of_batch, context)?;
         }

@@ -71,7 +71,8 @@ fn a_focus_is_a_cone() {
     // (3, 4) and the direction (1, 1) is 7 / (5 sqrt 2) = 0.98995.
     let along = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
     assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
-    let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
+    let cosine = 7.0 / 50f64.sqrt();
+    let exponent = 0.2f64.ln() / 0.9f64.ln();
     let beside = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
     assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
     // The first object is outside of the cone, and the second has no direction. Both get the fixed

@@ -27,8 +27,8 @@ fn equals_inclusion_and_exclusion() {
         for n in 1..=9 {
             for _ in 0..10 {
                 let points = random(width, n, &mut rng);
-                let (mine, exact) =
-                    (hypervolume(&points, &vec![0.0; width]).unwrap(), volume_by_subsets(&points));
+                let mine = hypervolume(&points, &vec![0.0; width]).unwrap();
+                let exact = volume_by_subsets(&points);
                 assert!((mine - exact).abs() < 1e-12, "{width} {n}: {mine}, {exact}");
             }
         }
@@ -53,15 +53,17 @@ fn equals_a_count_of_lattice_cells_and_random_points() {
         let mut points = random(width, 120, &mut rng);
         for row in points.values_mut().chunks_exact_mut(width) {
             let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt();
-            row.iter_mut().for_each(|x| *x /= norm);
+            for x in row.iter_mut() {
+                *x /= norm;
+            }
         }
         let draws = 20_000;
         let hits = (0..draws).filter(|_| {
             let at: Vec<f64> = (0..width).map(|_| rng.uniform()).collect();
             points.rows().any(|row| row.iter().zip(&at).all(|(x, y)| x >= y))
         });
-        let (share, exact) =
-            (hits.count() as f64 / f64::from(draws), hypervolume(&points, &vec![0.0; width]).unwrap());
+        let share = hits.count() as f64 / f64::from(draws);
+        let exact = hypervolume(&points, &vec![0.0; width]).unwrap();
         let sd = (exact * (1.0 - exact) / f64::from(draws)).sqrt();
         assert!((share - exact).abs() < 4.0 * sd, "{width}: {share}, {exact} +- {sd}");
     }

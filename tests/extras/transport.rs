@@ -46,8 +46,10 @@ fn normals(n: usize, shift: f64, rng: &mut Rng) -> Reals {
 #[test]
 fn distances_of_known_pairs() {
     let mut rng = Rng::seeded(4);
-    let (a, b) = (normals(200, 0.0, &mut rng), normals(200, 0.7, &mut rng));
-    let (mut x, mut y) = (a.values().to_vec(), b.values().to_vec());
+    let a = normals(200, 0.0, &mut rng);
+    let b = normals(200, 0.7, &mut rng);
+    let mut x = a.values().to_vec();
+    let mut y = b.values().to_vec();
     x.sort_by(f64::total_cmp);
     y.sort_by(f64::total_cmp);
     let expected = (x.iter().zip(&y).map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 200.0).sqrt();
@@ -61,9 +63,11 @@ fn distances_of_known_pairs() {
 #[test]
 fn discrepancy_is_of_the_distribution() {
     let mut rng = Rng::seeded(5);
-    let (a, b, c) = (normals(400, 0.0, &mut rng), normals(500, 0.0, &mut rng), normals(500, 1.0, &mut rng));
-    let (same, other) =
-        (maximum_mean_discrepancy(&a, &b).unwrap(), maximum_mean_discrepancy(&a, &c).unwrap());
+    let a = normals(400, 0.0, &mut rng);
+    let b = normals(500, 0.0, &mut rng);
+    let c = normals(500, 1.0, &mut rng);
+    let same = maximum_mean_discrepancy(&a, &b).unwrap();
+    let other = maximum_mean_discrepancy(&a, &c).unwrap();
     assert!(same.abs() < 0.01 && other > 0.1, "{same}, {other}");
     assert!(maximum_mean_discrepancy(&a, &Reals::filled(1, 1, 0.0)).is_err());
 }

@@ -70,7 +70,9 @@ impl Target<'_> {
         let _turn = wait_for_turn();
         // Valid inputs are executed first. This also builds the tables that are created when they are first
         // used.
-        self.seeds.iter().for_each(|seed| execute(seed));
+        for seed in self.seeds.iter() {
+            execute(seed);
+        }
         let last = std::env::var_os("GFN_FUZZ_LAST");
         let mut runs = Runs::begin(executions);
         while let Some(mut rng) = runs.next() {
@@ -79,9 +81,11 @@ impl Target<'_> {
                 std::fs::write(path, &input).unwrap();
             }
             MEMORY.reset_peak_usage();
-            let (before, began) = (MEMORY.current_usage(), Instant::now());
+            let before = MEMORY.current_usage();
+            let began = Instant::now();
             let ended = catch_unwind(AssertUnwindSafe(|| execute(&input)));
-            let (took, memory) = (began.elapsed(), MEMORY.peak_usage().saturating_sub(before));
+            let took = began.elapsed();
+            let memory = MEMORY.peak_usage().saturating_sub(before);
             let context =
                 || format!("{}, execution {}: {:?}", self.name, runs.done, String::from_utf8_lossy(&input));
             assert!(ended.is_ok(), "a panic; {}", context());

@@ -10,9 +10,12 @@ use tch::{Kind, Tensor};
 fn draw_case(rng: &mut Rng) -> (Masks, Vec<Vec<f32>>) {
     let n = 1 + rng.below(5);
     let spread = [0.0, 0.1, 1.0, 30.0, 1e4][rng.below(5)];
-    let (mut blocks, mut legal, mut logits) = (Vec::new(), vec![Vec::new(); n], Vec::new());
+    let mut blocks = Vec::new();
+    let mut legal = vec![Vec::new(); n];
+    let mut logits = Vec::new();
     for k in 0..1 + rng.below(3) {
-        let (width, mut row_ptr) = (1 + rng.below(3), vec![0]);
+        let width = 1 + rng.below(3);
+        let mut row_ptr = vec![0];
         for own in &mut legal {
             let rows = rng.below(4);
             row_ptr.push(row_ptr.last().unwrap() + rows);
@@ -78,13 +81,12 @@ fn log_probabilities_are_those_of_the_definition() {
             .map(|(block, logits)| Tensor::from_slice(logits).view([-1, block.width as i64]))
             .collect();
         let on_device = GraphActionCategorical::new(masks.clone(), &blocks).unwrap();
-        let on_host = GraphActionCategorical::of_host_blocks(masks.clone(), &logits).unwrap();
+        let on_host = GraphActionCategorical::from_host_blocks(masks.clone(), &logits).unwrap();
         let has_all = (0..masks.len()).all(|state| masks.n_legal(state) > 0);
         let entropies = host(&on_device.entropy());
         for (state, logits) in logits_by_state(&masks, &logits).into_iter().enumerate() {
-            let (expected, context) = (log_softmax(&logits, masks.row(state)), || {
-                format!("execution {}, {masks:?}, {logits:?}", runs.done)
-            });
+            let expected = log_softmax(&logits, masks.row(state));
+            let context = || format!("execution {}, {masks:?}, {logits:?}", runs.done);
             let scale = logits.iter().fold(0.0f64, |most, logit| most.max(logit.abs()));
             let legal: Vec<u32> = masks.legal_slots(state).collect();
             if legal.is_empty() {

@@ -33,7 +33,8 @@ struct RandomRules {
 impl RandomRules {
     fn new(rng: &mut Rng) -> Self {
         let mut one_of = |chance: usize, n: usize| (rng.below(chance) == 0).then(|| rng.below(n));
-        let (closed, unfinished) = (one_of(4, 3), one_of(4, 3));
+        let closed = one_of(4, 3);
+        let unfinished = one_of(4, 3);
         Self { closed, unfinished, label: one_of(8, 3).map(|label| label as u32), unreachable: one_of(12, 4) }
     }
 }
@@ -62,7 +63,9 @@ impl GraphRules for RandomRules {
 fn actions(rng: &mut Rng) -> ActionSet {
     let semantics = if rng.below(2) == 0 { Semantics::Labelled } else { Semantics::UpToIsomorphism };
     let mut set = ActionSet::new(semantics);
-    let (classes, edge_classes, most) = (1 + rng.below(2) as u16, 1 + rng.below(2) as u16, 1 + rng.below(4));
+    let classes = 1 + rng.below(2) as u16;
+    let edge_classes = 1 + rng.below(2) as u16;
+    let most = 1 + rng.below(4);
     for _ in 0..1 + rng.below(3) {
         let edge = AddEdge::new(edge_classes).at_most(1 + rng.below(4));
         set = match rng.below(10) {
@@ -82,7 +85,7 @@ fn actions(rng: &mut Rng) -> ActionSet {
 fn initial(rng: &mut Rng) -> GraphState {
     let kind = if rng.below(2) == 0 { GraphKind::Directed } else { GraphKind::Undirected };
     let n = rng.below(4);
-    let nodes: Vec<Node> = (0..n).map(|_| Node::of_class(rng.below(2) as u16)).collect();
+    let nodes: Vec<Node> = (0..n).map(|_| Node::from_class(rng.below(2) as u16)).collect();
     let mut edges = Vec::new();
     for a in 0..n as u32 {
         for b in 0..n as u32 {
@@ -126,7 +129,10 @@ fn distance(env: &GraphEnv) -> Result<Option<f64>> {
 fn accepted_environments_sample_the_reward() {
     let _turn = wait_for_turn();
     let mut runs = Runs::begin(1_000);
-    let (mut passed, mut refused, mut large, mut missed) = (0, 0, 0, 0);
+    let mut passed = 0;
+    let mut refused = 0;
+    let mut large = 0;
+    let mut missed = 0;
     while let Some(mut rng) = runs.next() {
         let Ok(env) = env(&mut rng) else {
             refused += 1;

@@ -107,7 +107,8 @@ fn input_graphs_of_files() {
     let dimacs = "c a triangle\np edge 3 3\ne 1 2\ne 2 3\ne 1 3\n";
     let words = ["p edge ", "p col ", "e ", "c ", "\n", "graph undirected ", "edge "];
     let texts: Vec<&str> = GRAPHS.into_iter().chain([dimacs]).collect();
-    let (clq, txt) = (Scratch::new("graph.clq"), Scratch::new("graph.txt"));
+    let clq = Scratch::new("graph.clq");
+    let txt = Scratch::new("graph.txt");
     Target { name: "input graphs", seeds: seeds(&texts), words: &words, bytes_per_byte: 1 << 12 }.attack(
         40_000,
         |text| {

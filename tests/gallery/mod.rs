@@ -79,9 +79,9 @@ fn buildings() -> Vec<GraphBuildingConfig> {
 
 /// Builds a scaffold of two different nodes and an edge. One node has an attribute that is set.
 fn scaffold(kind: GraphKind) -> GraphState {
-    let mut marked = Node::of_class(1);
+    let mut marked = Node::from_class(1);
     marked.attributes.set(0, 1);
-    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
+    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::from_class(1))]).unwrap()
 }
 
 /// Rules of an environment that removes edges one by one from the complete graph on three nodes.

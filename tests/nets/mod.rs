@@ -83,7 +83,8 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
 
 /// Lists settings that together use every convolution, every norm and every readout.
 pub(crate) fn configs() -> Vec<GraphNetConfig> {
-    let (graph, none) = (NormKind::Graph, NormKind::None);
+    let graph = NormKind::Graph;
+    let none = NormKind::None;
     let more = [
         (ConvKind::Gin, graph, JumpingKnowledge::Max),
         (ConvKind::Gine, none, JumpingKnowledge::Concat),

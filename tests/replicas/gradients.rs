@@ -146,7 +146,8 @@ fn recording_trainer(
         backward: BackwardPolicy::SharedTorso,
         ..MlpPolicyConfig::default()
     };
-    let (env, rng) = (HyperGrid::new(2, 4).unwrap().env(), &mut Rng::seeded(0));
+    let env = HyperGrid::new(2, 4).unwrap().env();
+    let rng = &mut Rng::seeded(0);
     let policy = MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, how.kind, rng).unwrap();
     let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
     let config = TrainerConfig { chunk: how.chunk, ..fresh(rows.len()) };
@@ -173,7 +174,8 @@ fn gradients_of<C: Group + 'static>(
     end: impl Fn(Replica) -> C + Sync,
 ) -> (StepStats, Vec<Vec<f64>>) {
     let together = replicate(size, |replica| {
-        let (start, recorded) = (share(&replica, BATCH).start, RecordedGradients::default());
+        let start = share(&replica, BATCH).start;
+        let recorded = RecordedGradients::default();
         let trainer = recording_trainer(make, how, start..start + BATCH, &recorded);
         let stats = trainer.with_group(end(replica))?.step()?;
         Ok((stats, recorded.take()))
@@ -190,7 +192,8 @@ fn the_gradient_of_replicas_is_that_of_the_whole_batch() {
             let (one, whole) = gradients_of_one(make, Setup { kind, chunk: None });
             for (size, chunk) in [(2, None), (3, None), (2, Some(4)), (3, Some(4))] {
                 let (stats, together) = gradients_of(size, make, Setup { kind, chunk }, |replica| replica);
-                let (name, distance) = (format!("{:?}", make()), largest_distance(&whole, &together));
+                let name = format!("{:?}", make());
+                let distance = largest_distance(&whole, &together);
                 assert!(
                     distance <= most,
                     "{name}, {kind:?}, {size} replicas, chunks {chunk:?}: {distance:e}"
@@ -227,8 +230,8 @@ fn the_gradient_of_a_graph_network_is_that_of_the_whole_batch() {
         let policy =
             GraphPolicy(GraphNet::new(&env, config, Device::Cpu, kind, &mut Rng::seeded(0)).unwrap());
         let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
-        let (start, recorded) =
-            (replica.as_ref().map_or(0, |r| share(r, BATCH).start), RecordedGradients::default());
+        let start = replica.as_ref().map_or(0, |r| share(r, BATCH).start);
+        let recorded = RecordedGradients::default();
         let mut trainer = Trainer::new(env, colour_reward(), policy, make(), fresh(BATCH), Rng::seeded(1))?
             .with_source(1.0, FixedShare { all, start })?
             .with_optimizer(|parameters| Ok(recorded.optimizer(parameters, 0.1)))?;
@@ -300,7 +303,9 @@ fn gradients_of_shares_are_not_the_gradient_of_the_batch() {
         recording_trainer(|| Box::new(LogPartitionVariance), how, rows, &recorded).step().unwrap();
         recorded.take().remove(0)
     };
-    let (first, second, whole) = (gradient(0..3), gradient(3..11), gradient(0..11));
+    let first = gradient(0..3);
+    let second = gradient(3..11);
+    let whole = gradient(0..11);
     let mean: Vec<f64> = first.iter().zip(&second).map(|(a, b)| (3.0 * a + 8.0 * b) / 11.0).collect();
     let distance = largest_distance(&[whole], &[mean]);
     assert!(distance > 1e-2, "{distance:e}");

@@ -113,12 +113,17 @@ fn a_removed_run_is_not_found() {
 #[test]
 fn a_backup_that_is_put_back_is_resumed() {
     let folder = Folder::new("other-runs-backup");
-    let (path, backup) = (folder.join("run"), folder.join("backup"));
+    let path = folder.join("run");
+    let backup = folder.join("backup");
     let at_four = train(1, 4, 4, &path, false);
-    (0..2).for_each(|replica| copy(&paths(&path)[replica], &paths(&backup)[replica]));
+    for replica in 0..2 {
+        copy(&paths(&path)[replica], &paths(&backup)[replica]);
+    }
     let at_twelve = train(1, 12, 4, &path, true);
     assert_eq!(steps(&path), [12, 12]);
-    (0..2).for_each(|replica| copy(&paths(&backup)[replica], &paths(&path)[replica]));
+    for replica in 0..2 {
+        copy(&paths(&backup)[replica], &paths(&path)[replica]);
+    }
     assert!(resume_replicas(&path).unwrap() == (4, at_four));
     // Training must continue from step 4. Training must also resume after the first replica was killed before
     // it renamed its checkpoint.
@@ -133,7 +138,8 @@ fn a_backup_that_is_put_back_is_resumed() {
 #[test]
 fn checkpoints_of_different_runs_are_refused_and_kept() {
     let folder = Folder::new("other-runs-mixed");
-    let (path, other) = (folder.join("run"), folder.join("other"));
+    let path = folder.join("run");
+    let other = folder.join("other");
     train(1, 8, 4, &other, false);
     train(2, 4, 4, &path, false);
     // In this state, the second run was killed when only its second replica had saved for the first time. The
@@ -152,10 +158,13 @@ fn checkpoints_of_different_runs_are_refused_and_kept() {
 #[test]
 fn a_staged_checkpoint_of_another_run_is_left_alone() {
     let folder = Folder::new("other-runs-staged");
-    let (path, other) = (folder.join("run"), folder.join("other"));
+    let path = folder.join("run");
+    let other = folder.join("other");
     train(1, 8, 8, &other, false);
     let at_four = train(2, 4, 4, &path, false);
-    (0..2).for_each(|replica| copy(&paths(&other)[replica], &paths(&path)[2 + replica]));
+    for replica in 0..2 {
+        copy(&paths(&other)[replica], &paths(&path)[2 + replica]);
+    }
     assert!(resume_replicas(&path).unwrap() == (4, at_four));
     train(2, 8, 4, &path, true);
     assert!(paths(&path)[2..].iter().all(|hidden| !hidden.exists()), "the next save replaces it");

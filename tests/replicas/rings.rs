@@ -18,7 +18,8 @@ const STEPS: usize = 600;
 /// Trains on rings of three nodes with batches of this size. Returns the exact Jensen-Shannon divergence
 /// between the policy and the target.
 fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
-    let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?.into_env(), Rng::seeded(seed));
+    let env = Ring::new(3, GraphKind::Directed)?.into_env();
+    let mut rng = Rng::seeded(seed);
     let config = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
@@ -53,7 +54,8 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
 #[test]
 fn replicas_of_other_environments_are_refused() {
     let run = replicate(2, |replica| {
-        let (env, mut rng) = (Ring::new(3 + replica.rank(), GraphKind::Directed)?.into_env(), Rng::seeded(0));
+        let env = Ring::new(3 + replica.rank(), GraphKind::Directed)?.into_env();
+        let mut rng = Rng::seeded(0);
         let config = GraphNetConfig {
             conv: ConvKind::Directed,
             layers: 1,
@@ -82,7 +84,8 @@ fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
 #[test]
 #[ignore = "half a minute or more: `scripts/check_all` runs it"]
 fn four_replicas_learn_what_one_trainer_learns_of_as_many_trajectories() {
-    let (one, four) = (jsds(64, 1), jsds(64, 4));
+    let one = jsds(64, 1);
+    let four = jsds(64, 4);
     assert!((one[0] / 2.0..2.0 * one[2]).contains(&four[1]), "four: {four:?}, one: {one:?}");
     // As a negative control, training on a single share of the batch must be worse.
     let share = jsds(16, 1);

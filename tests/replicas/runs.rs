@@ -25,7 +25,8 @@ use tch::Tensor;
 fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
     let run = || {
         let ends = Mutex::new(Vec::new());
-        let (states, drawn) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let states = Mutex::new(Vec::new());
+        let drawn = Mutex::new(Vec::new());
         let tv = replicate(3, |replica| {
             let mut trainer = trainer(replica)?;
             trainer.step()?;
@@ -42,7 +43,8 @@ fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
         assert!(tv < 0.05, "{tv}");
         let ends = ends.into_inner().unwrap();
         assert!(ends[0] == ends[1] && ends[1] == ends[2], "replicas drift apart");
-        let (mut shares, drawn) = (states.into_inner().unwrap(), drawn.into_inner().unwrap());
+        let mut shares = states.into_inner().unwrap();
+        let drawn = drawn.into_inner().unwrap();
         shares.sort_unstable();
         assert_eq!(shares, [5, 5, 6]);
         assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "each draws its own");
@@ -325,7 +327,8 @@ fn slow_rewards_overlap() {
         });
         timed.unwrap()
     };
-    let (alone, together) = (taken(1), taken(4));
+    let alone = taken(1);
+    let together = taken(4);
     assert!(alone > 0.48 && together < 0.6 * alone, "{alone} s alone, {together} s by four");
 }
 

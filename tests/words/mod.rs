@@ -43,5 +43,7 @@ pub(crate) fn trainer(
 
 pub(crate) fn says(error: &Error, words: &[&str]) {
     let message = error.to_string();
-    words.iter().for_each(|word| assert!(message.contains(word), "`{message}` lacks `{word}`"));
+    for word in words.iter() {
+        assert!(message.contains(word), "`{message}` lacks `{word}`");
+    }
 }

@@ -110,7 +110,9 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     }
     let code = processes.wait(&stop_signal);
     // Waiting for the printing threads ensures that the last lines of each process are printed.
-    processes.printers.into_iter().for_each(|printer| drop(printer.join()));
+    for printer in processes.printers.into_iter() {
+        drop(printer.join());
+    }
     Ok(code)
 }
 
@@ -118,7 +120,8 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
 /// prefix.
 fn print_lines(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     thread::spawn(move || {
-        let (mut output, mut line) = (BufReader::new(output), Vec::new());
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
         while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             eprintln!("[{rank}] {}", String::from_utf8_lossy(&line).trim_end());
             line.clear();
@@ -145,7 +148,8 @@ impl Processes {
     /// are asked to end, and killed if they don't end within `GRACE`. Returns the exit code of the first
     /// failure or signal.
     fn wait(&mut self, stop_signal: &AtomicUsize) -> ExitCode {
-        let (mut code, mut deadline) = (ExitCode::SUCCESS, None);
+        let mut code = ExitCode::SUCCESS;
+        let mut deadline = None;
         let mut ended: Vec<Option<ExitStatus>> = vec![None; self.children.len()];
         while ended.iter().any(Option::is_none) {
             for (rank, child) in self.children.iter_mut().enumerate() {

@@ -54,7 +54,8 @@ impl Task for Boxes {
         run.config.adam.max_norm = Some(MAX_NORM);
         let mut rng = run.rng();
         let env = if self.polar { BoxEnv::polar(self.delta)? } else { BoxEnv::cartesian(2, self.delta)? };
-        let (reward, default) = (BoxReward::default(), BoxPolicyConfig::default());
+        let reward = BoxReward::default();
+        let default = BoxPolicyConfig::default();
         let network = BoxPolicyConfig {
             mlp: MlpConfig { hidden: common.mlp(128, 4).hidden, ..default.mlp },
             mixtures: BetaMixtures {
@@ -81,7 +82,8 @@ impl Task for Boxes {
         // The trainer doesn't count the rewards of the uniform points as reward calls. The number of these
         // points is therefore a separate entry of the report.
         let n_given = if data.is_some() { POINTS } else { 0 };
-        let (log_z, grid) = (reward.log_z(2), GridHistogram::new(BINS, reward.cells(BINS))?);
+        let log_z = reward.log_z(2);
+        let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
         let mut trainer = run.trainer(env, reward, policy, rng, &description)?;
         if let Some(data) = data {
             trainer = trainer.with_data(data);
@@ -103,7 +105,9 @@ impl Task for Boxes {
 /// Returns a data set of uniform points of the box, from which backward trajectories are drawn.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
     let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
-    terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
+    for x in terminal.values_mut().iter_mut() {
+        *x = rng.uniform();
+    }
     let log_r = log_rewards(reward, &terminal, None)?;
     let points =
         Walks { actions: env.no_actions(), offsets: vec![0; POINTS + 1], terminal, conditions: None };
@@ -143,14 +147,17 @@ impl Task for Lines {
         let recipe = Recipe { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Recipe::default() };
         let mut run = Run::begin(common, recipe)?;
         run.config.adam.max_norm = Some(MAX_NORM);
-        let (reward, default) = (LineReward::default(), LinePolicyConfig::default());
+        let reward = LineReward::default();
+        let default = LinePolicyConfig::default();
         let network = LinePolicyConfig {
             mlp: MlpConfig { hidden: common.mlp(64, 3).hidden, ..default.mlp },
             backward: common.backward(BackwardPolicy::SharedTorso),
             estimators: common.estimators(),
             ..default
         };
-        let (target, log_z, task) = (target(&reward), reward.log_z(), json!({ "n_steps": STEPS }));
+        let target = target(&reward);
+        let log_z = reward.log_z();
+        let task = json!({ "n_steps": STEPS });
         let trainer = run.build(Line::new(STEPS)?, reward, network, task, run.rng(), LinePolicy::new)?;
         let shares = |trainer: &Trainer<Line>| -> Result<Vec<f64>> {
             Ok(histogram(evaluated(trainer, self.samples)?.rows().map(|x| cell(x[0])), self.samples))
@@ -158,7 +165,9 @@ impl Task for Lines {
         let measure = |trainer: &_| Ok(jsd(Some(Distances::between(&shares(trainer)?, &target)?.jsd)));
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
             let learned = shares(trainer)?;
-            let (perfect, mut rng, mut floor) = (Cumulative::new(&target), run.rng(), 0.0);
+            let perfect = Cumulative::new(&target);
+            let mut rng = run.rng();
+            let mut floor = 0.0;
             for _ in 0..FLOORS {
                 let shares = histogram((0..self.samples).map(|_| perfect.draw(&mut rng)), self.samples);
                 floor += Distances::between(&shares, &target)?.jsd / FLOORS as f64;
@@ -188,7 +197,9 @@ fn cell(x: f64) -> usize {
 /// Returns the share of the `n` positions that is in each cell. `cells` holds the cell of each position.
 fn histogram(cells: impl Iterator<Item = usize>, n: usize) -> Vec<f64> {
     let mut shares = vec![0.0; CELLS + 1];
-    cells.for_each(|cell| shares[cell] += 1.0 / n as f64);
+    for cell in cells {
+        shares[cell] += 1.0 / n as f64;
+    }
     shares
 }
 
@@ -197,7 +208,9 @@ fn target(reward: &LineReward) -> Vec<f64> {
     let step = (RANGE.1 - RANGE.0) / (CELLS * PARTS) as f64;
     let density = |k: usize| (reward.log_density(RANGE.0 + (k as f64 + 0.5) * step) - reward.log_z()).exp();
     let mut shares = vec![0.0; CELLS + 1];
-    (0..CELLS * PARTS).for_each(|k| shares[k / PARTS] += density(k) * step);
+    for k in 0..CELLS * PARTS {
+        shares[k / PARTS] += density(k) * step;
+    }
     shares[CELLS] = (1.0 - shares[..CELLS].iter().sum::<f64>()).max(0.0);
     shares
 }

@@ -147,7 +147,9 @@ impl Task for Diffusion {
             Ok(estimates.into_iter().filter_map(error).collect())
         };
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
-            let (env, policy, rng) = (trainer.env(), trainer.policy(), &mut trainer.evaluation_rng());
+            let env = trainer.env();
+            let policy = trainer.policy();
+            let rng = &mut trainer.evaluation_rng();
             let estimate = estimate_log_z(env, policy, &energy, EVALUATED, rng)?;
             let points = sample(env, policy, EVALUATED, rng)?.points;
             if let Some(exact) = target.sample(EVALUATED, rng) {
@@ -225,7 +227,8 @@ impl Task for PosteriorDiffusion {
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
         // P_B is fixed: the process leads from the data back to the origin by itself.
-        let (source, replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
+        let source = DataSource::new(0.0, 0.0, 1.0)?;
+        let replay_path = ReplayPath::UniformBackward;
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
         // Checkpoints don't contain the prior. A resumed run fits the prior again, and these settings ensure
         // that the result is the same.
@@ -304,7 +307,9 @@ fn report_samples(
     rng: &mut Rng,
     report: &mut Report,
 ) -> Result<()> {
-    let (bound, log_z, truth) = (estimate.elbo.mean, estimate.log_z, target.log_z());
+    let bound = estimate.elbo.mean;
+    let log_z = estimate.log_z;
+    let truth = target.log_z();
     let error = |value: f64| truth.map(|truth| (value - truth).abs());
     report.extend(json!({ "log_z_true": truth, "log_z_bound": bound, "log_z_error": error(bound),
         "log_z_reweighted": log_z, "log_z_reweighted_error": error(log_z),
@@ -312,7 +317,9 @@ fn report_samples(
         "ess": estimate.effective_samples / EVALUATED as f64 }));
     if let Some(exact) = target.sample(2 * PAIRED, rng) {
         let part = |points: &Reals, from: usize| points.select(&(from..from + PAIRED).collect::<Vec<_>>());
-        let (samples, first, second) = (part(points, 0), part(&exact, 0), part(&exact, PAIRED));
+        let samples = part(points, 0);
+        let first = part(&exact, 0);
+        let second = part(&exact, PAIRED);
         report.extend(
             json!({ "w2": wasserstein2(&samples, &first)?, "w2_perfect": wasserstein2(&second, &first)?,
             "mmd": maximum_mean_discrepancy(&samples, &first)? }),

@@ -27,7 +27,9 @@ pub(crate) fn matches(
     // and handles requests for help, which the first pass ignores.
     let lenient = whole.clone().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
     let Ok(given) = lenient.try_get_matches_from(&args) else { return whole.try_get_matches_from(args) };
-    let (mut given, mut command, mut first) = (&given, &whole, 1);
+    let mut given = &given;
+    let mut command = &whole;
+    let mut first = 1;
     if let Some((task, flags)) = given.subcommand() {
         // A task's flags follow the task's name on the command line. The flags of the file are therefore
         // inserted after this name.
@@ -84,7 +86,9 @@ const MAX_DEPTH: usize = 100;
 /// checked first, because toml_parser 1.1 overflows the stack on a text with many unclosed `{`.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> std::result::Result<T, String> {
     let text = text.trim_start_matches('\u{feff}');
-    let (mut depth, mut quote, mut is_comment) = (0usize, None, false);
+    let mut depth = 0usize;
+    let mut quote = None;
+    let mut is_comment = false;
     for byte in text.bytes() {
         match byte {
             b'\n' => (quote, is_comment) = (None, false),

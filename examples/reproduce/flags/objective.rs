@@ -74,7 +74,8 @@ impl ObjectiveName {
     /// Returns the settings of a policy with this perceptron. The policy also estimates the quantities that
     /// the objective needs, such as state flows.
     pub(crate) fn perceptron(self, mlp: MlpConfig, backward: BackwardPolicy) -> MlpPolicyConfig {
-        let (estimators, paths) = (self.estimators(), self.needs(Quantity::LogPaths));
+        let estimators = self.estimators();
+        let paths = self.needs(Quantity::LogPaths);
         MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() }
     }
 

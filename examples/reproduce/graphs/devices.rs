@@ -55,14 +55,15 @@ const SPEEDS: [(usize, i64); 4] = [(16, 64), (128, 128), (1_024, 256), (4_096, 5
 impl Task for Devices {
     fn run(&self) -> Result<()> {
         let device = Runtime::new(self.threads, self.device)?.device();
-        let (mut rows, mut worst) = (Vec::new(), 0.0f64);
+        let mut rows = Vec::new();
+        let mut worst = 0.0f64;
         for objective in selections(OBJECTIVES) {
             let perceptron = gap(&mut grid(objective, Device::Cpu)?, &mut grid(objective, device)?)?;
             // Graph networks don't estimate the number of paths, so objectives that need it are skipped.
             let mut messages = None;
             if !objective.needs(Quantity::LogPaths) {
-                let (mut here, mut there) =
-                    (rings(objective, Device::Cpu, 16, 32)?, rings(objective, device, 16, 32)?);
+                let mut here = rings(objective, Device::Cpu, 16, 32)?;
+                let mut there = rings(objective, device, 16, 32)?;
                 messages = Some(gap(&mut here, &mut there)?);
             }
             worst = worst.max(perceptron).max(messages.unwrap_or_default());
@@ -75,7 +76,8 @@ impl Task for Devices {
                 json!({ "objective": objective.words(), "perceptron": perceptron, "messages": messages }),
             );
         }
-        let (there, back) = (resumed(Device::Cpu, device)?, resumed(device, Device::Cpu)?);
+        let there = resumed(Device::Cpu, device)?;
+        let back = resumed(device, Device::Cpu)?;
         tell(format_args!(
             "gradients of a resumed checkpoint differ by {there:.1e} on the device, {back:.1e} on the CPU"
         ));
@@ -85,7 +87,8 @@ impl Task for Devices {
             sizes.map(|&(batch, width)| self.speed(device, batch, width)).collect::<Result<Vec<Value>>>()?;
         if self.json {
             print(json!({ "example": "devices", "device": self.device.to_string(), "threads": self.threads,
-                "gradients": rows, "worst": worst, "resumed": there, "resumed_back": back, "its_per_s": speeds }))?;
+                "gradients": rows, "worst": worst, "resumed": there, "resumed_back": back,
+                "its_per_s": speeds }))?;
         }
         let worst = worst.max(there).max(back);
         if worst > ALLOWED {
@@ -103,7 +106,8 @@ impl Task for Devices {
 impl Devices {
     /// Returns the training steps per second on the CPU and on `device`.
     fn speed(&self, device: Device, batch: usize, width: i64) -> Result<Value> {
-        let (cpu, there) = (self.rate(Device::Cpu, batch, width)?, self.rate(device, batch, width)?);
+        let cpu = self.rate(Device::Cpu, batch, width)?;
+        let there = self.rate(device, batch, width)?;
         let name = self.device;
         tell(format_args!(
             "rings, batch {batch}, width {width}: {cpu:.1} steps a second on the CPU, {there:.1} on {name}"
@@ -114,7 +118,8 @@ impl Devices {
     fn rate(&self, device: Device, batch: usize, width: i64) -> Result<f64> {
         let mut trainer = rings(BALANCE, device, batch, width)?;
         (0..3).try_for_each(|_| trainer.step().map(|_| ()))?;
-        let (started, mut steps) = (Instant::now(), 0);
+        let started = Instant::now();
+        let mut steps = 0;
         while started.elapsed().as_secs_f64() < self.seconds {
             trainer.step()?;
             steps += 1;
@@ -128,7 +133,8 @@ impl Devices {
 const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
-    let (env, mut rng) = (HyperGrid::new(2, 8)?.env(), Rng::seeded(0));
+    let env = HyperGrid::new(2, 8)?.env();
+    let mut rng = Rng::seeded(0);
     let network =
         objective.perceptron(MlpConfig { hidden: vec![64; 2], ..MlpConfig::default() }, backward(objective));
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), network, device, Kind::Float, &mut rng)?;
@@ -137,7 +143,8 @@ fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {
 }
 
 fn rings(objective: ObjectiveName, device: Device, batch: usize, width: i64) -> Result<Rings> {
-    let (env, mut rng) = (Ring::new(4, GraphKind::Directed)?.into_env(), Rng::seeded(0));
+    let env = Ring::new(4, GraphKind::Directed)?.into_env();
+    let mut rng = Rng::seeded(0);
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: 1,
@@ -166,7 +173,8 @@ fn gap<E: TrainEnv + DiscreteEnv>(one: &mut Trainer<E>, other: &mut Trainer<E>) 
         let walks = || Sampler::new(one.env(), &UniformPolicy).forward(16, &mut Rng::seeded(1));
         (Batch::from(walks()?), Batch::from(walks()?))
     };
-    let (ours, theirs) = (gradient(one, ours)?, gradient(other, theirs)?);
+    let ours = gradient(one, ours)?;
+    let theirs = gradient(other, theirs)?;
     let apart: f64 =
         ours.iter().zip(&theirs).map(|(a, b)| (a - b).square().sum(Kind::Double).double_value(&[])).sum();
     let norm: f64 = ours.iter().map(|a| a.square().sum(Kind::Double).double_value(&[])).sum();
@@ -193,7 +201,8 @@ fn gradient<E: TrainEnv>(trainer: &mut Trainer<E>, mut batch: Batch<E>) -> Resul
 /// Trains on the device `from` and resumes the checkpoint on the device `to`. Returns the relative difference
 /// between the gradients of the two trainers.
 fn resumed(from: Device, to: Device) -> Result<f64> {
-    let (mut one, mut other) = (rings(BALANCE, from, 16, 32)?, rings(BALANCE, to, 16, 32)?);
+    let mut one = rings(BALANCE, from, 16, 32)?;
+    let mut other = rings(BALANCE, to, 16, 32)?;
     (0..5).try_for_each(|_| one.step().map(|_| ()))?;
     let folder = std::env::temp_dir().join(format!("gfn-devices-{}", std::process::id()));
     one.save(&folder)?;

@@ -148,7 +148,8 @@ impl Graphs {
 impl GraphProblems {
     /// Returns the graphs on which the policy is trained, and the held-out graphs on which it is measured.
     fn instances(&self) -> Result<[Instances; 2]> {
-        let (kind, is_small) = (self.graphs.value, self.graphs.name == "small");
+        let kind = self.graphs.value;
+        let is_small = self.graphs.name == "small";
         let n_held_out = self.held_out.unwrap_or(if is_small { 50 } else { 100 });
         let n_train = self.train.unwrap_or(if is_small { 4_000 } else { 1_000 });
         let held_out = kind.draw(n_held_out, HELD_OUT_NODES, &mut Rng::seeded(HELD_OUT_SEED))?.distinct();
@@ -191,7 +192,9 @@ impl GraphProblems {
 impl Task for GraphProblems {
     fn run(&self) -> Result<()> {
         self.check()?;
-        let (common, is_large, problem) = (&self.common, self.graphs.name != "small", self.problem.value);
+        let common = &self.common;
+        let is_large = self.graphs.name != "small";
+        let problem = self.problem.value;
         let reward = SizeReward::new(problem, self.beta.unwrap_or(if is_large { 5.0 } else { 2.0 }))?;
         let beta_from = self.beta_from.map(|from| SizeReward::new(problem, from)).transpose()?;
         let beta_from = beta_from.map(|from| from.beta());

@@ -1,7 +1,7 @@
 //! Tasks that grow graphs up to isomorphism. The first task samples all graphs equally often. The second task
 //! samples connected graphs of two-coloured nodes in proportion to a reward.
 
-use gfn::nn::Symmetry;
+use gfn::nn::SymmetryInput;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs as ColoredGrowth};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 
@@ -27,7 +27,7 @@ impl Task for AllGraphs {
         let config = GraphBuildingConfig::new(GraphKind::Undirected, self.max_nodes);
         let env = GraphBuilding::new(config)?.into_env();
         let reward = |states: &GraphStates, _: Option<&Tensor>| Ok(vec![0.0; states.graphs().len()]);
-        let network = network(&self.common, Symmetry::Refined);
+        let network = network(&self.common, SymmetryInput::Refined);
         let task = json!({ "max_nodes": self.max_nodes });
         let trainer = run.graph_trainer(env, reward, network, task)?;
         learn(&run, trainer, |_| ())
@@ -41,7 +41,7 @@ fn recipe(steps: usize) -> Recipe {
 }
 
 /// Returns the settings of the network that both tasks use.
-fn network(common: &Common, symmetry: Symmetry) -> GraphNetConfig {
+fn network(common: &Common, symmetry: SymmetryInput) -> GraphNetConfig {
     GraphNetConfig {
         conv: ConvKind::Gin,
         identity: false,
@@ -94,7 +94,7 @@ impl Task for ColoredGraphs {
         let run = Run::begin(&self.common, recipe(steps))?;
         let corrects = !self.no_symmetry_correction;
         let env = ColoredGrowth::new(self.max_nodes)?.into_env().with_symmetry_correction(corrects);
-        let network = network(&self.common, Symmetry::Seen);
+        let network = network(&self.common, SymmetryInput::Exact);
         let task = json!({ "max_nodes": self.max_nodes });
         let trainer = run.graph_trainer(env, self.reward.value, network, task)?;
         learn(&run, trainer, |report| {

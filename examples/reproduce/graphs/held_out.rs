@@ -78,7 +78,9 @@ impl Small {
             // A forward-looking objective learns the log-flow minus the log-reward of the state, so this
             // log-reward is added.
             let own = self.reward.partial_log_reward(&start, conditions)?.unwrap_or_default();
-            flow.iter_mut().zip(own).for_each(|(flow, own)| *flow += own);
+            for (flow, own) in flow.iter_mut().zip(own) {
+                *flow += own;
+            }
         }
         Ok(Some(flow))
     }
@@ -100,7 +102,8 @@ impl Small {
             Ok(jsd((!measured.is_empty()).then(|| mean_distance(&measured, |d| d.jsd))))
         };
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
-            let (mut measured, mut rows) = (Vec::new(), Vec::new());
+            let mut measured = Vec::new();
+            let mut rows = Vec::new();
             let log_z = self.log_z(trainer.policy(), run.common.objective.name.starts_with("fl-"))?;
             for (instance, (nodes, edges)) in (0..).zip(&self.sizes) {
                 let space = StateGraph::build_of(&self.env, instance, LIMIT)?;
@@ -186,12 +189,14 @@ impl GraphProblems {
         sizes: Value,
     ) -> Result<()> {
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
-            let (mut rng, mut search_rng) = (trainer.evaluation_rng(), run.rng().split());
+            let mut rng = trainer.evaluation_rng();
+            let mut search_rng = run.rng().split();
             let mut solve = |graphs: &Instances, branches: u64| -> Result<Vec<Value>> {
                 let env = GraphProblem::for_size(self.problem.value, graphs)?.into_env();
                 let sampler = Sampler::new(&env, trainer.policy());
-                let one =
-                    |(instance, graph)| self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng]);
+                let one = |(instance, graph)| {
+                    self.solve(&sampler, instance, graph, branches, [&mut rng, &mut search_rng])
+                };
                 (0..).zip(graphs.graphs()).map(one).collect()
             };
             let mean_of = |solved: &[Value], name: &str| mean(solved.iter().map(|one| one[name].as_f64()));
@@ -205,10 +210,12 @@ impl GraphProblems {
             }
             report.extend(json!({ "best_of": self.best_of, "optimum": mean_of(&solved, "optimum"),
                 "sampling_s_each": mean_of(&solved, "sampling_s"),
-                "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(), "held_out": solved,
+                "optima_known": solved.iter().filter(|one| !one["optimum"].is_null()).count(),
+                "held_out": solved,
                 "why_not_exact": "the solutions of such graphs are too many" }));
             if self.larger > 0 {
-                let (rng, mut rows) = (&mut Rng::seeded(HELD_OUT_SEED).split(), Vec::new());
+                let rng = &mut Rng::seeded(HELD_OUT_SEED).split();
+                let mut rows = Vec::new();
                 for (name, model, branches) in LARGER {
                     let branches = branches.unwrap_or(self.branches);
                     let graphs = Graphs::Rb(model).draw(self.larger, [0; 2], rng)?.distinct();
@@ -239,7 +246,8 @@ impl GraphProblems {
         let (problem, best_of, [rng, search_rng]) = (self.problem.value, self.best_of, rngs);
         let size = |nodes: &[u32]| problem.check(graph, nodes).map(|size| size as f64);
         let at_once = (EDGES_AT_ONCE / graph.n_edges().max(1)).clamp(1, best_of);
-        let (started, mut sizes) = (Instant::now(), Vec::new());
+        let started = Instant::now();
+        let mut sizes = Vec::new();
         while sizes.len() < best_of {
             let n = at_once.min(best_of - sizes.len());
             let sampled = sampler.forward_of(&vec![instance; n], rng)?;

@@ -91,13 +91,17 @@ impl Rings {
 
 impl Task for Rings {
     fn run(&self) -> Result<()> {
-        let (common, nodes, kind) = (&self.common, self.nodes, self.kind());
+        let common = &self.common;
+        let nodes = self.nodes;
+        let kind = self.kind();
         let run = Run::begin(common, self.recipe())?;
         let ring = Ring::new(nodes, kind)?;
-        let (env, reward) = (ring.env().clone(), RingReward::new(100.0, self.reward_floor)?);
+        let env = ring.env().clone();
+        let reward = RingReward::new(100.0, self.reward_floor)?;
         let task = json!({ "nodes": nodes, "kind": kind });
         let trainer = if self.policy == Network::EdgeMlp {
-            let (backward, estimators) = (common.backward(BackwardPolicy::Uniform), common.estimators());
+            let backward = common.backward(BackwardPolicy::Uniform);
+            let estimators = common.estimators();
             let network = EdgeMlpConfig { mlp: common.mlp(256, 2), backward, estimators };
             let task = json!({ "example": "ring_edge_mlp", "task": task });
             run.distinct(run.build(
@@ -168,7 +172,8 @@ fn bound(trainer: &Trainer<GraphEnv>, ring: &Ring, reward: RingReward) -> Result
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,
     };
-    let (log_z, log_rewards) = (reward.log_z(ring), log_rewards(&reward, &pruned.states, None)?);
+    let log_z = reward.log_z(ring);
+    let log_rewards = log_rewards(&reward, &pruned.states, None)?;
     // The bound treats the dropped probability as if none of it were on objects of the target.
     let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
     Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))

@@ -57,7 +57,8 @@ impl Task for Sample {
         }
         write_graphs(&self.out, graphs.graphs())?;
         let distinct = env.keys(&graphs).into_iter().collect::<BTreeSet<_>>().len();
-        let (count, step) = (graphs.len(), checkpoint.manifest().step);
+        let count = graphs.len();
+        let step = checkpoint.manifest().step;
         report_file(&self.out);
         tell(format_args!("{count} graphs, {distinct} distinct, of a policy after {step} steps"));
         if self.machine.json {

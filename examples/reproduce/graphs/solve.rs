@@ -47,7 +47,8 @@ impl Solve {
     /// Solves the problem on a graph. With a checkpoint, its policy and local search solve the checkpoint's
     /// problem. Without a checkpoint, local search alone solves the problem of `--problem`.
     fn solve(&self, graph: &NamedGraph) -> Result<(Problem, SolverResult)> {
-        let (device, mut rng) = (self.machine.device()?, Rng::seeded(self.machine.seed));
+        let device = self.machine.device()?;
+        let mut rng = Rng::seeded(self.machine.seed);
         let progress = |one: &Progress| {
             let origin = format!("{:?}", one.origin).to_lowercase();
             tell(format_args!("{:8.3} s: size {} by {origin}", one.seconds, one.size));
@@ -98,7 +99,8 @@ impl Task for Solve {
         let graph = Instances::read_named(&self.graph)?;
         let (problem, solved) = self.solve(&graph)?;
         let names = graph.names_of(&solved.nodes)?;
-        let (nodes, edges) = (graph.graph.n_nodes(), graph.graph.n_edges());
+        let nodes = graph.graph.n_nodes();
+        let edges = graph.graph.n_edges();
         let SolverResult { size, samples, .. } = &solved;
         tell(format_args!(
             "{problem} of size {size} in a graph of {nodes} nodes and {edges} edges, {samples} samples"
@@ -106,10 +108,10 @@ impl Task for Solve {
         if !self.machine.json {
             return print(names.join("\n"));
         }
-        print(
-            json!({ "example": "solve", "seed": self.machine.seed, "problem": problem.to_string(), "graph_nodes": nodes,
-                "graph_edges": edges, "size": size, "nodes": names, "history": solved.history, "samples": samples,
-                "seconds": solved.seconds, "sampling_s": solved.sampling_s }),
-        )
+        print(json!({ "example": "solve", "seed": self.machine.seed, "problem": problem.to_string(),
+                "graph_nodes": nodes,
+                "graph_edges": edges, "size": size, "nodes": names, "history": solved.history,
+                "samples": samples,
+                "seconds": solved.seconds, "sampling_s": solved.sampling_s }))
     }
 }

@@ -82,7 +82,9 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
 /// Returns the seconds that the network's matrix products take on graphs with these numbers of nodes. The
 /// time of a single pass is multiplied by `times`: 1 for a forward pass, 3 for a forward and a backward pass.
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
-    let (nodes, graphs, width) = (sizes.iter().sum::<i64>(), sizes.len() as i64, config.embedding);
+    let nodes = sizes.iter().sum::<i64>();
+    let graphs = sizes.len() as i64;
+    let width = config.embedding;
     if nodes == 0 {
         return 0.0;
     }
@@ -91,7 +93,9 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
     // embedding and the exit head. Each pair of nodes needs a product of query and key.
     let per_node = 2 * config.layers as i64 - 1 + 1 + 2;
     let mut by_size: BTreeMap<i64, i64> = BTreeMap::new();
-    sizes.iter().filter(|n| **n > 0).for_each(|&n| *by_size.entry(n).or_default() += 1);
+    for &n in sizes.iter().filter(|n| **n > 0) {
+        *by_size.entry(n).or_default() += 1;
+    }
     let mut seconds = seconds(&[nodes, width], &[width, width], device) * per_node as f64;
     seconds += 2.0 * self::seconds(&[graphs, 2 * width], &[2 * width, width], device);
     for (n, count) in by_size {
@@ -102,7 +106,8 @@ fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device
 
 /// Returns the median time in seconds of multiplying two matrices of ones with the shapes `a` and `b`.
 fn seconds(a: &[i64], b: &[i64], device: Device) -> f64 {
-    let (a, b) = (Tensor::ones(a, (Kind::Float, device)), Tensor::ones(b, (Kind::Float, device)));
+    let a = Tensor::ones(a, (Kind::Float, device));
+    let b = Tensor::ones(b, (Kind::Float, device));
     let time = |_| {
         let started = Instant::now();
         let _ = a.matmul(&b);

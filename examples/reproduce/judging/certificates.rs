@@ -77,14 +77,17 @@ struct Counts {
 
 impl Visit for &Certificates {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
-        let (args, listed) = (self, known.list()?);
-        let (env, graph) = (&known.env, &listed.graph);
+        let args = self;
+        let listed = known.list()?;
+        let env = &known.env;
+        let graph = &listed.graph;
         let exact = ExactPolicy::new(graph, env, &UniformPolicy, &known.reward)?;
         let mut check = Check { args, env, task: &listed, rng: Rng::seeded(args.seed) };
         let mut progress = Progress::new(args.policies as u64, "policies");
         let mut counts = KINDS.map(|_| Counts::default());
         for k in 0..args.policies {
-            let (kind, seed) = (k % KINDS.len(), args.seed + k as u64);
+            let kind = k % KINDS.len();
+            let seed = args.seed + k as u64;
             let counted = &mut counts[kind];
             let tv = match KINDS[kind] {
                 "blurred" => {
@@ -104,7 +107,8 @@ impl Visit for &Certificates {
                     check.policy(&policy, known.reward.as_ref(), counted)?
                 }
                 "ordered" => {
-                    let (direction, noise) = (Direction::Backward, 8.0 * check.rng.uniform());
+                    let direction = Direction::Backward;
+                    let noise = 8.0 * check.rng.uniform();
                     let orders =
                         BlurredPolicy { policy: &UniformPolicy, direction, graph, keep: 1.0, noise, seed };
                     let ordered = ExactPolicy::new(graph, env, &orders, &known.reward)?;
@@ -115,7 +119,8 @@ impl Visit for &Certificates {
                 _ => {
                     let mass = if k % 2 == 0 { 0.05f64 } else { 0.01 };
                     let needle = check.rng.below(listed.first.len());
-                    let (of, log_rewards) = (&listed.of, &listed.target.log_rewards);
+                    let of = &listed.object_of;
+                    let log_rewards = &listed.target.log_rewards;
                     let others = listed.first.iter().filter(|state| of[**state] != needle);
                     let log_others = log_sum_exp(others.map(|state| log_rewards[*state]).collect::<Vec<_>>());
                     let with_needle = |log_r: f64| {
@@ -135,7 +140,8 @@ impl Visit for &Certificates {
         }
         let mut line = json!({ "example": "certificates", "task": self.task.name(), "seed": self.seed,
             "samples": self.samples,
-            "objects": IDEAL, "threads": self.threads, "policies": self.policies, "log_z_true": listed.target.log_z });
+            "objects": IDEAL, "threads": self.threads, "policies": self.policies,
+            "log_z_true": listed.target.log_z });
         for (name, counted) in KINDS.iter().zip(counts) {
             line[*name] = json!(counted);
         }
@@ -163,8 +169,9 @@ impl<E: EnumerableEnv> Check<'_, E> {
     ) -> Result<f64> {
         let Self { args, env, task: listed, rng } = self;
         let target = listed.graph.target_distribution(reward, None)?;
-        let (log_z, wanted) = (target.log_z, listed.of_objects(&target.probs));
-        let probs = listed.of_objects(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
+        let log_z = target.log_z;
+        let wanted = listed.object_probs(&target.probs);
+        let probs = listed.object_probs(&listed.graph.terminating_distribution(*env, policy, None)?.probs);
         let tv = Distances::between(&probs, &wanted)?.tv;
         let budget = Budget { samples: args.samples, paths: PATHS, ..Budget::default() };
         let alone = certify(*env, policy, reward, None, budget, rng)?;
@@ -182,7 +189,7 @@ impl<E: EnumerableEnv> Check<'_, E> {
         let found = log_probs(*env, policy, &objects, PATHS, rng)?;
         for (state, log_prob) in listed.graph.indices(env, &objects).into_iter().zip(found) {
             if log_prob.bias <= MAX_BIAS {
-                let p = state.map_or(0.0, |state| probs[listed.of[state]]).ln();
+                let p = state.map_or(0.0, |state| probs[listed.object_of[state]]).ln();
                 counted.interval("log_p", log_prob.log_p, p);
             }
         }
@@ -236,7 +243,7 @@ fn true_consistency<E: EnumerableEnv>(
 ) -> Result<f64> {
     let graph = &listed.graph;
     let uniform = Cumulative::new(
-        &listed.of_objects(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs),
+        &listed.object_probs(&graph.terminating_distribution(env, &UniformPolicy, None)?.probs),
     );
     let own = Cumulative::new(probs);
     // Certificates use local search with the same settings.
@@ -244,7 +251,7 @@ fn true_consistency<E: EnumerableEnv>(
     let starts = sample(env, &UniformPolicy, SEARCHED, rng)?;
     let (found, _) = Sampler::new(env, &UniformPolicy).local_search(search, &starts, reward, rng)?;
     let searched: Vec<usize> =
-        graph.indices(env, &found).into_iter().flatten().map(|state| listed.of[state]).collect();
+        graph.indices(env, &found).into_iter().flatten().map(|state| listed.object_of[state]).collect();
     let log_rewards = reward.log_reward(&graph.states().select(&listed.first), None)?;
     let mut total = 0.0;
     for _ in 0..SUBSETS {
@@ -287,11 +294,16 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
     ) -> Result<GraphActionCategorical> {
         let masks = dist.masks().clone();
         let from = self.graph.indices(env, states);
-        let (log_probs, offsets, legal) = (dist.host_log_probs()?, dist.legal_offsets(), dist.legal_slots());
+        let log_probs = dist.host_log_probs()?;
+        let offsets = dist.legal_offsets();
+        let legal = dist.legal_slots();
         // These lists have an entry for each legal move that isn't an exit: its row, its slot, and its index
         // in `logits`.
-        let (mut rows, mut slots, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut logits, mut first) = (Vec::new(), 0);
+        let mut rows = Vec::new();
+        let mut slots = Vec::new();
+        let mut places = Vec::new();
+        let mut logits = Vec::new();
+        let mut first = 0;
         for row in 0..masks.len() {
             let own = masks.row(row).len();
             logits.resize(first + own, 0.0f32);

@@ -30,11 +30,12 @@ impl Task for Truth {
 
 impl Visit for &Truth {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()> {
-        let (listed, out) = (known.list()?, &self.out);
+        let listed = known.list()?;
+        let out = &self.out;
         let wrong = |error: csv::Error| Error::file(out, error, "give a path of a file that can be written");
         let mut table = csv::Writer::from_path(out).map_err(wrong)?;
         table.write_record(["object", "probability", "log_reward"]).map_err(wrong)?;
-        let probs = listed.of_objects(&listed.target.probs);
+        let probs = listed.object_probs(&listed.target.probs);
         let mut objects = 0;
         for (&state, p) in listed.first.iter().zip(&probs).filter(|(state, _)| listed.graph.can_end(**state))
         {
@@ -89,13 +90,15 @@ impl Visit for &Judge {
                 "give a file with one sample per line",
             ));
         }
-        let mut target = listed.of_objects(&listed.target.probs);
+        let mut target = listed.object_probs(&listed.target.probs);
         // All samples that aren't objects of the task count as one additional object, whose target
         // probability is 0.
         let foreign = target.len();
         target.push(0.0);
         let object = |state: Option<usize>| {
-            state.filter(|&state| listed.graph.can_end(state)).map_or(foreign, |state| listed.of[state])
+            state
+                .filter(|&state| listed.graph.can_end(state))
+                .map_or(foreign, |state| listed.object_of[state])
         };
         let readable = listed.graph.indices(&known.env, &states).into_iter().map(object);
         let samples: Vec<usize> = readable.chain(std::iter::repeat_n(foreign, n_unreadable)).collect();
@@ -112,12 +115,15 @@ impl Visit for &Judge {
             tell(format_args!("{name:<44}{value}"));
         }
         for (text, object) in missing.iter().zip(&judged.missing) {
-            let (p, by_chance) = (object.probability, object.by_chance);
+            let p = object.probability;
+            let by_chance = object.by_chance;
             tell(format_args!("never sampled: {text}, probability {p:.2e}; by chance {by_chance:.1e}"));
         }
         if let Some(out) = &self.out {
             let mut shares = vec![0.0; target.len()];
-            samples.iter().for_each(|&object| shares[object] += 1.0 / samples.len() as f64);
+            for &object in samples.iter() {
+                shares[object] += 1.0 / samples.len() as f64;
+            }
             let title = format!("{} of {}", self.file.display(), self.task.name());
             let dots = target.iter().copied().zip(shares);
             write_page(out, &title, &rows, missing.iter().zip(&judged.missing), dots)?;
@@ -170,7 +176,8 @@ fn write_page<'a>(
 ) -> Result<()> {
     let panel =
         Panel::learned_against_target("objects", target_and_share).labels("probability", "share of samples");
-    let (title, picture) = (escaped(title), Figure::new("").panel(panel).to_svg()?);
+    let title = escaped(title);
+    let picture = Figure::new("").panel(panel).to_svg()?;
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta \
          charset=\"utf-8\"><title>{title}</title>\n<style>body {{ font-family: sans-serif; margin: 2em; }} \

@@ -39,8 +39,8 @@ pub(super) struct TaskArgs {
 
 /// The default DNA sequences of seven species, in FASTA. No tree explains each difference between them by a
 /// single mutation.
-const SPECIES: &str = "\
->0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
+const SPECIES: &str = ">0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n\
+>4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
 /// The tasks whose exact distribution is known. Each has the default settings of the task of `reproduce` with
 /// the same name.
@@ -95,7 +95,7 @@ impl<E: EnumerableEnv> KnownTask<E> {
         let graph = StateGraph::build(&self.env, LISTED)?;
         let target = graph.target_distribution(&self.reward, None)?;
         let grouping = graph.objects(&self.env)?;
-        Ok(ListedTask { graph, target, of: grouping.of, first: grouping.first })
+        Ok(ListedTask { graph, target, object_of: grouping.group_of, first: grouping.first })
     }
 }
 
@@ -105,16 +105,18 @@ pub(super) struct ListedTask<E: EnumerableEnv> {
     pub(super) graph: StateGraph<E>,
     pub(super) target: Target,
     /// The index of the object that each state belongs to.
-    pub(super) of: Vec<usize>,
+    pub(super) object_of: Vec<usize>,
     /// The index of one state of each object.
     pub(super) first: Vec<usize>,
 }
 
 impl<E: EnumerableEnv> ListedTask<E> {
     /// Returns the probability of each object: the sum of the probabilities of its states.
-    pub(super) fn of_objects(&self, of_states: &[f64]) -> Vec<f64> {
+    pub(super) fn object_probs(&self, of_states: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.first.len()];
-        self.of.iter().zip(of_states).for_each(|(&object, p)| out[object] += p);
+        for (&object, p) in self.object_of.iter().zip(of_states) {
+            out[object] += p;
+        }
         out
     }
 }
@@ -163,13 +165,15 @@ impl TaskArgs {
             TaskName::Molecule => visit.visit(molecules(size(4))?),
             TaskName::Qm9str => visit.visit(numbers(VectorEnv::new(Qm9Str), Qm9StrReward::standard(), 1)),
             TaskName::Tfbind8 => {
-                let (sequence, dna) = (TokenSequence::tf_bind_8(), Alphabet::dna());
+                let sequence = TokenSequence::tf_bind_8();
+                let dna = Alphabet::dna();
                 let path = self.table.as_ref().ok_or(Error::missing(
                     "tfbind8",
                     "a table",
                     "give its path by --table",
                 ))?;
-                let (env, reward) = (sequence.env(), TableReward::read(&sequence, &dna, path, None)?);
+                let env = sequence.env();
+                let reward = TableReward::read(&sequence, &dna, path, None)?;
                 let reader = dna.clone();
                 let row = move |line: &str| Ok(sequence.states_of(&[reader.encode(line)?])?.row(0).to_vec());
                 let write = move |row: &[u16]| dna.decode(&TokenSequence::tokens(row));
@@ -212,7 +216,8 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
         "its score",
         "choose another task",
     ))?;
-    let (codec, writer) = (molecules.codec().clone(), molecules.codec().clone());
+    let codec = molecules.codec().clone();
+    let writer = molecules.codec().clone();
     let reward = Box::new(MoleculeReward::new(&codec, score.build()?));
     let row = move |line: &str| {
         codec.graph(&Molecule::from_smiles(line.split_whitespace().next().unwrap_or_default())?)
@@ -306,6 +311,8 @@ fn graphs(
 /// task.
 fn lines<T>(path: &Path, are_numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
     let (rows, n_invalid, notes) = samples(&read_text(path)?, are_numbers, row);
-    notes.iter().for_each(|note| tell(format_args!("{}: {note}", path.display())));
+    for note in notes.iter() {
+        tell(format_args!("{}: {note}", path.display()));
+    }
     Ok((rows, n_invalid))
 }

@@ -24,7 +24,9 @@ pub(crate) type RowReader<'a, T> = &'a dyn Fn(&str) -> Result<T>;
 /// The first line is skipped if it is a header. If objects consist of numbers (`numbers`), a header is a line
 /// in which no word looks like a number. Otherwise a header is a line that begins with a title of a column.
 pub(crate) fn samples<T>(text: &str, numbers: bool, row: RowReader<'_, T>) -> (Vec<T>, usize, Vec<String>) {
-    let (mut rows, mut n_invalid, mut notes) = (Vec::new(), 0, Vec::new());
+    let mut rows = Vec::new();
+    let mut n_invalid = 0;
+    let mut notes = Vec::new();
     let lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty());
     for (k, (number, line)) in lines.enumerate() {
         // The header that pandas writes for columns without names is 0,1,2 and so on.
@@ -112,7 +114,8 @@ pub(crate) fn fasta(path: &Path, text: &str) -> Result<Vec<(String, String)>> {
 /// whole titles of the alignment. The first word of a title is also replaced if it is unique. A number in the
 /// text isn't replaced, because it already is an index.
 pub(crate) fn with_numbers(tree: &str, names: &[String]) -> String {
-    let (mut out, mut is_leaf) = (String::new(), true);
+    let mut out = String::new();
+    let mut is_leaf = true;
     for part in tree.split_inclusive(['(', ')', ',', ';']) {
         let word = part.split([':', '(', ')', ',', ';']).next().unwrap_or_default();
         let name = word.trim().trim_matches('\'');

@@ -199,8 +199,8 @@ impl Task for FragmentTrees {
             built_of: json!({ "max_fragments": self.max_fragments, "fragments": fragments }),
             exact_limit: EXACT_LIMIT,
         };
-        let (score, reward) = (self.reward.build()?, |score| FragmentReward::new(&library, score));
-        task.train(score, reward, |graph| library.molecule(graph), |_| ())
+        let reward = |score| FragmentReward::new(&library, score);
+        task.train(self.reward.build()?, reward, |graph| library.molecule(graph), |_| ())
     }
 }
 
@@ -310,21 +310,22 @@ impl MoleculeTask<'_> {
         let task = json!({ "built_of": self.built_of });
         let trainer = run.graph_trainer(self.env, reward(score.clone()), self.network, task)?;
         run.learn(trainer, self.objects, Vec::new(), |report, trainer, exact| {
-            let (env, rng) = (trainer.env(), &mut trainer.evaluation_rng());
+            let env = trainer.env();
+            let rng = &mut trainer.evaluation_rng();
             let policy: &dyn Policy<GraphEnv> = if args.random { &UniformPolicy } else { trainer.policy() };
             let samples = sample(env, policy, args.samples, rng)?;
             let molecules = read_all(&samples, &read)?;
             let log_scores = score.log_scores(&molecules)?;
-            report.extend(outputs::of_samples(&molecules, &log_scores));
+            report.extend(outputs::describe_samples(&molecules, &log_scores));
             if let Some(k) = args.top_k {
-                report.set("top_k", outputs::of_best(k, &molecules, &log_scores)?);
+                report.set("top_k", outputs::describe_best(k, &molecules, &log_scores)?);
             }
             report.set("symmetry_corrected", !args.no_symmetry_correction);
             add(report);
             let properties = self.properties.map(outputs::read_score).transpose()?;
             outputs::write(run.common, &molecules, &log_scores, properties.as_ref())?;
             if let Some(exact) = exact {
-                report.extend(outputs::of_molecules(exact, &read)?);
+                report.extend(outputs::compare_molecules(exact, &read)?);
             }
             if args.no_symmetry_correction {
                 report.set("log_z_true", None::<f64>);

@@ -73,7 +73,7 @@ pub(super) fn read_all(
 
 /// Returns the mean Tanimoto distance over all pairs of molecules.
 pub(super) fn diversity(molecules: &[Molecule]) -> Result<f64> {
-    internal_diversity(&molecules.iter().map(Fingerprint::of).collect::<Vec<_>>())
+    internal_diversity(&molecules.iter().map(Fingerprint::from_molecule).collect::<Vec<_>>())
 }
 
 /// Returns the mean of column `k` of the objectives.

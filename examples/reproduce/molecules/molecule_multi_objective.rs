@@ -96,7 +96,8 @@ impl Task for MultiObjective {
         };
         let run = Run::begin(common, recipe)?;
         let molecules = plain_molecules(self.max_atoms)?;
-        let (env, codec) = (molecules.env().clone(), molecules.codec());
+        let env = molecules.env().clone();
+        let codec = molecules.codec();
         let conditioning = self.conditioning()?;
         let scored = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(codec, score));
         let reward: ConditionedReward<GraphStates> =
@@ -118,15 +119,21 @@ impl Task for MultiObjective {
         run.finish(trainer, unmeasured, Vec::new(), |trainer, report| {
             // The policy is measured under evenly spread preferences. The direction of focus, if there is
             // one, is equal to the preferences.
-            let tested: Vec<Vec<f64>> = simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
-            let (read, samples, mut distances) = (|graph: &GraphState| codec.molecule(graph), self.samples, Vec::new());
-            let sampler = ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };
+            let tested: Vec<Vec<f64>> =
+                simplex_grid(2, PREFERENCE_STEPS)?.rows().map(<[f64]>::to_vec).collect();
+            let read = |graph: &GraphState| codec.molecule(graph);
+            let samples = self.samples;
+            let mut distances = Vec::new();
+            let sampler =
+                ConditionSampler { reward: &reward, beta: BETAS.1, focus: self.focus, samples, read: &read };
             let rng = &mut trainer.evaluation_rng();
-            let found = sampler.sample(trainer, &tested, rng, |preferences, condition, objectives, molecules| {
+            let found = sampler.sample(trainer, &tested, rng, |preferences, condition, objectives,
+                molecules| {
                 let mut row = json!({ "preferences": preferences, "mean_bonding": mean(objectives, 0),
                     "mean_greasy": mean(objectives, 1), "uniqueness": uniqueness(molecules)? });
                 if let Some(graph) = &graph {
-                    let (d, target) = compare(graph, trainer.env(), trainer.policy(), &reward, Some(condition))?;
+                    let (d, target) = compare(graph, trainer.env(), trainer.policy(), &reward,
+                        Some(condition))?;
                     merge(
                         &mut row,
                         json!({ "tv": d.tv, "log_z": log_z(trainer, condition), "log_z_true": target.log_z }),
@@ -136,9 +143,11 @@ impl Task for MultiObjective {
                 Ok(row)
             })?;
 
-            let (objectives, best) = (&found.objectives, front(&found.objectives)?);
+            let objectives = &found.objectives;
+            let best = front(&found.objectives)?;
             let distinct: BTreeSet<CanonicalKey> = found.molecules.iter().map(Molecule::key).collect();
-            report.extend(json!({ "hypervolume": hypervolume(objectives, &REFERENCE)?, "front_size": best.len(),
+            report.extend(json!({ "hypervolume": hypervolume(objectives, &REFERENCE)?,
+                "front_size": best.len(),
                 "distinct_samples": distinct.len(), "conditions": found.rows, "front": best }));
             let points = objectives.rows().map(|row| (row[0], row[1]));
             let mut panel = Panel::scatter("samples, their front, and that of all (line)", points)

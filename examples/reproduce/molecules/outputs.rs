@@ -36,7 +36,8 @@ pub(super) fn write(
         std::fs::write(path, format!("smiles,log_score\n{lines}")).map_err(|source| Error::io(path, source))
     })?;
     common.write("molecules.sdf", |path| {
-        let (folder, title) = (path.parent().unwrap_or(Path::new("")), "best samples");
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let title = "best samples";
         let mut ranking = Ranking::new(molecules, log_scores)?.best(KEPT);
         if let Some(score) = properties {
             ranking = ranking.with_columns(&score.names(), |molecules| score.properties(molecules))?;
@@ -55,7 +56,7 @@ pub(super) fn write(
 /// Returns the total variation between the learned and the target distribution over molecules. The
 /// probability of a molecule is the sum of the probabilities of its states. Also returns the numbers of
 /// states, finished states and molecules.
-pub(super) fn of_molecules(
+pub(super) fn compare_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
 ) -> Result<Value> {
@@ -67,13 +68,12 @@ pub(super) fn of_molecules(
     }
     let tv = gaps.values().map(|gap| gap.abs()).sum::<f64>() / 2.0;
     let states = exact.graph.len();
-    Ok(
-        json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(), "molecules": gaps.len() }),
-    )
+    Ok(json!({ "tv_molecules": tv, "states": states, "finished_states": ends.len(),
+            "molecules": gaps.len() }))
 }
 
 /// Returns statistics of the samples, such as the number of distinct molecules and the mean score.
-pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
+pub(super) fn describe_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
     let n = molecules.len().max(1) as f64;
     json!({
         "samples": molecules.len(),
@@ -84,8 +84,8 @@ pub(super) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Value {
 
 /// Returns the mean log-score of the `k` best samples, and the mean Tanimoto distance between these samples.
 /// A molecule that was sampled twice counts twice.
-pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
-    let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
+pub(super) fn describe_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<Value> {
+    let prints: Vec<_> = molecules.iter().map(Fingerprint::from_molecule).collect();
     let best = TopK::new(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;
     Ok(json!({ "k": k, "mean_log_score": best.mean_log_reward, "mean_distance": best.diversity }))
 }

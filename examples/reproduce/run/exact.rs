@@ -56,7 +56,7 @@ impl<E: EnumerableEnv> Exact<E> {
     }
 
     /// Selects the values of the states in which trajectories can end.
-    pub(crate) fn of_ends(&self, values: &[f64]) -> Vec<f64> {
+    pub(crate) fn end_values(&self, values: &[f64]) -> Vec<f64> {
         self.graph.ends().iter().map(|&state| values[state]).collect()
     }
 
@@ -189,8 +189,10 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
 /// Returns estimates from `n` samples as entries of the report: log Z by importance sampling with its
 /// interval, the number of distinct samples, the mean log-reward and others.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
-    let (env, policy, reward, rng) =
-        (trainer.env(), trainer.policy(), trainer.reward(), &mut trainer.evaluation_rng());
+    let env = trainer.env();
+    let policy = trainer.policy();
+    let reward = trainer.reward();
+    let rng = &mut trainer.evaluation_rng();
     let estimate = estimate_log_z(env, policy, reward, n, rng)?;
     let states = sample(env, policy, n, rng)?;
     let distinct: BTreeSet<_> = env.keys(&states).into_iter().collect();

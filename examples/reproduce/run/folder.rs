@@ -97,7 +97,7 @@ impl RunFolder {
         }
         if self.result().exists() {
             let remedy = "give a new folder; to train for more --steps, keep the folder, and give --resume \
-                 FOLDER/checkpoint, too";
+                FOLDER/checkpoint, too";
             return refuse(
                 "it already holds this run, which is finished: see result.json in the folder".to_owned(),
                 remedy,
@@ -143,7 +143,9 @@ impl RunFolder {
             _ => {}
         }
         let mut settings = settings(flags);
-        more.iter().for_each(|(name, value)| settings[*name] = value.clone());
+        for (name, value) in more.iter() {
+            settings[*name] = value.clone();
+        }
         write_json(&self.settings(), &settings)
     }
 

@@ -102,7 +102,8 @@ impl<'a> Run<'a> {
             common.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         }
         let runtime = Runtime::new(Threads { rayon: threads, libtorch }, common.device)?;
-        let (config, objective) = (common.trainer(&recipe), common.objective.value);
+        let config = common.trainer(&recipe);
+        let objective = common.objective.value;
         Ok(Self { common, recipe, config, objective, device: runtime.device() })
     }
 
@@ -132,7 +133,8 @@ impl<'a> Run<'a> {
         rng: Rng,
         description: &Value,
     ) -> Result<Trainer<E>> {
-        let (objective, config) = ((self.objective)()?, self.config.clone());
+        let objective = (self.objective)()?;
+        let config = self.config.clone();
         let trainer =
             Trainer::new(env, reward, policy, objective, config, rng)?.with_description(description)?;
         match self.common.replay(&self.recipe) {

@@ -63,7 +63,8 @@ fn one_step() -> usize {
 
 impl StepRecord {
     fn absorb(&mut self, later: Self) {
-        let (own, other) = (self.n as f64, later.n as f64);
+        let own = self.n as f64;
+        let other = later.n as f64;
         let mean =
             |before: Option<f64>, then: Option<f64>| Some((own * before? + other * then?) / (own + other));
         self.metrics.extend(later.metrics);

@@ -28,7 +28,9 @@ const WITHOUT_EFFECT: [&str; 9] =
 
 /// Stores the task and flags of this process, for the functions below.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
-    let Some((all, (_, flags))) = TaskFlags::of(program, matches).zip(matches.subcommand()) else { return };
+    let Some((all, (_, flags))) = TaskFlags::from_matches(program, matches).zip(matches.subcommand()) else {
+        return;
+    };
     let mut given = Vec::new();
     for (name, value) in &all.flags {
         let id = name.replace('-', "_");
@@ -76,7 +78,7 @@ pub(crate) fn command() -> String {
 
 impl TaskFlags {
     /// Reads the task and its flags from parsed arguments. Returns `None` if the arguments name no task.
-    pub(crate) fn of(program: &Command, matches: &ArgMatches) -> Option<Self> {
+    pub(crate) fn from_matches(program: &Command, matches: &ArgMatches) -> Option<Self> {
         let (task, given) = matches.subcommand()?;
         let command = program.find_subcommand(task)?;
         let flag = |arg: &Arg| {

@@ -25,14 +25,17 @@ impl Run<'_> {
         mut measure: impl FnMut(&Trainer<E>) -> Result<Metrics>,
         observers: Vec<&mut dyn Observer<E>>,
     ) -> Result<Option<(Trainer<E>, Report)>> {
-        let (common, steps, started) = (self.common, self.steps(), Instant::now());
+        let common = self.common;
+        let steps = self.steps();
+        let started = Instant::now();
         let mut trainer = self.prepare(trainer)?;
         let mut stats = TrainingStats::without_steps(trainer.context().config.batch, started);
         (stats.params, stats.members) = (trainer.n_parameters(), members::count());
         let run = common.run_folder().filter(|_| members::is_first());
         if let (Some(run), Some(flags)) = (&run, TaskFlags::of_process()) {
             let context = trainer.context();
-            let (training, objective) = (json!(context.config), json!(context.objective.name()));
+            let training = json!(context.config);
+            let objective = json!(context.objective.name());
             let sizes = [("steps", json!(steps)), ("parameters", json!(stats.params))];
             run.describe(flags, &[[("training", training), ("objective", objective)], sizes].concat())?;
             // The records of the steps before a resume come from the metrics file in the run folder.
@@ -122,7 +125,8 @@ impl Run<'_> {
     /// Connects the trainer to the other members of the run. Then resumes a checkpoint if there is one, or
     /// else fills the replay buffer.
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
-        let (mut trainer, steps) = (members::join(trainer)?, self.steps());
+        let mut trainer = members::join(trainer)?;
+        let steps = self.steps();
         if let Some(decay) = self.common.ema {
             let purpose =
                 if self.common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
@@ -130,7 +134,8 @@ impl Run<'_> {
         }
         if let Some(path) = self.common.resume() {
             trainer.resume(&path)?;
-            let (path, done) = (path.display(), trainer.steps_done());
+            let path = path.display();
+            let done = trainer.steps_done();
             if done >= steps {
                 tell(format_args!(
                     "{path} has {done} steps, and --steps is {steps}: nothing is trained, the policy is only \
@@ -158,7 +163,9 @@ const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 impl Report {
     fn new(stats: TrainingStats) -> Self {
         let mut report = Self { stats, figures: Map::new(), panels: Vec::new() };
-        COMMON.iter().for_each(|name| report.set(name, Value::Null));
+        for name in COMMON.iter() {
+            report.set(name, Value::Null);
+        }
         report.set("exact", false);
         report
     }
@@ -177,7 +184,9 @@ impl Report {
 
     /// Sets the entry for the target's log Z, if log Z is known.
     pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
-        log_z.iter().for_each(|log_z| self.set("log_z_true", log_z));
+        for log_z in log_z.iter() {
+            self.set("log_z_true", log_z);
+        }
     }
 
     /// Sets the entries for the target's log Z, and for the distance of the learned log Z from it.
@@ -237,7 +246,8 @@ impl Run<'_> {
             records.iter().flat_map(|step| step.metrics.keys().map(String::as_str)).collect();
         let mut figure = Figure::new(task_flags::command());
         for name in ["loss", "log_z"].into_iter().chain(metrics) {
-            let (title, is_by_calls) = (name.replace('_', " "), name == MODES);
+            let title = name.replace('_', " ");
+            let is_by_calls = name == MODES;
             let x = |step: &StepRecord| if is_by_calls { step.reward_calls as f64 } else { step.step as f64 };
             let points = records.iter().filter_map(|step| Some((x(step), step.figure(name)?)));
             let mut panel = Panel::new(&title).labels(if is_by_calls { "reward calls" } else { "step" }, "");

@@ -102,11 +102,13 @@ impl Task for Structures {
             run.config = common.trainer(&run.recipe);
         }
         let structures = BayesianStructure::new(StructureConfig::new(n))?;
-        let (env, device, float) = (structures.env().clone(), run.device, Kind::Float);
+        let env = structures.env().clone();
+        let device = run.device;
+        let float = Kind::Float;
         let (policy, network): (Box<dyn Policy<GraphEnv> + Send>, Value) = match self.policy.value {
             Network::Perceptron => {
-                let (config, features) =
-                    (common.perceptron(BackwardPolicy::Uniform), AdjacencyFeatures::new(n));
+                let config = common.perceptron(BackwardPolicy::Uniform);
+                let features = AdjacencyFeatures::new(n);
                 let network = json!(config);
                 (Box::new(MlpPolicy::new(&env, features, config, device, float, &mut rng)?), network)
             }
@@ -175,8 +177,9 @@ struct Findings<'a> {
 impl<'a> Findings<'a> {
     /// Builds the findings from all graphs and the policy's exact probabilities.
     fn from_exact(problem: &'a Problem, exact: &Exact<GraphEnv>) -> Result<Self> {
-        let (states, probs) = (exact.graph.states().clone(), Some(exact.probs.clone()));
-        let target = Marginals::of(&states, Some(&exact.target.probs))?;
+        let states = exact.graph.states().clone();
+        let probs = Some(exact.probs.clone());
+        let target = Marginals::from_graphs(&states, Some(&exact.target.probs))?;
         let edges = (target.edge.clone(), exact.target.log_z);
         Ok(Self { exact: Some(target), ..Self::new(problem, states, probs, Some(edges))? })
     }
@@ -191,7 +194,7 @@ impl<'a> Findings<'a> {
         exact_edges: Option<(PairMatrix, f64)>,
     ) -> Result<Self> {
         let (exact_edges, log_z_true) = exact_edges.unzip();
-        let learned = Marginals::of(&states, probs.as_deref())?;
+        let learned = Marginals::from_graphs(&states, probs.as_deref())?;
         let top = most_probable(&states, probs.as_deref(), SHOWN)?;
         Ok(Self { problem, learned, exact_edges, exact: None, log_z_true, top, states, probs })
     }
@@ -199,7 +202,8 @@ impl<'a> Findings<'a> {
     /// Adds entries about edges, paths and Markov blankets to the report. An entry is null if its value is
     /// unknown.
     fn report(&self, report: &mut Report) -> Result<()> {
-        let (learned, exact) = (&self.learned, self.exact.as_ref());
+        let learned = &self.learned;
+        let exact = self.exact.as_ref();
         for (name, learned, exact) in [
             ("edge", &learned.edge, self.exact_edges.as_ref()),
             ("path", &learned.path, exact.map(|exact| &exact.path)),

@@ -48,7 +48,7 @@ pub(crate) struct Args {
 /// one.
 fn no_run(_: &str) -> std::result::Result<String, &'static str> {
     Err("this task stores no run; use `bayesian-structure --data FILE --run FOLDER`, which reads the same \
-         file")
+        file")
 }
 
 /// The learned and exact probabilities of edges.
@@ -73,10 +73,12 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
         None => ContinuousData::read(&args.data)?,
         Some(column) => ContinuousData::read_with_interventions(&args.data, column)?,
     };
-    let (names, n) = (data.names().to_vec(), data.n_variables());
+    let names = data.names().to_vec();
+    let n = data.n_variables();
 
     // The reward of an acyclic graph is its posterior probability divided by that of the graph without edges.
-    let (structures, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
+    let structures = BayesianStructure::new(StructureConfig::new(n))?;
+    let mut rng = Rng::seeded(args.seed);
     let env = structures.env().clone();
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial_graphs()[0])?;
@@ -101,7 +103,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
 
     let sampled =
         Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
-    let learned = Marginals::of(sampled.terminal_states(), None)?.edge;
+    let learned = Marginals::from_graphs(sampled.terminal_states(), None)?.edge;
     Ok(Edges { names, graphs: args.graphs, learned, exact })
 }
 
@@ -140,7 +142,8 @@ impl fmt::Display for Edges {
             let edge = format!("{} -> {}", self.names[k / n], self.names[k % n]);
             writeln!(f, "{:7.2}  {exact:>5}  {edge}", self.learned.values()[k])?;
         }
-        let (graphs, sampling) = (self.graphs, 0.5 / (self.graphs as f64).sqrt());
+        let graphs = self.graphs;
+        let sampling = 0.5 / (self.graphs as f64).sqrt();
         writeln!(f, "\nEdges below {LEAST} aren't listed. Learned is the share of {graphs} sampled graphs:")?;
         writeln!(
             f,

@@ -74,7 +74,8 @@ const LEVELS: usize = 3;
 impl ProblemArgs {
     /// Simulates data with the default values of the other flags, and returns the problem.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
-        let (edges, score) = (5.0, Score::Bge);
+        let edges = 5.0;
+        let score = Score::Bge;
         Self { nodes, edges, data: None, interventions: None, truth: None, log: false, score }.problem(rng)
     }
 
@@ -85,7 +86,7 @@ impl ProblemArgs {
             let truth = GraphLaw::ErdosRenyi { edges: self.edges }.draw(self.nodes, rng)?;
             let edges = truth.edges().collect();
             let data = Sem::draw(truth, SemConfig::Linear, NOISE, rng)?.sample(OBSERVATIONS, rng)?;
-            return self.of_numbers(&data, Some(edges));
+            return self.problem_from_numbers(&data, Some(edges));
         };
         let column = self.interventions.as_deref();
         let numbers = match column {
@@ -99,7 +100,8 @@ impl ProblemArgs {
             };
             match (classes, &numbers) {
                 (Ok(classes), _) if are_classes(&classes) => {
-                    let (names, rows) = (classes.names().to_vec(), classes.n_rows());
+                    let names = classes.names().to_vec();
+                    let rows = classes.n_rows();
                     let truth = self.known_edges(&names)?;
                     return self.with_score(
                         names,
@@ -119,10 +121,10 @@ impl ProblemArgs {
             data = data.map(f64::ln)?;
         }
         let truth = self.known_edges(data.names())?;
-        self.of_numbers(&data.standardised()?, truth)
+        self.problem_from_numbers(&data.standardised()?, truth)
     }
 
-    fn of_numbers(&self, data: &ContinuousData, truth: Option<Vec<(u32, u32)>>) -> Result<Problem> {
+    fn problem_from_numbers(&self, data: &ContinuousData, truth: Option<Vec<(u32, u32)>>) -> Result<Problem> {
         let score: Box<dyn LocalScore> = match self.score {
             Score::Bic => Box::new(LinearGaussianBic::new(data)?),
             Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),

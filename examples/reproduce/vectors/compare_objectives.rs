@@ -147,10 +147,11 @@ impl Comparison {
                 adam: AdamConfig { lr: LEARNING_RATE, log_z_lr: 1e-1, ..AdamConfig::default() },
                 ..TrainerConfig::default()
             };
-            let (env, reward) = (env.clone(), reward.clone());
+            let env = env.clone();
+            let reward = reward.clone();
             let trainer = if objective.needs(Quantity::LogPrior) {
-                let (what, remedy) =
-                    ("the prior's probability of each object", "choose an environment with fewer states");
+                let what = "the prior's probability of each object";
+                let remedy = "choose an environment with fewer states";
                 let space =
                     &exact.as_ref().ok_or(Error::missing("a relative objective", what, remedy))?.graph;
                 // A relative objective has the target prior(x) R'(x). With the reward R'(x) = R(x) / prior(x)
@@ -203,7 +204,8 @@ impl Comparison {
         }
         let worst =
             exact.as_ref().map(|_| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
-        let (machine, log_z) = (&self.machine, exact.as_ref().map(|exact| exact.target.log_z));
+        let machine = &self.machine;
+        let log_z = exact.as_ref().map(|exact| exact.target.log_z);
         print(json!({ "example": "compare_objectives", "environment": name_of(self.environment),
             "seed": machine.seed, "steps": self.steps, "batch": self.batch, "threads": machine.threads,
             "device": machine.device.to_string(), "log_z_true": log_z, "worst_tv": worst,
@@ -212,7 +214,8 @@ impl Comparison {
 
     /// Trains the policy of one pair of an objective and a source, and returns the results.
     fn measure(&self, mut trainer: Trainer<VectorEnv>, exact: Option<&Exact<VectorEnv>>) -> Result<Value> {
-        let (mut log_z, mut seconds) = (f64::NAN, 0.0);
+        let mut log_z = f64::NAN;
+        let mut seconds = 0.0;
         let mut keep = |_: &Trainer<VectorEnv>, record: &mut Record| {
             log_z = record.stats.log_z;
             seconds += record.stats.seconds.iter().sum::<f64>();

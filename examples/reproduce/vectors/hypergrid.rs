@@ -229,8 +229,11 @@ impl Task for Exploration {
         };
         let mut run = Run::begin(common, recipe)?;
         let grid = HyperGrid::new(2, SPARSE_HEIGHT)?;
-        let (env, reward) = (grid.env(), RewardKind::Sparse.standard(&grid)?);
-        let (mut rng, device, float) = (run.rng(), run.device, Kind::Float);
+        let env = grid.env();
+        let reward = RewardKind::Sparse.standard(&grid)?;
+        let mut rng = run.rng();
+        let device = run.device;
+        let float = Kind::Float;
         let features = KHot::new(2, SPARSE_HEIGHT);
         let is_intrinsic = matches!(self.means.value, Means::Intrinsic(_));
         let mut network = common.perceptron(BackwardPolicy::Uniform);
@@ -297,7 +300,8 @@ impl Task for ConditionalGrid {
         let recipe = Recipe { steps: 2_000, exact_up_to: 10_000, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
         let grid = HyperGrid::new(2, CONDITIONAL_HEIGHT)?;
-        let (env, reward) = (grid.env(), ConditionalReward::new(OriginalReward::standard(&grid)?));
+        let env = grid.env();
+        let reward = ConditionalReward::new(OriginalReward::standard(&grid)?);
         let mut network = self.common.perceptron(BackwardPolicy::Uniform);
         network.estimators.n_conditions = 1;
         let graph = list_states(run.recipe.exact_up_to, &env)?;
@@ -314,10 +318,13 @@ impl Task for ConditionalGrid {
         let measure =
             |trainer: &Trainer<VectorEnv>| Ok(jsd(exact(trainer, 1.0)?.map(|distances| distances.jsd)));
         run.finish(trainer, measure, Vec::new(), |trainer, report| {
-            let (mut rows, mut all) = (Vec::new(), Vec::new());
-            let (mut learned, mut truth) = (Vec::new(), Vec::new());
+            let mut rows = Vec::new();
+            let mut all = Vec::new();
+            let mut learned = Vec::new();
+            let mut truth = Vec::new();
             for c in CONDITIONS {
-                let (distances, log_z_true) = (exact(trainer, c)?, reward.log_z(c)?);
+                let distances = exact(trainer, c)?;
+                let log_z_true = reward.log_z(c)?;
                 let log_z = log_z(trainer, &condition(c));
                 learned.push((c, log_z.unwrap_or(f64::NAN)));
                 truth.push((c, log_z_true));

@@ -27,8 +27,10 @@ impl Task for Offline {
         let recipe = Recipe { steps: 2_000, epsilon: 0.0, ..Recipe::default() };
         let mut run = Run::begin(&self.common, recipe)?;
         let grid = HyperGrid::new(2, HEIGHT)?;
-        let (env, reward) = (grid.env(), OriginalReward::standard(&grid)?);
-        let (mut rng, log_z) = (run.rng(), reward.log_z());
+        let env = grid.env();
+        let reward = OriginalReward::standard(&grid)?;
+        let mut rng = run.rng();
+        let log_z = reward.log_z();
         if !self.data.exists() {
             self.make_data(&env, &reward, &mut rng)?;
         }

@@ -114,7 +114,8 @@ impl PeakSearch {
     ) -> Result<()> {
         // The chains use a separate random stream. With seed 0 the run's stream has the random numbers that
         // placed the peaks, so chains would start at the tops of the peaks.
-        let (budget, rng) = (budget(run), &mut run.rng().split());
+        let budget = budget(run);
+        let rng = &mut run.rng().split();
         // The chains of a ladder sample powers of R that fall from 1 to 1 / hottest by a constant factor.
         // `hottest` is -log of the smallest reward, and at least 2.
         let hottest = (-self.floor.ln()).max(2.0);
@@ -124,7 +125,8 @@ impl PeakSearch {
         let mut report = run.search(|| {
             let mut ladder = |_| (0..n_powers).map(|k| Chain::new(peaks, power(k), rng)).collect();
             let mut ladders: Vec<Vec<Chain>> = (0..CHAINS / n_powers).map(&mut ladder).collect();
-            let (mut n_rounds, mut reward_calls) = (0, (ladders.len() * n_powers) as u64);
+            let mut n_rounds = 0;
+            let mut reward_calls = (ladders.len() * n_powers) as u64;
             loop {
                 for ladder in &mut ladders {
                     for chain in ladder.iter_mut() {
@@ -203,7 +205,8 @@ impl Peaks {
                 return Err(Error::config(flag, value, "a finite number above 0"));
             }
         }
-        let (mut rng, mut tops) = (Rng::seeded(PLACES_SEED), Vec::<Vec<u16>>::new());
+        let mut rng = Rng::seeded(PLACES_SEED);
+        let mut tops = Vec::<Vec<u16>>::new();
         for _ in 0..n {
             let place = || (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect();
             let is_apart = |point: &Vec<u16>| {
@@ -254,7 +257,9 @@ impl Peaks {
         if n == 0 {
             return Ok(());
         }
-        let (n_visits, mut tv, mut perfect) = (n as f64, 0.0, 0.0);
+        let n_visits = n as f64;
+        let mut tv = 0.0;
+        let mut perfect = 0.0;
         for (point, &visits) in self.grid.states_of(0..visits.len() as u64)?.rows().zip(visits) {
             let p = (self.log_value(point) - self.log_z()).exp();
             tv += (visits as f64 / n_visits - p).abs() / 2.0;
@@ -297,7 +302,8 @@ impl Chain {
     /// Returns `true` if a reward was computed. No reward is needed for a step that would leave the grid,
     /// which is rejected.
     fn propose(&mut self, peaks: &Peaks, rng: &mut Rng) -> bool {
-        let (axis, up) = (rng.below(self.point.len()), rng.uniform() < 0.5);
+        let axis = rng.below(self.point.len());
+        let up = rng.uniform() < 0.5;
         let before = self.point[axis];
         let after = if up { before.checked_add(1) } else { before.checked_sub(1) };
         let Some(after) = after.filter(|&x| usize::from(x) < peaks.grid.height()) else { return false };

@@ -60,7 +60,8 @@ impl Task for Ising {
 /// is 0, there is no such estimate.
 fn learn(run: &Run<'_>, n: usize, reward: IsingReward, samples: usize) -> Result<()> {
     // `log_z` is the exact value for lattices of up to 9 x 9 spins, which is computed row by row.
-    let (log_z, env) = (reward.log_z(), DiscreteEbm::new(n)?.env());
+    let log_z = reward.log_z();
+    let env = DiscreteEbm::new(n)?.env();
     let network = run.common.perceptron(BackwardPolicy::Uniform);
     let trainer = run.perceptron(env, 3, reward, network, json!({ "spins": n }))?;
     run.learn(trainer, "objects", Vec::new(), |report, trainer, _| {

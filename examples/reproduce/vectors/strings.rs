@@ -34,14 +34,16 @@ const N_MODES: usize = 4;
 impl Task for BitSequences {
     fn run(&self) -> Result<()> {
         let common = &self.common;
-        let (env, words) = (BitSequence::new(1, N_BITS)?.env(), Words::new(1, N_BITS)?);
+        let env = BitSequence::new(1, N_BITS)?.env();
+        let words = Words::new(1, N_BITS)?;
         // The standard motifs are as long as these sequences, which would leave no room for combinations.
         // Modes are therefore joined from shorter motifs, which have every second bit of a standard motif.
         let motifs = standard_motifs().into_iter().map(|motif| motif.into_iter().step_by(2).collect());
         let modes = motif_tilings(N_BITS, N_MODES, &motifs.collect::<Vec<_>>(), &mut Rng::seeded(0))?;
         let reward = HammingReward::with_temperature(&words, &modes, 1.0)?;
         let run = Run::begin(common, Recipe { steps: 1_000, batch: 16, ..Recipe::default() })?;
-        let (log_z, task) = (reward.log_z(), json!({ "modes": modes }));
+        let log_z = reward.log_z();
+        let task = json!({ "modes": modes });
         let trainer = match self.policy.value {
             None => {
                 run.perceptron(env, words.values(), reward, common.perceptron(BackwardPolicy::Uniform), task)?
@@ -53,7 +55,8 @@ impl Task for BitSequences {
                      without its last token",
                 )?;
                 let layout = SequenceLayout { values: words.values(), length: words.n_words(), unset: 0 };
-                let (width, layers) = (common.embedding.unwrap_or(64), common.layers.unwrap_or(2) as i64);
+                let width = common.embedding.unwrap_or(64);
+                let layers = common.layers.unwrap_or(2) as i64;
                 let net = SequenceNetConfig { kind, width, layers };
                 let config = SequencePolicyConfig {
                     net,
@@ -134,8 +137,8 @@ fn learn(
     run.learn(trainer, objects, Vec::new(), |report, _, exact| {
         report.set_log_z(log_z);
         if let Some(exact) = exact {
-            let (probs, log_rewards) =
-                (exact.of_ends(&exact.probs), exact.of_ends(&exact.target.log_rewards));
+            let probs = exact.end_values(&exact.probs);
+            let log_rewards = exact.end_values(&exact.target.log_rewards);
             report.set("spearman", Correlation::between(&probs, &log_rewards)?.spearman);
         }
         Ok(())

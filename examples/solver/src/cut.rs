@@ -26,7 +26,9 @@ impl Cut {
     pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut gains = vec![0; n];
-        (0..n as u32).for_each(|a| near.each(a, |_| gains[a as usize] += 1));
+        for a in 0..n as u32 {
+            near.each(a, |_| gains[a as usize] += 1);
+        }
         Self {
             near,
             sides: vec![false; n],
@@ -54,8 +56,12 @@ impl Moves for Cut {
     }
 
     fn start(&mut self, nodes: &[u32], _: &mut Rng) {
-        self.solution().into_iter().for_each(|a| self.flip(a));
-        nodes.iter().for_each(|&a| self.flip(a));
+        for a in self.solution().into_iter() {
+            self.flip(a);
+        }
+        for &a in nodes.iter() {
+            self.flip(a);
+        }
         self.best_size = self.size;
         self.blocked_until.fill(0);
     }
@@ -67,7 +73,9 @@ impl Moves for Cut {
 
     fn round(&mut self, rng: &mut Rng) -> bool {
         self.round += 1;
-        let (mut best, mut gain, mut n_equal) = (0, i64::MIN, 0);
+        let mut best = 0;
+        let mut gain = i64::MIN;
+        let mut n_equal = 0;
         for (a, (&gain_of_a, &blocked_until)) in (0..).zip(self.gains.iter().zip(&self.blocked_until)) {
             if gain_of_a < gain || blocked_until >= self.round && self.size + gain_of_a <= self.best_size {
                 continue;

@@ -42,9 +42,13 @@ impl DominatingSet {
     pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut undominated = NodeList::new(n);
-        (0..n as u32).for_each(|a| undominated.add(a));
+        for a in 0..n as u32 {
+            undominated.add(a);
+        }
         let mut scores = vec![1; n];
-        (0..n as u32).for_each(|a| near.each(a, |_| scores[a as usize] += 1));
+        for a in 0..n as u32 {
+            near.each(a, |_| scores[a as usize] += 1);
+        }
         Self {
             near,
             members: NodeList::new(n),
@@ -64,7 +68,8 @@ impl DominatingSet {
         let mut near = vec![a];
         self.near.each(a, |b| near.push(b));
         for b in near {
-            let (row, weight) = (b as usize, self.weights[b as usize]);
+            let row = b as usize;
+            let weight = self.weights[b as usize];
             let before = self.dominators[row];
             self.dominators[row] = if comes { before + 1 } else { before - 1 };
             // If exactly one node besides `a` dominates this row, `other` is this node.
@@ -125,12 +130,14 @@ impl DominatingSet {
     fn dominate(&mut self, since: u64, rng: &mut Rng) {
         let Some(b) = self.undominated.draw(rng) else { return };
         let key = |c: u32| {
-            let (score, last_moved) = (self.scores[c as usize], self.last_moved[c as usize]);
+            let score = self.scores[c as usize];
+            let last_moved = self.last_moved[c as usize];
             // The first entry of the key ensures that a node removed in this round is inserted again only if
             // there is no other candidate.
             (last_moved <= since, score, std::cmp::Reverse(last_moved))
         };
-        let (mut best, mut best_key) = (b, key(b));
+        let mut best = b;
+        let mut best_key = key(b);
         self.near.each(b, |c| {
             let of_c = key(c);
             if of_c > best_key {
@@ -158,8 +165,12 @@ impl Moves for DominatingSet {
     }
 
     fn start(&mut self, nodes: &[u32], rng: &mut Rng) {
-        self.members.nodes().to_vec().into_iter().for_each(|a| self.toggle(a));
-        nodes.iter().for_each(|&a| self.toggle(a));
+        for a in self.members.nodes().to_vec().into_iter() {
+            self.toggle(a);
+        }
+        for &a in nodes.iter() {
+            self.toggle(a);
+        }
         self.prune(rng);
     }
 
@@ -180,10 +191,14 @@ impl Moves for DominatingSet {
             if self.members.len() < 2 {
                 return false;
             }
-            self.cheapest_member(rng).into_iter().for_each(|a| self.toggle(a));
+            for a in self.cheapest_member(rng).into_iter() {
+                self.toggle(a);
+            }
         }
         let since = self.clock;
-        self.cheapest_member(rng).into_iter().for_each(|a| self.toggle(a));
+        for a in self.cheapest_member(rng).into_iter() {
+            self.toggle(a);
+        }
         self.dominate(since, rng);
         for k in 0..self.undominated.len() {
             let b = self.undominated.nodes()[k];

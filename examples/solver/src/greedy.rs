@@ -65,7 +65,11 @@ fn true_indices(sides: &[bool]) -> Vec<u32> {
 }
 
 fn undecided(state: &GraphState) -> Vec<u32> {
-    (0..).zip(state.nodes()).filter(|&(_, node)| Mark::of(node) == Mark::Undecided).map(|(a, _)| a).collect()
+    (0..)
+        .zip(state.nodes())
+        .filter(|&(_, node)| Mark::from_node(node) == Mark::Undecided)
+        .map(|(a, _)| a)
+        .collect()
 }
 
 fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
@@ -74,7 +78,7 @@ fn choose(problem: Problem, state: &mut GraphState, a: u32) -> Result<()> {
 
 /// Returns the initial state of the problem on a graph, in which no node is decided.
 fn initial_state(problem: Problem, graph: &GraphState) -> Result<GraphState> {
-    if graph.nodes().any(|node| Mark::of(node) != Mark::Undecided) {
+    if graph.nodes().any(|node| Mark::from_node(node) != Mark::Undecided) {
         return Err(Error::contract(
             "a greedy solution needs a graph whose nodes are all undecided",
             graph.to_string(),

@@ -39,7 +39,9 @@ impl IndependentSet {
     pub(crate) fn new(near: Lists) -> Self {
         let n = near.n_nodes();
         let mut free = NodeList::new(n);
-        (0..n as u32).for_each(|a| free.add(a));
+        for a in 0..n as u32 {
+            free.add(a);
+        }
         Self {
             near,
             members: NodeList::new(n),
@@ -98,7 +100,9 @@ impl IndependentSet {
             1 => out.push(blocker[a as usize]),
             _ => near.each(a, |b| out.extend(members.has(b).then_some(b))),
         }
-        out.into_iter().for_each(|b| self.remove(b));
+        for b in out.into_iter() {
+            self.remove(b);
+        }
         self.insert(a);
     }
 
@@ -160,8 +164,12 @@ impl Moves for IndependentSet {
     }
 
     fn start(&mut self, nodes: &[u32], rng: &mut Rng) {
-        self.members.nodes().to_vec().into_iter().for_each(|a| self.remove(a));
-        nodes.iter().for_each(|&a| self.insert(a));
+        for a in self.members.nodes().to_vec().into_iter() {
+            self.remove(a);
+        }
+        for &a in nodes.iter() {
+            self.insert(a);
+        }
         self.swap_improve(rng);
         self.best_size = self.members.len();
     }

@@ -175,7 +175,9 @@ impl SolutionSearch {
 
     /// Runs a number of rounds of local search.
     pub fn run(&mut self, rounds: usize, rng: &mut Rng) {
-        (0..rounds).for_each(|_| self.round(rng));
+        for _ in 0..rounds {
+            self.round(rng);
+        }
     }
 
     /// Runs at most `rounds` rounds of local search. No round starts after the time `end`, so the solution

@@ -23,11 +23,14 @@ impl Lists {
     pub(crate) fn new(graph: &GraphState, is_complement: bool) -> Self {
         let n = graph.n_nodes();
         let is_implicit = is_complement && n * n.saturating_sub(1) - 2 * graph.n_edges() > MAX_ENTRIES;
-        let (mut starts, mut near) = (vec![0], Vec::new());
+        let mut starts = vec![0];
+        let mut near = Vec::new();
         for a in 0..n {
             let edges = graph.adjacency().neighbours(a).map(|b| b as u32);
             if is_complement && !is_implicit {
-                complement_of(edges, a as u32, n as u32).for_each(|b| near.push(b));
+                for b in complement_of(edges, a as u32, n as u32) {
+                    near.push(b);
+                }
             } else {
                 near.extend(edges);
             }
@@ -50,7 +53,9 @@ impl Lists {
         if self.is_implicit {
             complement_of(listed.iter().copied(), a, self.n_nodes() as u32).for_each(f);
         } else {
-            listed.iter().for_each(|&b| f(b));
+            for &b in listed.iter() {
+                f(b);
+            }
         }
     }
 
@@ -104,7 +109,9 @@ impl NodeList {
         if self.has(a) {
             let place = self.positions[a as usize] as usize;
             self.nodes.swap_remove(place);
-            self.nodes.get(place).iter().for_each(|&&moved| self.positions[moved as usize] = place as u32);
+            for &&moved in self.nodes.get(place).iter() {
+                self.positions[moved as usize] = place as u32;
+            }
             self.positions[a as usize] = Self::ABSENT;
         }
     }

@@ -71,7 +71,8 @@ impl SearchSource {
 
     /// Improves each state by local search, and returns the terminal states of the improved solutions.
     fn improve(&self, env: &GraphEnv, samples: &GraphStates, rng: &mut Rng) -> Result<GraphStates> {
-        let (problem, instances) = (self.problem, env.instances(samples));
+        let problem = self.problem;
+        let instances = env.instances(samples);
         // Each sample gets a separate random stream, so that results don't depend on the number of threads.
         let streams: Vec<Rng> = (0..samples.len()).map(|_| rng.split()).collect();
         let each = samples.graphs().par_iter().zip(instances).zip(streams);
@@ -110,7 +111,8 @@ impl Source<GraphEnv> for SearchSource {
         context: &Context<GraphEnv>,
         rng: &mut Rng,
     ) -> Result<Option<Trajectories<GraphEnv>>> {
-        let (env, max_steps) = (&context.env, context.config.max_steps);
+        let env = &context.env;
+        let max_steps = context.config.max_steps;
         let sampler = Sampler::new(env, context.policy()).max_steps(max_steps);
         let conditions = context.conditions.as_ref().map(|one| one.draw(request.max, rng)).transpose()?;
         let sampled = match &conditions {

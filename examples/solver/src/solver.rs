@@ -21,7 +21,10 @@ const ROUNDS_PER_CHECK: usize = 64;
 ///
 /// ```
 /// use gfn::Rng;
-/// use gfn::{nn::{GraphNet, GraphNetConfig}, policy::GraphPolicy};
+/// use gfn::{
+///     nn::{GraphNet, GraphNetConfig},
+///     policy::GraphPolicy,
+/// };
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel};
 /// use gfn_solver::Solver;
 /// use tch::{Device, Kind};
@@ -31,7 +34,8 @@ const ROUNDS_PER_CHECK: usize = 64;
 /// let policy = GraphPolicy(GraphNet::new(env.env(), config, Device::Cpu, Kind::Float, &mut rng)?);
 /// let graph = RbModel::medium().draw(&mut rng)?;
 /// let by_both = Solver::new(&env, &policy).batches(2).solve(&graph, &mut rng, |_| ())?;
-/// let by_search = Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;
+/// let by_search =
+///     Solver::search_alone(Problem::IndependentSet).seconds(0.1).solve(&graph, &mut rng, |_| ())?;
 /// assert_eq!(Problem::IndependentSet.check(&graph, &by_both.nodes)?, by_both.size);
 /// assert!(by_search.history.last().is_some_and(|last| last.size == by_search.size));
 /// # Ok::<(), gfn::Error>(())
@@ -153,7 +157,8 @@ impl<'a> Solver<'a> {
         rng: &mut Rng,
         progress: impl FnMut(&Progress),
     ) -> Result<SolverResult> {
-        let (started, instances) = (Instant::now(), Instances::new(vec![graph.clone()])?);
+        let started = Instant::now();
+        let instances = Instances::new(vec![graph.clone()])?;
         let Some((rules, policy)) = self.policy else { return self.run(started, graph, rng, None, progress) };
         let problem = rules.on(&instances)?;
         let mut draw = |n: usize, rng: &mut Rng| {

@@ -213,16 +213,18 @@ impl Conditioning {
             }
             if preferences {
                 Directions::Constant(condition.preferences.clone()).check(self.n_rewards)?;
-                divide_by_sum(&condition.preferences)
-                    .into_iter()
-                    .for_each(|x| self.preferences.1.push(x, &mut values));
+                for x in divide_by_sum(&condition.preferences).into_iter() {
+                    self.preferences.1.push(x, &mut values);
+                }
             }
             if let (Some((_, codec)), true) = (&self.focus, focus) {
                 let Some(direction) = &condition.focus else {
                     return refuse("a condition with a direction of focus");
                 };
                 Directions::Constant(direction.clone()).check(self.n_rewards)?;
-                normalize(direction).into_iter().for_each(|x| codec.push(x, &mut values));
+                for x in normalize(direction).into_iter() {
+                    codec.push(x, &mut values);
+                }
             }
         }
         let size = [conditions.len() as i64, self.width() as i64];
@@ -235,7 +237,8 @@ impl Conditioning {
     /// # Errors
     /// [`Error::Shape`] for a tensor of another shape than `[n, width]`.
     pub fn decode(&self, conditions: &Tensor) -> Result<Vec<Condition>> {
-        let (size, width) = (conditions.size(), self.width());
+        let size = conditions.size();
+        let width = self.width();
         let n = match size[..] {
             [n, w] if w == width as i64 => n as usize,
             _ => {

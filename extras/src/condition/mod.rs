@@ -19,11 +19,15 @@
 //! a function of the condition (`logit_scale` of the policy configurations).
 //!
 //! ```
-//! use std::sync::Arc;
 //! use gfn::env::{Reward, Slots};
-//! use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Directions, Encoding, Temperature};
-//! let first = |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![2f64.ln(); s.0.len()]) };
-//! let second = |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![6f64.ln(); s.0.len()]) };
+//! use gfn_extras::condition::{
+//!     Condition, ConditionedReward, Conditioning, Directions, Encoding, Temperature,
+//! };
+//! use std::sync::Arc;
+//! let first =
+//!     |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![2f64.ln(); s.0.len()]) };
+//! let second =
+//!     |s: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![6f64.ln(); s.0.len()]) };
 //! let conditioning = Conditioning::new(2)?
 //!     .temperature(Temperature::Uniform { least: 1.0, most: 4.0 }, Encoding::Thermometer { bins: 16 })?
 //!     .preferences(Directions::Dirichlet { concentration: 1.5 }, Encoding::Thermometer { bins: 16 })?;

@@ -75,7 +75,9 @@ impl<S: Rows> ConditionedReward<S> {
         let mut out = vec![Vec::with_capacity(self.rewards.len()); states.len()];
         for reward in &self.rewards {
             let logs = check_length(ask(reward)?, states.len())?;
-            out.iter_mut().zip(logs).for_each(|(row, log)| row.push(log));
+            for (row, log) in out.iter_mut().zip(logs) {
+                row.push(log);
+            }
         }
         Ok(out)
     }

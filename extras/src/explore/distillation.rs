@@ -85,7 +85,8 @@ impl<F> RandomDistillation<F> {
         let mut scope = parameters.scope(rng);
         let inputs = features.width() as i64;
         let mut network = |name| Mlp::new(&mut scope.sub(name), inputs, config.outputs, &config.mlp);
-        let (target, predictor) = (network("target"), network("predictor"));
+        let target = network("target");
+        let predictor = network("predictor");
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
             // The flag is set on the leaf tensor, whose clones share it.
@@ -114,7 +115,8 @@ impl<F> RandomDistillation<F> {
     where
         F: StateFeatures<S>,
     {
-        let (n, width) = (states.len(), self.features.width());
+        let n = states.len();
+        let width = self.features.width();
         let values = match self.features.encode(states) {
             Features::Dense(values) => values,
             Features::Active(columns) => {
@@ -167,7 +169,9 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
         }
         let grouping = visited.group();
         let mut weights = vec![0.0; grouping.first.len()];
-        grouping.of.iter().for_each(|&group| weights[group] += 1.0 / visited.len() as f64);
+        for &group in grouping.group_of.iter() {
+            weights[group] += 1.0 / visited.len() as f64;
+        }
         let squared = self.squared(&visited.select(&grouping.first))?;
         let weights = from_host(&weights, squared.kind(), squared.device());
         self.parameters.clear_gradients();

@@ -128,10 +128,15 @@ impl IntrinsicConfig {
 /// target distribution as long as they aren't 0.
 ///
 /// ```
-/// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
-/// use gfn::{examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn::{Rng, examples::word_env};
+/// use gfn::{
+///     env::{Rows, VectorStates},
+///     nn::EstimatorsConfig,
+///     objective::AugmentedTrajectoryBalance,
+///     optim::Schedule,
+/// };
 /// use gfn_extras::explore::{DistillationConfig, Intrinsic, IntrinsicConfig, RandomDistillation};
 /// use tch::{Device, Kind};
 /// let (env, mut rng) = (word_env(2, 2), Rng::seeded(0));
@@ -139,11 +144,13 @@ impl IntrinsicConfig {
 /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, Device::Cpu, Kind::Float)?;
 /// let (features, config) = (ByNumber::new(2, 3), DistillationConfig::default());
-/// let novelty = RandomDistillation::new::<VectorStates>(features, config, Device::Cpu, Kind::Float, &mut rng)?;
+/// let novelty =
+///     RandomDistillation::new::<VectorStates>(features, config, Device::Cpu, Kind::Float, &mut rng)?;
 /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
 /// let coefficient = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
-/// let mut trainer = Trainer::new(env, reward, policy, AugmentedTrajectoryBalance, TrainerConfig::default(), rng)?
-///     .with_companion(Intrinsic::new(novelty, IntrinsicConfig::joint(coefficient))?)?;
+/// let mut trainer =
+///     Trainer::new(env, reward, policy, AugmentedTrajectoryBalance, TrainerConfig::default(), rng)?
+///         .with_companion(Intrinsic::new(novelty, IntrinsicConfig::joint(coefficient))?)?;
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -176,7 +183,9 @@ fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exit = trajectories.is_exit();
     let without: Vec<usize> = (0..terminal.len()).filter(|&i| !exit[terminal[i]]).collect();
-    without.iter().enumerate().for_each(|(k, &i)| terminal[i] = exit.len() + k);
+    for (k, &i) in without.iter().enumerate() {
+        terminal[i] = exit.len() + k;
+    }
     states.append(trajectories.terminal_states().select(&without));
     (states, terminal)
 }
@@ -188,7 +197,8 @@ impl<N> Intrinsic<N> {
     where
         N: Novelty<E::States>,
     {
-        let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
+        let on_edges = self.config.edges.at(step);
+        let on_terminal = self.config.terminal.at(step);
         let (states, terminal) = visits(trajectories);
         let novelty =
             if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.rate(&states)? };
@@ -220,7 +230,7 @@ impl<N> Intrinsic<N> {
             let remedy = "let the novelty return finite rewards of at least 0";
             return Err(Error::non_finite("intrinsic reward", row, value, remedy));
         }
-        Ok(grouping.of.iter().map(|&group| values[group]).collect())
+        Ok(grouping.group_of.iter().map(|&group| values[group]).collect())
     }
 }
 

@@ -67,7 +67,10 @@ impl TeacherConfig {
 /// scores.set(Quantity::LogZ, zeros)?;
 /// let config = TeacherConfig { under_sampled: 9.0, alpha: 0.5, epsilon: 1.0, ..TeacherConfig::default() };
 /// let log_rewards = teacher_log_rewards(&scores, &config);
-/// assert!((log_rewards[0] - (41f64.ln() + 1.0)).abs() < 1e-12 && (log_rewards[1] - (5f64.ln() - 1.0)).abs() < 1e-12);
+/// assert!(
+///     (log_rewards[0] - (41f64.ln() + 1.0)).abs() < 1e-12
+///         && (log_rewards[1] - (5f64.ln() - 1.0)).abs() < 1e-12
+/// );
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[must_use]
@@ -94,16 +97,30 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
 /// code, student, teacher and buffer supply batches in turn; in this library they share each batch.
 ///
 /// ```
-/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn::{
+///     Rng,
+///     env::{Rows, VectorStates},
+///     examples::word_env,
+///     objective::TrajectoryBalance,
+/// };
 /// use gfn_extras::explore::{Teacher, TeacherConfig};
 /// let (env, rng) = (word_env(2, 2), Rng::seeded(0));
-/// let policy = || MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
+/// let policy = || {
+///     MlpPolicy::tabular(
+///         &env,
+///         ByNumber::new(2, 3),
+///         MlpPolicyConfig::default(),
+///         tch::Device::Cpu,
+///         tch::Kind::Float,
+///     )
+/// };
 /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
 /// let teacher = Teacher::new(&env, policy()?, TeacherConfig::default())?;
-/// let mut trainer = Trainer::new(env.clone(), reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
-///     .with_source(0.5, teacher)?;
+/// let mut trainer =
+///     Trainer::new(env.clone(), reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
+///         .with_source(0.5, teacher)?;
 /// assert!(trainer.step()?.loss.is_finite());
 /// # Ok::<(), gfn::Error>(())
 /// ```

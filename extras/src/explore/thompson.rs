@@ -19,15 +19,22 @@ use gfn::{Error, Result, Rng};
 /// trajectory. Use [`thompson_step`] for the training steps.
 ///
 /// ```
-/// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, run::Fit, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Trainer, TrainerConfig};
+/// use gfn::{
+///     Rng,
+///     env::{Rows, VectorStates},
+///     examples::word_env,
+///     objective::TrajectoryBalance,
+///     run::Fit,
+/// };
 /// use gfn_extras::explore::{Thompson, thompson_step};
 /// let env = word_env(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-/// let trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+/// let trainer =
+///     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
 /// let thompson = Thompson::new(trainer.policy(), 0.5)?;
 /// let mut trainer = trainer.with_fresh(thompson)?;
 /// Fit::new(3).run_by(&mut trainer, &mut thompson_step)?;

@@ -47,7 +47,8 @@ fn volume(points: &[Vec<f64>]) -> f64 {
             // to the volume of the union.
             front.sort_by(|a, b| a[width - 1].total_cmp(&b[width - 1]));
             let exclusive = |(i, row): (usize, &&[f64])| {
-                let (last, rest) = (row[width - 1], &row[..width - 1]);
+                let last = row[width - 1];
+                let rest = &row[..width - 1];
                 // Later boxes are at least as high as this box, so their intersections with this box have
                 // its height.
                 let shared: Vec<Vec<f64>> = front[i + 1..]

@@ -35,7 +35,7 @@
 //! let reward = DagReward::new(scores, StructurePrior::Uniform)?;
 //!
 //! let graph = StateGraph::build(env, 1000)?;
-//! let posterior = ExactPosterior::of(graph.states(), &reward)?;
+//! let posterior = ExactPosterior::from_states(graph.states(), &reward)?;
 //! let sampled = graph.terminating_distribution(env, &UniformPolicy, None)?;
 //! assert!(Distances::between(&sampled.probs, posterior.probs())?.jsd > 0.1);
 //! let edge = EdgeMarginals::sum(&structures, &reward)?.edge;

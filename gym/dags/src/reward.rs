@@ -123,7 +123,8 @@ impl<S: LocalScore> Reward<GraphStates> for DagReward<S> {
         let change = |(before, after): (&GraphState, &GraphState)| {
             check_nodes(&self.score, before)?;
             check_nodes(&self.score, after)?;
-            let (before, after) = (parent_sets(before), parent_sets(after));
+            let before = parent_sets(before);
+            let after = parent_sets(after);
             let terms = before.iter().zip(&after).enumerate().filter(|(_, (before, after))| before != after);
             Ok(terms.map(|(node, (before, after))| self.term(node, after) - self.term(node, before)).sum())
         };

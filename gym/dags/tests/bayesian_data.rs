@@ -132,7 +132,7 @@ fn a_column_says_what_was_set() {
         (data.names(), data.row(2)),
         (["raf", "mek"].map(String::from).as_slice(), [4.0, 5.0].as_slice())
     );
-    assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
+    assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::from_bits));
     let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
     assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
     // Cells may be empty only in the column of interventions, and a column of that name must exist.
@@ -381,8 +381,8 @@ fn random_graphs_have_the_edges_asked_for() {
         let most = |graph: GraphState| (0..20).map(|node| graph.out_degree(node)).max().unwrap() as f64;
         (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
     };
-    let (even, hubs) =
-        (hub(GraphLaw::ErdosRenyi { edges: 19.0 }), hub(GraphLaw::ScaleFree { edges_per_node: 1 }));
+    let even = hub(GraphLaw::ErdosRenyi { edges: 19.0 });
+    let hubs = hub(GraphLaw::ScaleFree { edges_per_node: 1 });
     assert!(hubs > even + 1.0, "{hubs} {even}");
     let mut rng = Rng::seeded(1);
     assert!(GraphLaw::ErdosRenyi { edges: 191.0 }.draw(20, &mut rng).is_err());

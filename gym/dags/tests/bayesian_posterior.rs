@@ -46,7 +46,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
         let graph = StateGraph::build(env.env(), 30_000).unwrap();
         for prior in [StructurePrior::Uniform, StructurePrior::EdgePenalty { beta: 0.3 }] {
             let reward = reward_of(&data, prior).relative_to(&graph.states().graphs()[0]).unwrap();
-            let listed = ExactPosterior::of(graph.states(), &reward).unwrap();
+            let listed = ExactPosterior::from_states(graph.states(), &reward).unwrap();
             let summed = EdgeMarginals::sum(&env, &reward).unwrap();
             let gap = worst(&summed.edge, &listed.marginals().unwrap().edge);
             assert!(gap < 1e-9, "{seed}: {gap:e}");
@@ -114,7 +114,7 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     let env = BayesianStructure::new(StructureConfig::new(5)).unwrap().into_env();
     let graph = StateGraph::build(&env, 30_000).unwrap();
     let reward = reward_of(&data, StructurePrior::Uniform);
-    let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
+    let posterior = ExactPosterior::from_states(graph.states(), &reward).unwrap();
     let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, &reward).unwrap();
     let sampled = graph.terminating_distribution(&env, &exact, None).unwrap();
     let distances = Distances::between(&sampled.probs, posterior.probs()).unwrap();
@@ -125,14 +125,15 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     // Marginals estimated from samples of the exact policy must equal those of the posterior, up to sampling
     // noise.
     let samples = Sampler::new(&env, &exact).forward(8000, &mut Rng::seeded(1)).unwrap();
-    let estimated = Marginals::of(samples.terminal_states(), None).unwrap();
+    let estimated = Marginals::from_graphs(samples.terminal_states(), None).unwrap();
     let marginals = posterior.marginals().unwrap();
     for (a, b) in [
         (&estimated.edge, &marginals.edge),
         (&estimated.path, &marginals.path),
         (&estimated.markov_blanket, &marginals.markov_blanket),
     ] {
-        let (rmse, pearson) = (a.rmse(b).unwrap(), a.pearson(b).unwrap().unwrap());
+        let rmse = a.rmse(b).unwrap();
+        let pearson = a.pearson(b).unwrap().unwrap();
         // The bound on the correlation is low, because the marginals of paths differ little more than the
         // sampling noise.
         assert!(rmse < 0.01 && pearson > 0.975, "{rmse} {pearson}");
@@ -156,9 +157,10 @@ fn more_data_finds_the_truth() {
     let posterior = |rows: usize| {
         let data = data.select(&(0..rows).collect::<Vec<_>>()).unwrap();
         let reward = reward_of(&data, StructurePrior::Uniform);
-        ExactPosterior::of(graph.states(), &reward).unwrap()
+        ExactPosterior::from_states(graph.states(), &reward).unwrap()
     };
-    let (few, many) = (posterior(8), posterior(400));
+    let few = posterior(8);
+    let many = posterior(400);
     let shd = |posterior: &ExactPosterior| {
         expected_shd(posterior.states(), Some(posterior.probs()), &truth).unwrap()
     };
@@ -175,16 +177,22 @@ fn held_out_data_favours_the_posterior() {
     let graph = StateGraph::build(&env, 1000).unwrap();
     let training = data.select(&(0..40).collect::<Vec<_>>()).unwrap();
     let score = |data| Bge::new(data, BgeConfig::default()).unwrap();
-    let (of_training, of_all) = (score(&training), score(&data));
+    let of_training = score(&training);
+    let of_all = score(&data);
     let values = held_out_log_likelihoods(graph.states(), &of_training, &of_all).unwrap();
-    let posterior =
-        ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap())
-            .unwrap();
+    let posterior = ExactPosterior::from_states(
+        graph.states(),
+        &DagReward::new(&of_training, StructurePrior::Uniform).unwrap(),
+    )
+    .unwrap();
     let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
     // By the chain rule, the expected number is log p(all data) - log p(training data), where each
     // probability is a sum over all graphs.
-    let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap())
-        .unwrap();
+    let all = ExactPosterior::from_states(
+        graph.states(),
+        &DagReward::new(&of_all, StructurePrior::Uniform).unwrap(),
+    )
+    .unwrap();
     assert!((average(Some(posterior.probs())) - (all.log_z() - posterior.log_z())).abs() < 1e-8);
     assert!(average(Some(posterior.probs())) > average(None));
 }
@@ -215,21 +223,21 @@ fn graphs_and_marginals_go_to_files() {
 #[test]
 fn what_cannot_be_compared_is_refused() {
     let dags = super::graphs(3, &[&[(0, 1)], &[]]);
-    assert!(Marginals::of(&dags, Some(&[1.0])).is_err());
-    assert!(Marginals::of(&dags, Some(&[1.0, -0.5])).is_err());
-    assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
-    assert!(Marginals::of(&dags.select(&[]), None).is_err());
+    assert!(Marginals::from_graphs(&dags, Some(&[1.0])).is_err());
+    assert!(Marginals::from_graphs(&dags, Some(&[1.0, -0.5])).is_err());
+    assert!(Marginals::from_graphs(&dags, Some(&[0.0, 0.0])).is_err());
+    assert!(Marginals::from_graphs(&dags.select(&[]), None).is_err());
     assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
     // Samples whose graphs have different numbers of nodes, and samples that contain a graph with a cycle,
     // must be refused.
     let mut mixed = dags.clone();
     mixed.append(super::graphs(4, &[&[(0, 3)]]));
-    assert!(matches!(Marginals::of(&mixed, None), Err(Error::Shape { .. })));
+    assert!(matches!(Marginals::from_graphs(&mixed, None), Err(Error::Shape { .. })));
     assert!(matches!(expected_shd(&mixed, None, &[(0, 1)]), Err(Error::Shape { .. })));
     let mut cyclic = dags.graphs()[0].clone();
     cyclic.add_edge(1, 0, Default::default()).unwrap();
-    assert!(matches!(Marginals::of(&vec![cyclic].into(), None), Err(Error::Contract { .. })));
-    let edge = Marginals::of(&dags, None).unwrap().edge;
+    assert!(matches!(Marginals::from_graphs(&vec![cyclic].into(), None), Err(Error::Contract { .. })));
+    let edge = Marginals::from_graphs(&dags, None).unwrap().edge;
     assert!(edge.detection(&[]).unwrap_err().to_string().contains("0 of 6 pairs"));
     assert!(edge.rmse(&PairMatrix::zeros(4)).is_err());
     assert!(edge.pearson(&PairMatrix::zeros(3)).unwrap().is_none());

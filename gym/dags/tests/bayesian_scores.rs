@@ -56,7 +56,9 @@ fn golden_bge() {
         };
         let bge = Bge::new(&data_of(&case), BgeConfig::default()).unwrap();
         for (i, row) in case["R"].as_array().unwrap().iter().enumerate() {
-            numbers(row).into_iter().enumerate().for_each(|(j, r)| close(bge.r(0)[i * d + j], r, name));
+            for (j, r) in numbers(row).into_iter().enumerate() {
+                close(bge.r(0)[i * d + j], r, name);
+            }
         }
         for local in case["local_scores"].as_array().unwrap() {
             let node = local[0].as_u64().unwrap() as usize;
@@ -97,7 +99,8 @@ fn golden_bge() {
 /// Returns the properties that identify a Markov equivalence class: the adjacent pairs, and the nodes with
 /// two non-adjacent parents together with these parents.
 fn equivalence_class(graph: &GraphState) -> Vec<(usize, usize, usize)> {
-    let (n, ancestry) = (graph.n_nodes(), Ancestry::of(graph).unwrap());
+    let n = graph.n_nodes();
+    let ancestry = Ancestry::from_graph(graph).unwrap();
     let adjacent = |a, b| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
     let mut out = Vec::new();
     for b in 0..n {
@@ -214,7 +217,8 @@ fn bic_is_least_squares() {
     ]);
     let data = data.unwrap();
     let bic = LinearGaussianBic::new(&data).unwrap();
-    let (x, y) = (data.column(0), data.column(1));
+    let x = data.column(0);
+    let y = data.column(1);
     let mean = |v: &[f64]| v.iter().sum::<f64>() / 5.0;
     let sum = |f: &dyn Fn(usize) -> f64| (0..5).map(f).sum::<f64>();
     let slope = sum(&|i| (x[i] - mean(&x)) * (y[i] - mean(&y))) / sum(&|i| (x[i] - mean(&x)).powi(2));
@@ -288,7 +292,8 @@ fn experiments_count_where_they_should() {
         0.5,
     );
     let sem = sem.unwrap();
-    let (seen, set) = (sem.sample(20, &mut rng).unwrap(), sem.sample_do(15, &[(1, 3.0)], &mut rng).unwrap());
+    let seen = sem.sample(20, &mut rng).unwrap();
+    let set = sem.sample_do(15, &[(1, 3.0)], &mut rng).unwrap();
     assert!((0..15).all(|row| set.row(row)[1] == 3.0));
     let values: Vec<f64> =
         (0..20).flat_map(|r| seen.row(r)).chain((0..15).flat_map(|r| set.row(r))).copied().collect();
@@ -297,7 +302,9 @@ fn experiments_count_where_they_should() {
     let plain = ContinuousData::new(seen.names().to_vec(), values).unwrap();
     let data = plain.clone().with_interventions(targets.clone()).unwrap();
     let score = |data: &ContinuousData| Bge::new(data, BgeConfig::default()).unwrap();
-    let (both, all, observed) = (score(&data), score(&plain), score(&seen));
+    let both = score(&data);
+    let all = score(&plain);
+    let observed = score(&seen);
     let parents = NodeSet::EMPTY.with(0);
     assert_eq!(both.local_score(1, &parents), observed.local_score(1, &parents));
     assert_eq!(both.local_score(2, &parents), all.local_score(2, &parents));
@@ -311,7 +318,8 @@ fn experiments_count_where_they_should() {
     let discrete = plain.discretised(3).unwrap();
     let bde = |data| Bde::new(data, BdeConfig::default()).unwrap();
     let rows: Vec<usize> = (0..20).collect();
-    let (with, without) = (bde(discrete.clone().with_interventions(targets).unwrap()), bde(discrete.clone()));
+    let with = bde(discrete.clone().with_interventions(targets).unwrap());
+    let without = bde(discrete.clone());
     close(
         with.local_score(1, &parents),
         predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows),
@@ -382,7 +390,9 @@ fn changes_are_differences_of_rewards() {
         let before = states.clone();
         env.step(Direction::Forward, &mut states, &slots).unwrap();
         let changes = reward.log_reward_change(&before, &states, None).unwrap().unwrap();
-        total.iter_mut().zip(changes).for_each(|(total, change)| *total += change);
+        for (total, change) in total.iter_mut().zip(changes) {
+            *total += change;
+        }
     }
     let rewards = reward.log_reward(&states, None).unwrap();
     assert!(rewards.iter().zip(&total).all(|(a, b)| (a - b).abs() < 1e-9));

@@ -69,11 +69,14 @@ fn arcs_close_no_cycle_in_large_graphs() {
     for n in [257, 1_025, 2_100] {
         // The edges form a path through all nodes except the last.
         let mut graph = GraphState::directed(n);
-        (2..n as u32).for_each(|b| graph.add_edge(b - 2, b - 1, Default::default()).unwrap());
+        for b in 2..n as u32 {
+            graph.add_edge(b - 2, b - 1, Default::default()).unwrap();
+        }
         let mut mask = vec![true; n * n];
         AddArc.mask(Direction::Forward, Semantics::Labelled, GraphView::from(&graph), &mut mask);
         for (at, legal) in mask.into_iter().enumerate() {
-            let (a, b) = (at / n, at % n);
+            let a = at / n;
+            let b = at % n;
             let expected = a != b && (a == n - 1 || b == n - 1 || a + 1 < b);
             assert_eq!(legal, expected, "{a} -> {b} of {n}");
         }
@@ -87,9 +90,9 @@ fn a_step_that_closes_a_cycle_is_refused() {
     for slots in [vec![1, 3], vec![1, 5, 6], vec![4]] {
         let mut states = env.initial(&[0]);
         let (last, before) = slots.split_last().unwrap();
-        before
-            .iter()
-            .for_each(|&slot| drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap()));
+        for &slot in before.iter() {
+            drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap());
+        }
         let refused = env.step(Direction::Forward, &mut states, &Slots(vec![*last])).unwrap_err().to_string();
         assert!(refused.contains("must not close a directed cycle"), "{refused}");
     }
@@ -117,7 +120,8 @@ proptest! {
         for k in 0..80 {
             let direction = if rng.uniform() < 0.7 { Direction::Forward } else { Direction::Backward };
             let masks = env.masks(direction, &states);
-            let legal: Vec<u32> = masks.legal_slots(0).filter(|&slot| (slot as usize) < nodes * nodes).collect();
+            let legal: Vec<u32> =
+                masks.legal_slots(0).filter(|&slot| (slot as usize) < nodes * nodes).collect();
             if legal.is_empty() {
                 continue;
             }
@@ -127,7 +131,8 @@ proptest! {
                 continue;
             }
             let graph = &states.graphs()[0];
-            let (forward, backward) = (env.masks(Direction::Forward, &states), env.masks(Direction::Backward, &states));
+            let forward = env.masks(Direction::Forward, &states);
+            let backward = env.masks(Direction::Backward, &states);
             for (a, b) in (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b))) {
                 prop_assert_eq!(forward.row(0)[a * nodes + b], is_legal(&config, graph, a, b), "{} -> \
                     {}", a, b);
@@ -221,7 +226,8 @@ fn policies_give_each_legal_slot_a_probability() {
         let log_probs = |dist: &GraphActionCategorical| dist.host_log_probs().unwrap().to_vec();
         for (direction, dist) in [(Direction::Forward, &evaluation.pf), (Direction::Backward, &evaluation.pb)]
         {
-            let (dist, masks) = (dist.as_ref().unwrap(), env.masks(direction, states));
+            let dist = dist.as_ref().unwrap();
+            let masks = env.masks(direction, states);
             assert_eq!(dist.masks().legal, masks.legal);
             let probs = log_probs(dist);
             assert!(

@@ -30,7 +30,7 @@ fn train(objective: impl Objective + 'static) -> f64 {
         .unwrap()
         .relative_to(&graph.states().graphs()[0])
         .unwrap();
-    let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
+    let posterior = ExactPosterior::from_states(graph.states(), &reward).unwrap();
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
     let policy =

@@ -115,7 +115,7 @@ where
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap().into_env();
     let graph = StateGraph::build(&env, 100).unwrap();
     let reward = reward(3).relative_to(&graph.states().graphs()[0]).unwrap();
-    let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
+    let posterior = ExactPosterior::from_states(graph.states(), &reward).unwrap();
     let steps = 300;
     let config = TrainerConfig {
         batch: 16,

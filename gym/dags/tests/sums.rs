@@ -46,7 +46,8 @@ fn exponents_have_no_end() {
 fn what_cancellation_leaves_is_checked() {
     // Each of the two nodes has a term for no parent, which is 1, and a term for the other node as parent,
     // which is x or y. The total over acyclic graphs is 1 + x + y.
-    let (zero, one) = (Wide::ZERO, Wide::ONE);
+    let zero = Wide::ZERO;
+    let one = Wide::ONE;
     let sum = |x, y| ParentPosteriors::sum(2, &[one, zero, y, zero, one, x, zero, zero]);
     let sound = sum(one, one).unwrap();
     assert!((sound.log_total - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);

@@ -39,13 +39,14 @@
 //! with molecules of another program, read the SMILES of that program and compare [`Molecule::key`]s.
 //!
 //! ```
-//! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
+//! use gfn::{Rng, env::Reward, policy::UniformPolicy, rollout::Sampler};
 //! use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
 //!
 //! let molecules = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;
 //! let weight = |molecule: &Molecule| molecule.weight();
 //! let polar = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
-//! let reward = MoleculeReward::new(molecules.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
+//! let reward =
+//!     MoleculeReward::new(molecules.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
 //! let samples = Sampler::new(molecules.env(), &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
 //! assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
 //! # Ok::<(), gfn::Error>(())

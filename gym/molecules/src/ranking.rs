@@ -38,12 +38,15 @@ impl Ranked {
 ///
 /// ```
 /// use gfn_molecules::{Molecule, Ranking};
-/// let molecules = ["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
-/// let sizes = |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.atoms().len() as f64]).collect());
+/// let molecules =
+///     ["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
+/// let sizes = |molecules: &[Molecule]| {
+///     Ok(molecules.iter().map(|molecule| vec![molecule.atoms().len() as f64]).collect())
+/// };
 /// let ranking = Ranking::new(&molecules, &[0.0, 2.0, 0.0, 1.0])?.with_columns(&["atoms"], sizes)?;
 /// // Ethanol was given twice. Benzene and toluene have the same scaffold, and benzene has the better score.
 /// assert_eq!(ranking.entries().len(), 3);
-/// let one_each = ranking.of_scaffolds(1);
+/// let one_each = ranking.best_per_scaffold(1);
 /// assert_eq!(one_each.csv(), "smiles,log_score,atoms\nc1ccccc1,2,6\nCCO,0,3\n");
 /// let folder = std::env::temp_dir().join("gfn-doc-ranking");
 /// one_each.write(&folder, "of each scaffold", 24)?;
@@ -64,7 +67,8 @@ impl Ranking {
     /// # Errors
     /// [`Error::Shape`] unless each molecule has one score; [`Error::NonFinite`] for a score that is NaN.
     pub fn new(molecules: &[Molecule], log_scores: &[f64]) -> Result<Self> {
-        let (n, given) = (molecules.len() as i64, log_scores.len() as i64);
+        let n = molecules.len() as i64;
+        let given = log_scores.len() as i64;
         if n != given {
             return Err(Error::shape(
                 "log-scores of molecules",
@@ -109,7 +113,9 @@ impl Ranking {
             ));
         }
         self.columns.extend(columns.iter().map(|column| column.as_ref().to_owned()));
-        self.entries.iter_mut().zip(rows).for_each(|(entry, row)| entry.values.extend(row));
+        for (entry, row) in self.entries.iter_mut().zip(rows) {
+            entry.values.extend(row);
+        }
         Ok(self)
     }
 
@@ -138,14 +144,15 @@ impl Ranking {
     /// [`Error::Config`] unless the similarity is above 0 and at most 1.
     pub fn diverse(&self, k: usize, similarity: f64) -> Result<Self> {
         let scores: Vec<f64> = self.entries.iter().map(|entry| entry.log_score).collect();
-        let prints: Vec<_> = self.entries.iter().map(|entry| Fingerprint::of(&entry.molecule)).collect();
+        let prints: Vec<_> =
+            self.entries.iter().map(|entry| Fingerprint::from_molecule(&entry.molecule)).collect();
         Ok(self.keeping(diverse_top_k(&scores, &prints, k, similarity)?))
     }
 
     /// Returns the best `per_scaffold` molecules of each [scaffold](Molecule::scaffold). Molecules without
     /// rings have no scaffold; they form one group together.
     #[must_use]
-    pub fn of_scaffolds(&self, per_scaffold: usize) -> Self {
+    pub fn best_per_scaffold(&self, per_scaffold: usize) -> Self {
         let mut taken: BTreeMap<Option<CanonicalKey>, usize> = BTreeMap::new();
         let kept = (0..self.entries.len()).filter(|&i| {
             let count =
@@ -211,11 +218,13 @@ impl Ranking {
     /// [`Error::Draw`] for a picture that can't be drawn.
     pub fn html(&self, shown: usize) -> Result<String> {
         let mut out = String::from("<table><thead><tr><th></th><th>SMILES</th><th>log score</th>");
-        self.columns.iter().for_each(|column| out.extend(["<th>", &escaped(column), "</th>"]));
+        for column in self.columns.iter() {
+            out.extend(["<th>", &escaped(column), "</th>"]);
+        }
         out.push_str("</tr></thead><tbody>");
         for entry in self.entries.iter().take(shown) {
-            let (picture, smiles) =
-                (entry.molecule.drawing(SIDE, SIDE).to_svg()?, escaped(&entry.molecule.smiles()));
+            let picture = entry.molecule.drawing(SIDE, SIDE).to_svg()?;
+            let smiles = escaped(&entry.molecule.smiles());
             out += &format!("<tr><td>{picture}</td><td><code>{smiles}</code></td>");
             let numbers: String = entry.numbers().map(|value| format!("<td>{value:.4}</td>")).collect();
             out += &format!("{numbers}</tr>");
@@ -245,7 +254,8 @@ impl Ranking {
             |path: &Path, text: String| std::fs::write(path, text).map_err(|source| Error::io(path, source));
         std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         put(&folder.join("molecules.csv"), self.csv())?;
-        let (mut sdf, mut left_out) = (String::new(), None);
+        let mut sdf = String::new();
+        let mut left_out = None;
         for (k, entry) in self.entries.iter().enumerate() {
             match self.record(entry, k + 1) {
                 Ok(record) => sdf.push_str(&record),

@@ -39,7 +39,7 @@ fn descriptors_are_those_of_rdkit() {
     let cases = valid();
     let molecules: Vec<Molecule> = cases.iter().map(|(molecule, _)| molecule.clone()).collect();
     let score = ScoreConfig {
-        factors: properties.iter().map(|(property, _)| Factor::of(property.clone())).collect(),
+        factors: properties.iter().map(|(property, _)| Factor::from_property(property.clone())).collect(),
     };
     let rows = score.build().unwrap().properties(&molecules).unwrap();
     for ((_, case), row) in cases.iter().zip(&rows) {
@@ -102,19 +102,22 @@ fn filters_are_factors_or_restrictions() {
         let peroxides =
             Property::Substructures { smarts: vec!["[#8][#8]".into(), "[OH]".into()], file: None };
         let shape = Shape::Limit { least: None, most: Some(1.0), otherwise };
-        let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::of(peroxides) }] }.build().unwrap();
+        let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::from_property(peroxides) }] }
+            .build()
+            .unwrap();
         (score.properties(&molecules).unwrap(), score.log_scores(&molecules).unwrap())
     };
     assert_eq!(of(0.0), (vec![vec![1.0], vec![1.0]], vec![0.0, 0.0]));
     let strict = Property::Substructures { smarts: vec!["[#8][#8]".into()], file: None };
     for (otherwise, log) in [(0.0, f64::NEG_INFINITY), (0.1, 0.1f64.ln())] {
         let shape = Shape::Limit { least: None, most: Some(0.0), otherwise };
-        let score =
-            ScoreConfig { factors: vec![Factor { shape, ..Factor::of(strict.clone()) }] }.build().unwrap();
+        let score = ScoreConfig { factors: vec![Factor { shape, ..Factor::from_property(strict.clone()) }] }
+            .build()
+            .unwrap();
         assert_eq!(score.log_scores(&molecules).unwrap(), [log, 0.0]);
     }
     // The log P of water is below 0 and can't be a score, so the error must ask for a shape.
-    let score = ScoreConfig { factors: vec![Factor::of(Property::LogP)] }.build().unwrap();
+    let score = ScoreConfig { factors: vec![Factor::from_property(Property::LogP)] }.build().unwrap();
     let error = score.log_scores(&[Molecule::from_smiles("O").unwrap()]).unwrap_err();
     assert!(error.to_string().contains("log_p") && error.to_string().contains("shape"), "{error}");
 }
@@ -206,7 +209,9 @@ fn random_texts_are_read_or_refused() {
     let mut rng = Rng::seeded(std::env::var("GFN_FUZZ_SEED").ok().map_or(0, |seed| seed.parse().unwrap()));
     let known: Vec<String> =
         golden("substructures.json").iter().map(|case| case["smarts"].as_str().unwrap().into()).collect();
-    let (mut read, mut given_up, mut slowest) = (0, 0, Duration::ZERO);
+    let mut read = 0;
+    let mut given_up = 0;
+    let mut slowest = Duration::ZERO;
     for k in 0..n {
         let text = if k % 2 == 0 {
             (0..1 + rng.below(24)).map(|_| PIECES[rng.below(PIECES.len())]).collect()

@@ -37,7 +37,8 @@ fn molecules_are_trees_of_the_pieces_that_they_fall_into() {
             .iter()
             .any(|bond| !bond.in_ring && bond.order.value() == 1 && (in_ring(bond.a) || in_ring(bond.b)))
     };
-    let (mut cut, mut by_some) = (0, 0);
+    let mut cut = 0;
+    let mut by_some = 0;
     for molecule in molecules.iter().filter(|molecule| is_cut(molecule)) {
         let trees = library.trees(molecule, 100).unwrap();
         assert!(!trees.is_empty(), "{}", molecule.smiles());
@@ -166,9 +167,13 @@ fn learned<R: Reward<GraphStates> + 'static>(
     let ends = space.ends();
     let log_r = gfn::env::log_rewards(&reward(), &space.states().select(&ends), None).unwrap();
     let mut target = vec![0.0; prior.len()];
-    ends.iter().zip(log_r).for_each(|(&end, log_r)| target[end] = prior[end] * log_r.exp());
+    for (&end, log_r) in ends.iter().zip(log_r) {
+        target[end] = prior[end] * log_r.exp();
+    }
     let sum: f64 = target.iter().sum();
-    target.iter_mut().for_each(|weight| *weight /= sum);
+    for weight in target.iter_mut() {
+        *weight /= sum;
+    }
     let kept = Checkpoint::new(trainer.policy().parameters().unwrap(), 0, Value::Null).unwrap();
     let copy = |rng: &mut Rng| {
         let copy = net(rng);
@@ -232,7 +237,9 @@ fn fragments_learn_from_molecules_and_are_tuned_to_a_reward() {
         let within: Vec<GraphState> =
             trees.into_iter().filter_map(|tree| fragments.state(&tree).ok()).collect();
         assert!(!within.is_empty(), "{text}");
-        (0..12).for_each(|k| data.push(within[k % within.len()].clone()));
+        for k in 0..12 {
+            data.push(within[k % within.len()].clone());
+        }
     }
     let reward =
         || FragmentReward::new(&library, |molecule: &Molecule| (4.0 * molecule.heteroatom_share()).exp());

@@ -21,7 +21,7 @@ fn trees() -> Fragments {
 fn xylene(one: u8, other: u8) -> GraphState {
     let arc =
         |stem: u8, own: u8| Edge { class: 0, attributes: Attributes::new(&[stem + 1, own + 1]).unwrap() };
-    let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(1)];
+    let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(1)];
     let edges = [(0, 1, arc(one, 0)), (1, 0, arc(0, one)), (0, 2, arc(other, 0)), (2, 0, arc(0, other))];
     GraphState::from_parts(GraphKind::Directed, &nodes, &edges).unwrap()
 }
@@ -50,7 +50,8 @@ fn a_stem_is_renamed_with_what_it_is_next_to() {
     let trees = trees();
     let (_, attach) =
         trees.env().actions().types().find(|(_, action)| action.name() == "attach_fragment").unwrap();
-    let (one, other) = (xylene(0, 2), xylene(2, 0));
+    let one = xylene(0, 2);
+    let other = xylene(2, 0);
     let onto = |stem: u32| Move { a: 0, b: 0, class: stem * PORTS + METHYL };
     let renamed = attach.rename(Direction::Forward, onto(3), &[0, 1, 2], &one, &other);
     assert_eq!(renamed, onto(5));

@@ -26,8 +26,8 @@ fn the_standard_library_is_what_it_says() {
 
 #[test]
 fn the_published_lists_are_whole() {
-    let (all, reduced) =
-        (FragmentLibrary::bengio2021().unwrap(), FragmentLibrary::bengio2021_reduced().unwrap());
+    let all = FragmentLibrary::bengio2021().unwrap();
+    let reduced = FragmentLibrary::bengio2021_reduced().unwrap();
     let stems =
         |library: &FragmentLibrary| library.fragments().iter().map(|one| one.stems().len()).sum::<usize>();
     assert_eq!(
@@ -147,7 +147,7 @@ fn fragments_that_make_no_sense_are_errors_of_the_library() {
 fn graph(classes: &[u16], bonds: &[(u32, u32, u8, u8)]) -> GraphState {
     let arc = |stems: [u8; 2]| Edge { class: 0, attributes: Attributes::new(&stems).unwrap() };
     let arcs = bonds.iter().flat_map(|&(a, b, s, t)| [(a, b, arc([s, t])), (b, a, arc([t, s]))]);
-    let nodes: Vec<Node> = classes.iter().map(|&class| Node::of_class(class)).collect();
+    let nodes: Vec<Node> = classes.iter().map(|&class| Node::from_class(class)).collect();
     GraphState::from_parts(GraphKind::Directed, &nodes, &arcs.collect::<Vec<_>>()).unwrap()
 }
 
@@ -161,9 +161,10 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
     let all: Vec<GraphState> =
         writings.map(|(s, t)| graph(&[0, 1, 1], &[(0, 1, s + 1, 1), (0, 2, t + 1, 1)])).collect();
     let normal: Vec<GraphState> = all.iter().map(|graph| trees.state(graph).unwrap()).collect();
-    assert!(
-        normal.iter().all(|state| canonical_key(state) == canonical_key(&normal[0]) && env.rules().is_reachable(state))
-    );
+    let is_normal = |state: &GraphState| {
+        canonical_key(state) == canonical_key(&normal[0]) && env.rules().is_reachable(state)
+    };
+    assert!(normal.iter().all(is_normal));
     let reachable = all.iter().filter(|graph| env.rules().is_reachable(graph)).count();
     assert_eq!(reachable, all.iter().filter(|graph| normal.contains(graph)).count());
     assert!((1..=2).contains(&reachable), "{reachable}");
@@ -183,7 +184,7 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
         ("no room", graph(&[0, 1, 1], &[(0, 1, 1, 1), (0, 2, 1, 1)])),
         ("no such fragment", graph(&[7], &[])),
         ("in parts", graph(&[0, 1], &[])),
-        ("a cycle", GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0); 3], &cycle).unwrap()),
+        ("a cycle", GraphState::from_parts(GraphKind::Directed, &[Node::from_class(0); 3], &cycle).unwrap()),
         ("attributes", GraphState::from_parts(GraphKind::Directed, &[marked], &[]).unwrap()),
         ("another kind", GraphState::new(GraphKind::Undirected)),
     ];

@@ -50,7 +50,8 @@ fn a_molecule_is_all_the_trees_that_lead_to_it() {
             let molecule = library.molecule(state).unwrap();
             by_molecule.entry(molecule.key()).or_insert((molecule, Vec::new())).1.push(state.clone());
         }
-        let (mut several, mut larger) = (0, 0);
+        let mut several = 0;
+        let mut larger = 0;
         for (molecule, states) in by_molecule.values() {
             let found = library.trees(molecule, 100_000).unwrap();
             let (within, beyond): (Vec<GraphState>, _) =
@@ -86,7 +87,9 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
     for (library, max_fragments) in [(FragmentLibrary::standard().unwrap(), 6), (published(), 9)] {
         let env = Fragments::new(&library, max_fragments).unwrap().into_env();
         let samples = Sampler::new(&env, &UniformPolicy).forward(1_500, &mut Rng::seeded(1)).unwrap();
-        let (mut longest, mut most, mut sum) = (Duration::ZERO, 0, 0);
+        let mut longest = Duration::ZERO;
+        let mut most = 0;
+        let mut sum = 0;
         // The test takes the largest states, and a sample of the other states.
         let mut states: Vec<&GraphState> = samples.terminal_states().graphs().iter().collect();
         states[100..].sort_by_key(|state| std::cmp::Reverse(state.n_nodes()));

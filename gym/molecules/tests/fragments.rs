@@ -200,7 +200,7 @@ fn log_automorphisms_of_atoms(library: &FragmentLibrary, pieces: &[Piece]) -> f6
     let ends = |e: petgraph::graph::EdgeIndex| graph.edge_endpoints(e).unwrap();
     let edges: Vec<_> = graph
         .edge_indices()
-        .map(|e| (ends(e).0.index() as u32, ends(e).1.index() as u32, Edge::of_class(u16::from(graph[e]))))
+        .map(|e| (ends(e).0.index() as u32, ends(e).1.index() as u32, Edge::from_class(u16::from(graph[e]))))
         .collect();
     log_automorphisms(&GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap()).unwrap()
 }
@@ -271,7 +271,9 @@ fn benzene_has_thirteen_methyl_derivatives() {
         counts.push(children.len());
         let mut all = children.into_values();
         states = all.next().unwrap();
-        all.for_each(|child| states.append(child));
+        for child in all {
+            states.append(child);
+        }
     }
     assert_eq!(counts, [1, 1, 3, 3, 3, 1, 1]);
 }

@@ -28,7 +28,8 @@ fn distance(places: &Places, a: usize, b: usize) -> f64 {
 
 /// Returns the angle at atom `b` between the directions to `a` and `c`, in degrees.
 fn angle(places: &Places, a: usize, b: usize, c: usize) -> f64 {
-    let (p, q) = (distance(places, a, b), distance(places, b, c));
+    let p = distance(places, a, b);
+    let q = distance(places, b, c);
     let cos = (p * p + q * q - distance(places, a, c).powi(2)) / (2.0 * p * q);
     cos.clamp(-1.0, 1.0).acos().to_degrees()
 }
@@ -136,7 +137,8 @@ fn parsed(molfile: &str) -> Table {
     let lines: Vec<&str> = molfile.lines().collect();
     let number = |line: &str, from: usize, to: usize| line[from..to].trim().parse::<i32>().unwrap();
     assert_eq!((&lines[3][33..], lines[1].len(), &lines[1][20..]), (" V2000", 22, "2D"));
-    let (n, m) = (number(lines[3], 0, 3) as usize, number(lines[3], 3, 6) as usize);
+    let n = number(lines[3], 0, 3) as usize;
+    let m = number(lines[3], 3, 6) as usize;
     let mut atoms: Vec<_> = lines[4..4 + n]
         .iter()
         .map(|line| {
@@ -158,7 +160,8 @@ fn parsed(molfile: &str) -> Table {
         let count = number(line, 6, 9) as usize;
         assert!((1..=8).contains(&count) && line.len() == 9 + 8 * count);
         for k in 0..count {
-            let (atom, charge) = (number(line, 9 + 8 * k, 13 + 8 * k), number(line, 13 + 8 * k, 17 + 8 * k));
+            let atom = number(line, 9 + 8 * k, 13 + 8 * k);
+            let charge = number(line, 13 + 8 * k, 17 + 8 * k);
             atoms[atom as usize - 1].3 = charge;
         }
     }
@@ -173,11 +176,13 @@ fn molfiles_say_what_the_molecule_is() {
     molecules.push(of(&format!("C{}", "[N+](C)(C)C".repeat(11))));
     molecules.extend(["[NH4+]", "[OH-]", "C[PH2]=O", "[SH4](C)C", "O=S(=O)(O)O", "[Cl-]"].map(of));
     molecules.push(of(&"C".repeat(999)));
-    let (mut charged, mut written) = (0, 0);
+    let mut charged = 0;
+    let mut written = 0;
     for molecule in &molecules {
         let table = parsed(&molecule.molfile("a title").unwrap());
         assert_eq!((table.atoms.len(), table.bonds.len()), (molecule.atoms().len(), molecule.bonds().len()));
-        let (mut specs, places) = (Vec::new(), molecule.coordinates());
+        let mut specs = Vec::new();
+        let places = molecule.coordinates();
         let mut bound = vec![0; table.atoms.len()];
         for &(a, b, order, _) in &table.bonds {
             bound[a] += i32::from(order);
@@ -312,7 +317,9 @@ fn drawings_stay_on_their_canvas() {
         }
         for tag in svg.split("<text").skip(1) {
             let text = tag.split(['>', '<']).nth(1).unwrap().trim();
-            let (x, y, size) = (attribute(tag, "x"), attribute(tag, "y"), attribute(tag, "font-size"));
+            let x = attribute(tag, "x");
+            let y = attribute(tag, "y");
+            let size = attribute(tag, "font-size");
             assert!([x, x + Canvas::text_width(text, size), y].into_iter().all(on_canvas), "{tag}");
             seen += 1;
         }
@@ -325,7 +332,8 @@ fn drawings_stay_on_their_canvas() {
 /// volumes in space: the end of a wedge is lifted off the paper.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
-    let (mut seen, mut wrong_if_flat) = ([0, 0], 0);
+    let mut seen = [0, 0];
+    let mut wrong_if_flat = 0;
     let golden: Value = serde_json::from_str(include_str!("golden/stereoisomers.json")).unwrap();
     let texts =
         golden["cases"].as_array().unwrap().iter().flat_map(|case| case["isomers"].as_array().unwrap());
@@ -342,7 +350,8 @@ fn wedges_and_places_say_which_isomer_it_is() {
                 continue;
             }
         };
-        let (n, m) = (molecule.atoms().len(), molecule.bonds().len());
+        let n = molecule.atoms().len();
+        let m = molecule.bonds().len();
         let lines: Vec<&str> = molfile.lines().skip(4).collect();
         let number = |text: &str| text.trim().parse::<f64>().unwrap();
         let flat: Vec<[f64; 3]> =

@@ -112,7 +112,7 @@ fn all_small_molecules_are_reached_and_no_others() {
     for n in 1..=3 {
         let pairs: Vec<_> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
         for elements in product(&[Element::C, Element::N, Element::O], n) {
-            let atoms: Vec<_> = elements.into_iter().map(AtomSpec::of).collect();
+            let atoms: Vec<_> = elements.into_iter().map(AtomSpec::from_element).collect();
             for orders in product(&orders, pairs.len()) {
                 let bonds: Vec<_> =
                     pairs.iter().zip(orders).filter_map(|(&(a, b), order)| Some((a, b, order?))).collect();
@@ -276,7 +276,9 @@ fn the_target_is_over_molecules() {
         let exact = ExactPolicy::new(&graph, &env, &UniformPolicy, reward.as_ref()).unwrap();
         let learned = graph.terminating_distribution(&env, &exact, None).unwrap().probs;
         let mut shares = vec![0.0; objects.first.len()];
-        objects.of.iter().zip(&learned).for_each(|(&object, p)| shares[object] += p);
+        for (&object, p) in objects.group_of.iter().zip(&learned) {
+            shares[object] += p;
+        }
         for (share, &first) in shares.iter().zip(&objects.first).skip(1) {
             let log_r = reward.log_reward(&graph.states().select(&[first]), None).unwrap()[0];
             assert!((share / (log_r - target.log_z).exp() - 1.0).abs() < 1e-6);

@@ -17,7 +17,8 @@ fn all(
     cleanup: Cleanup,
 ) -> (Vec<Molecule>, gfn_molecules::ReadReport) {
     let mut reader = MoleculeReader::new(input, format).with_cleanup(cleanup);
-    let (mut molecules, mut errors) = (Vec::new(), 0);
+    let mut molecules = Vec::new();
+    let mut errors = 0;
     for molecule in reader.by_ref() {
         match molecule {
             Ok(molecule) => molecules.push(molecule),
@@ -119,7 +120,9 @@ fn sd_files_are_read_as_they_were_written() {
 /// Writes a record of an SD file. Each entry of `atoms` has an atom's symbol and the columns that follow it.
 pub(super) fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
     let mut out = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
-    atoms.iter().for_each(|atom| out += &format!("    0.0000    0.0000    0.0000 {atom}\n"));
+    for atom in atoms.iter() {
+        out += &format!("    0.0000    0.0000    0.0000 {atom}\n");
+    }
     bonds.iter().chain(properties).for_each(|line| out += &format!("{line}\n"));
     out + "M  END\n$$$$\n"
 }
@@ -227,8 +230,10 @@ fn texts_that_are_damaged_are_read_or_refused() {
         .chain([record(&["Na  0  3", "Cl  0  5"], &[], &["M  CHG  2   1   1   2  -1"])])
         .collect();
     let mut rng = Rng::seeded(9);
-    let (began, before) = (Instant::now(), peak());
-    let (mut kept, mut skipped) = (0, 0);
+    let began = Instant::now();
+    let before = peak();
+    let mut kept = 0;
+    let mut skipped = 0;
     for run in 0..runs {
         let sd = run % 2 == 1;
         let source =
@@ -236,15 +241,16 @@ fn texts_that_are_damaged_are_read_or_refused() {
         let mut bytes = source.as_bytes().to_vec();
         for _ in 0..1 + rng.below(6) {
             const MARKS: &[u8] = b"[]()%0123456789.=#:/\\@+-cnosCNOSPFHBrl*$ \n\0\xff>M";
-            let (at, mark) = (rng.below(bytes.len() + 1), MARKS[rng.below(MARKS.len())]);
+            let at = rng.below(bytes.len() + 1);
+            let mark = MARKS[rng.below(MARKS.len())];
             match rng.below(4) {
                 0 => bytes.insert(at, mark),
                 1 if at < bytes.len() => bytes[at] = mark,
                 2 if at < bytes.len() => drop(bytes.remove(at)),
                 _ => {
                     // A piece of the text is repeated, sometimes many times.
-                    let (end, times) =
-                        ((at + rng.below(8)).min(bytes.len()), 1 + rng.below(3) * rng.below(60));
+                    let end = (at + rng.below(8)).min(bytes.len());
+                    let times = 1 + rng.below(3) * rng.below(60);
                     let piece = bytes[at..end].repeat(times);
                     bytes.splice(at..at, piece);
                 }

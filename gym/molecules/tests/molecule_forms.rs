@@ -7,7 +7,9 @@ use gfn::graph::{Edge, GraphKind, GraphState, Node, log_automorphisms};
 use gfn_molecules::{AtomSpec, Bond, BondOrder, Element, Molecule, ValenceTable};
 
 /// The SMILES of buckminsterfullerene.
-const BALL: &str = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
+const BALL: &str = "\
+    c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10\
+    c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
 
 /// Returns the SMILES of a random branch that consists of rings and chains.
 fn grown(rng: &mut Rng, depth: usize) -> String {
@@ -71,8 +73,10 @@ fn keys_do_not_depend_on_the_order_of_atoms() {
     for molecule in &molecules {
         let n = molecule.atoms().len();
         let mut place: Vec<u32> = (0..n as u32).collect();
-        (1..n).rev().for_each(|k| place.swap(k, rng.below(k + 1)));
-        let mut specs = vec![AtomSpec::of(Element::C); n];
+        for k in (1..n).rev() {
+            place.swap(k, rng.below(k + 1));
+        }
+        let mut specs = vec![AtomSpec::from_element(Element::C); n];
         for (atom, &k) in molecule.atoms().iter().zip(&place) {
             let hydrogens = Some(atom.hydrogens);
             specs[k as usize] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens };
@@ -103,7 +107,7 @@ fn forms_of_the_ball_are_those_of_the_literature() {
         let nodes = vec![Node::default(); 60];
         let order = |bond: &Bond| u16::from(bond.order == BondOrder::Double);
         let bonds =
-            form.bonds().iter().map(|bond| (bond.a as u32, bond.b as u32, Edge::of_class(order(bond))));
+            form.bonds().iter().map(|bond| (bond.a as u32, bond.b as u32, Edge::from_class(order(bond))));
         let graph =
             GraphState::from_parts(GraphKind::Undirected, &nodes, &bonds.collect::<Vec<_>>()).unwrap();
         log_automorphisms(&graph).unwrap().exp().round() as usize

@@ -14,7 +14,8 @@ use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv};
 use tch::Tensor;
 
 fn with_stereo(elements: &[Element], max_atoms: usize) -> MoleculeConfig {
-    let (elements, charges) = (elements.to_vec(), Vec::new());
+    let elements = elements.to_vec();
+    let charges = Vec::new();
     MoleculeConfig { elements, charges, stereo: true, ..MoleculeConfig::new(max_atoms) }
 }
 

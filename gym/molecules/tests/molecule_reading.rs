@@ -84,7 +84,7 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     for k in (1..bonds.len()).rev() {
         bonds.swap(k, rng.below(k + 1));
     }
-    let mut atoms = vec![AtomSpec::of(molecule.atoms()[0].element); n];
+    let mut atoms = vec![AtomSpec::from_element(molecule.atoms()[0].element); n];
     for (atom, &k) in molecule.atoms().iter().zip(&place) {
         atoms[k] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
     }
@@ -96,7 +96,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
 fn honeycomb(rows: usize, columns: usize) -> Molecule {
     // The sheet is built as a brick wall: each row is a chain, and every second atom is joined to the row
     // below.
-    let (mut pairs, at) = (Vec::new(), |i: usize, j: usize| i * columns + j);
+    let mut pairs = Vec::new();
+    let at = |i: usize, j: usize| i * columns + j;
     for i in 0..rows {
         for j in 0..columns {
             if j + 1 < columns {
@@ -109,7 +110,8 @@ fn honeycomb(rows: usize, columns: usize) -> Molecule {
     }
     let order = |double: bool| if double { BondOrder::Double } else { BondOrder::Single };
     let bonds: Vec<_> = pairs.into_iter().map(|(a, b, double)| (a, b, order(double))).collect();
-    Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
+    Molecule::new(&ValenceTable::default(), &vec![AtomSpec::from_element(Element::C); rows * columns], &bonds)
+        .unwrap()
 }
 
 /// The time limit of a test. The limit is far above the usual time, and far below the time of a quadratic
@@ -193,7 +195,7 @@ fn a_megabyte_is_read_in_linear_time_or_refused() {
     }
     let most = Molecule::MAX_ATOMS;
     assert_eq!(read(&"C".repeat(most)).atoms().len(), most);
-    let atoms = vec![AtomSpec::of(Element::C); most + 1];
+    let atoms = vec![AtomSpec::from_element(Element::C); most + 1];
     assert_eq!(Molecule::new(&ValenceTable::default(), &atoms, &[]).unwrap_err(), MoleculeError::TooLarge);
     // This long text has brackets, rings and branches.
     let text = "[CH2+0](/[NH][C@@H:1]%(00012)[OH0]%(12))".repeat(200);

@@ -80,7 +80,8 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
         let molecules = MoleculeEnv::new(config(scaffold.clone(), 7, Scaffold::Alike)).unwrap();
         let env = molecules.env().clone();
         let samples = Sampler::new(&env, &UniformPolicy).forward(300, &mut Rng::seeded(3)).unwrap();
-        let (mut grown, mut rings) = (0, 0);
+        let mut grown = 0;
+        let mut rings = 0;
         for graph in samples.terminal_states().graphs() {
             let molecule = molecules.codec().molecule(graph).unwrap();
             assert_eq!(Molecule::from_smiles(&molecule.smiles()).unwrap().key(), molecule.key());
@@ -229,7 +230,7 @@ fn kekule_forms_of_what_hangs_on_a_scaffold_are_one_object() {
         let start = env.initial_graphs()[0].clone();
         let mut graph = start;
         for _ in 0..7 {
-            graph.add_node(gfn::graph::Node::of_class(0));
+            graph.add_node(gfn::graph::Node::from_class(0));
         }
         let edge = |order: u8| {
             let mut edge = gfn::graph::Edge::default();
@@ -321,7 +322,7 @@ fn scaffolds_that_make_no_sense_are_refused() {
     assert!(matches!(marks("C[*:x]"), FragmentError::Molecule(_)));
     assert!(matches!(Fragment::new("C", &[0; 5]), Err(FragmentError::Hydrogens { .. })));
     let methane = Molecule::from_smiles("C").unwrap();
-    assert!(matches!(Fragment::of_molecule(&methane, &[1]), Err(FragmentError::NoAtom { .. })));
+    assert!(matches!(Fragment::from_molecule(&methane, &[1]), Err(FragmentError::NoAtom { .. })));
     // In these texts, attachment marks stand next to iodine and chlorine, brackets, rings, and symbols of two
     // letters.
     let same = |text: &str, smiles: &str, stems: &[usize]| {

@@ -27,7 +27,7 @@ impl MoleculeScore for Window {
 }
 
 fn of_rings(shape: Shape, power: f64) -> ScoreConfig {
-    ScoreConfig { factors: vec![Factor { shape, power, ..Factor::of(Property::Rings) }] }
+    ScoreConfig { factors: vec![Factor { shape, power, ..Factor::from_property(Property::Rings) }] }
 }
 
 #[test]
@@ -54,7 +54,8 @@ fn shapes_and_powers_by_hand() {
         [0.0, 0.0, 0.5f64.ln()]
     );
     // The expected scores are the products 1 ring times 3 atoms, and 2 rings times 10 atoms.
-    let both = ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::of).to_vec() };
+    let both =
+        ScoreConfig { factors: [Property::Rings, Property::HeavyAtoms].map(Factor::from_property).to_vec() };
     let found = both.build().unwrap().log_scores(&given[1..]).unwrap();
     assert!((found[0] - 3f64.ln()).abs() < 1e-12 && (found[1] - 20f64.ln()).abs() < 1e-12);
     assert_eq!(ScoreConfig::default().build().unwrap().log_scores(&given).unwrap(), [0.0; 3]);
@@ -124,7 +125,7 @@ fn all_that_a_file_says_is_read_again() {
     let config: ScoreConfig = toml::from_str(text).unwrap();
     assert_eq!(
         config.factors[1],
-        Factor { power: 2.0, ..Factor::of(Property::Similarity { to: "c1ccccc1".into() }) }
+        Factor { power: 2.0, ..Factor::from_property(Property::Similarity { to: "c1ccccc1".into() }) }
     );
     assert_eq!(config.factors[2].shape, Shape::Limit { least: None, most: Some(0.0), otherwise: 0.0 });
     assert_eq!(
@@ -164,11 +165,11 @@ fn what_makes_no_score_is_refused() {
         assert!(matches!(of_rings(shape, 1.0).build(), Err(Error::Config { .. })), "{shape:?}");
     }
     assert!(of_rings(Shape::Value, nan).build().is_err());
-    let reference = Factor::of(Property::Similarity { to: "C(".into() });
+    let reference = Factor::from_property(Property::Similarity { to: "C(".into() });
     let error = ScoreConfig { factors: vec![reference] }.build().unwrap_err();
     assert!(error.to_string().contains("C("), "{error}");
     if cfg!(not(feature = "descriptors")) {
-        let error = ScoreConfig { factors: vec![Factor::of(Property::Qed)] }.build().unwrap_err();
+        let error = ScoreConfig { factors: vec![Factor::from_property(Property::Qed)] }.build().unwrap_err();
         assert!(error.to_string().contains("qed") && error.to_string().contains("`descriptors`"), "{error}");
     }
 }
@@ -185,11 +186,11 @@ fn molecules_are_ranked_once_each() {
     let few = [0, 2, 3].map(|k: usize| all[k].clone());
     // The two alcohols are the most similar pair. The cyclopropanes share a scaffold, and the chains share
     // the empty scaffold.
-    let alike = Fingerprint::of(&given[1]).tanimoto(&Fingerprint::of(&given[4]));
+    let alike = Fingerprint::from_molecule(&given[1]).tanimoto(&Fingerprint::from_molecule(&given[4]));
     assert!(!names(&ranking.diverse(9, alike).unwrap()).contains(&all[1]));
     assert_eq!(names(&ranking.diverse(9, alike + 1e-9).unwrap()), all);
-    assert_eq!(names(&ranking.of_scaffolds(1)), few);
-    assert_eq!(names(&ranking.of_scaffolds(2)), all);
+    assert_eq!(names(&ranking.best_per_scaffold(1)), few);
+    assert_eq!(names(&ranking.best_per_scaffold(2)), all);
     assert!(ranking.diverse(9, 0.0).is_err());
     let two =
         |molecules: &[Molecule]| Ok(molecules.iter().map(|molecule| vec![molecule.weight(), 1.0]).collect());

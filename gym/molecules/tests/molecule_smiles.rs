@@ -86,7 +86,8 @@ fn invalid_molecules_are_refused_with_the_reason() {
     let cases = cases(false);
     assert_eq!(cases.len(), 60);
     for case in &cases {
-        let (smiles, kind) = (text(case, "smiles"), text(case, "kind"));
+        let smiles = text(case, "smiles");
+        let kind = text(case, "kind");
         let error = Molecule::from_smiles(smiles).unwrap_err();
         match (kind, &error) {
             ("valence", MoleculeError::Valence { atom, .. }) => {
@@ -125,14 +126,16 @@ fn environments_are_shared_as_in_rdkit() {
     for (set, case) in sets.iter().zip(golden["cases"].as_array().unwrap()) {
         assert_eq!(set.len() as u64, case["environments"].as_u64().unwrap(), "{case}");
     }
-    let (mut alike, mut unfolded) = (0, 0);
+    let mut alike = 0;
+    let mut unfolded = 0;
     for pair in golden["pairs"].as_array().unwrap() {
         let [i, j, shared, together] = [0, 1, 2, 3].map(|k| pair[k].as_u64().unwrap() as usize);
         let found = (sets[i].intersection(&sets[j]).count(), sets[i].union(&sets[j]).count());
         assert_eq!(found, (shared, together), "{} {}", molecules[i].smiles(), molecules[j].smiles());
         // Fingerprints fold environments into bits. Sometimes two environments get the same bit, so that the
         // similarity is slightly off.
-        let tanimoto = Fingerprint::of(&molecules[i]).tanimoto(&Fingerprint::of(&molecules[j]));
+        let tanimoto =
+            Fingerprint::from_molecule(&molecules[i]).tanimoto(&Fingerprint::from_molecule(&molecules[j]));
         let off = (tanimoto - shared as f64 / together as f64).abs();
         assert!(off <= 4.0 / together as f64, "{tanimoto}: {shared} of {together}");
         unfolded += usize::from(shared > 0 && off < 1e-12);
@@ -144,13 +147,14 @@ fn environments_are_shared_as_in_rdkit() {
     assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
     // The number of environments must grow with the radius, and folding must lose only a few bits.
     for (molecule, set) in molecules.iter().zip(&sets) {
-        let (smaller, larger) = (molecule.environments(1).len(), molecule.environments(3).len());
+        let smaller = molecule.environments(1).len();
+        let larger = molecule.environments(3).len();
         assert!(
             molecule.bonds().is_empty() || smaller < set.len() && set.len() < larger,
             "{}",
             molecule.smiles()
         );
-        let fingerprint = Fingerprint::of(molecule);
+        let fingerprint = Fingerprint::from_molecule(molecule);
         assert!(
             (set.len().saturating_sub(2)..=set.len()).contains(&(fingerprint.count() as usize)),
             "{}",
@@ -185,7 +189,7 @@ fn scaffolds_are_those_of_rdkit() {
 #[test]
 fn sets_of_molecules_are_measured_as_by_hand() {
     let (molecules, _) = similarity();
-    let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
+    let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::from_molecule).collect();
     let n = fingerprints.len();
     // The expected diversity is a mean over all ordered pairs of different molecules.
     let mean: f64 = (0..n)
@@ -239,7 +243,7 @@ fn known_molecules_come_from_a_file() {
 
 #[test]
 fn sets_that_cannot_be_compared_are_refused() {
-    let one = [Fingerprint::of(&Molecule::from_smiles("CCO").unwrap())];
+    let one = [Fingerprint::from_molecule(&Molecule::from_smiles("CCO").unwrap())];
     assert!(matches!(internal_diversity(&one), Err(Error::Config { .. })));
     assert!(matches!(diverse_top_k(&[1.0, 2.0], &one, 1, 0.7), Err(Error::Shape { .. })));
     assert!(matches!(diverse_top_k(&[f64::NAN], &one, 1, 0.7), Err(Error::NonFinite { row: 0, .. })));

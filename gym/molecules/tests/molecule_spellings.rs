@@ -18,7 +18,8 @@ const ISOTOPES_ONLY: Cleanup = Cleanup { largest_part: false, without_isotopes: 
 #[test]
 fn hydrogens_that_are_written_as_atoms_are_counted_on_their_neighbours() {
     let golden: Value = serde_json::from_str(include_str!("golden/explicit_hydrogens.json")).unwrap();
-    let (mut texts, mut wrong) = (0, Vec::new());
+    let mut texts = 0;
+    let mut wrong = Vec::new();
     for case in golden["cases"].as_array().unwrap() {
         let molecule = read(case["smiles"].as_str().unwrap());
         for text in case["texts"].as_array().unwrap() {
@@ -247,7 +248,9 @@ fn sd_files_have_the_same_spellings() {
         record(&["H   1", "O  "], &["  1  2  1"], &[]),
         record(&["O  ", "H  "], &["  1  2  1"], &["M  ISO  1   2   2"]),
     ];
-    deuterated.iter().for_each(|text| assert_eq!(of_record(text).key(), read("O").key(), "{text}"));
+    for text in deuterated.iter() {
+        assert_eq!(of_record(text).key(), read("O").key(), "{text}");
+    }
 }
 
 #[test]

@@ -22,9 +22,13 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     let n = molecule.atoms().len();
     let mut place: Vec<usize> = (0..n).collect();
     let mut bonds: Vec<usize> = (0..molecule.bonds().len()).collect();
-    (1..n).rev().for_each(|k| place.swap(k, rng.below(k + 1)));
-    (1..bonds.len()).rev().for_each(|k| bonds.swap(k, rng.below(k + 1)));
-    let mut atoms = vec![AtomSpec::of(molecule.atoms()[0].element); n];
+    for k in (1..n).rev() {
+        place.swap(k, rng.below(k + 1));
+    }
+    for k in (1..bonds.len()).rev() {
+        bonds.swap(k, rng.below(k + 1));
+    }
+    let mut atoms = vec![AtomSpec::from_element(molecule.atoms()[0].element); n];
     for (atom, &k) in molecule.atoms().iter().zip(&place) {
         atoms[k] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
     }
@@ -66,7 +70,8 @@ fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
 #[test]
 fn isomers_are_those_of_rdkit() {
     let mut rng = Rng::seeded(1);
-    let (mut isomers, mut told) = (0, 0);
+    let mut isomers = 0;
+    let mut told = 0;
     for case in golden() {
         let flat = read(case["smiles"].as_str().unwrap());
         assert!(flat.marks().is_empty());
@@ -135,7 +140,8 @@ fn keys_are_those_of_all_permutations() {
             (0..1 << elements.len()).map(|bits| flat.with_marks(&set(bits)).unwrap()).collect();
         for (i, one) in isomers.iter().enumerate() {
             for (j, other) in isomers.iter().enumerate() {
-                let (from, to) = (set(i), set(j));
+                let from = set(i);
+                let to = set(j);
                 let same = symmetries.iter().any(|place| moved(&flat, &from, place) == to);
                 assert_eq!(one.key() == other.key(), same, "{text} {i} {j}");
                 compared[usize::from(same)] += 1;
@@ -284,7 +290,8 @@ fn what_rdkit_is_compared_with() {
     for smiles in given.unwrap_or_else(golden).lines() {
         found += &match Molecule::from_smiles(smiles) {
             Ok(molecule) => {
-                let (flat, isomers) = (molecule.without_stereo(), molecule.n_stereoisomers());
+                let flat = molecule.without_stereo();
+                let isomers = molecule.n_stereoisomers();
                 let mut key = DefaultHasher::new();
                 molecule.key().hash(&mut key);
                 let isomers = isomers.map_or("many".to_owned(), |isomers| isomers.to_string());

@@ -282,6 +282,6 @@ fn the_ending_of_a_name_is_that_of_the_unpacked_file() {
         ("a.gz", MoleculeFormat::Smiles),
         ("a.sdf.txt", MoleculeFormat::Smiles),
     ] {
-        assert_eq!(MoleculeFormat::of(name.as_ref()), format, "{name}");
+        assert_eq!(MoleculeFormat::from_path(name.as_ref()), format, "{name}");
     }
 }

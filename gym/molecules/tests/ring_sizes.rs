@@ -12,7 +12,9 @@ mod rings;
 
 fn graph(n: usize, edges: &[(u32, u32)]) -> GraphState {
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-    edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
+    for &(a, b) in edges.iter() {
+        graph.add_edge(a, b, Edge::default()).unwrap();
+    }
     graph
 }
 

@@ -111,9 +111,12 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
             (mean + linear(&h[a], 2)).leaky_relu()
         };
         let gru = |a: usize| {
-            let (i, k) = (w(8).matmul(&message(a)) + w(10), w(9).matmul(&h[a]) + w(11));
-            let (i, k) = (i.chunk(3, 0), k.chunk(3, 0));
-            let (reset, update) = ((&i[0] + &k[0]).sigmoid(), (&i[1] + &k[1]).sigmoid());
+            let i = w(8).matmul(&message(a)) + w(10);
+            let k = w(9).matmul(&h[a]) + w(11);
+            let i = i.chunk(3, 0);
+            let k = k.chunk(3, 0);
+            let reset = (&i[0] + &k[0]).sigmoid();
+            let update = (&i[1] + &k[1]).sigmoid();
             let new = (&i[2] + reset * &k[2]).tanh();
             (1.0 - &update) * new + update * &h[a]
         };
@@ -121,7 +124,9 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
     }
     let rows = Tensor::stack(&h, 0);
     let zeros = |n: i64| Tensor::zeros([n], (Kind::Double, Device::Cpu));
-    let (mut q, mut hidden, mut cell) = (zeros(128), zeros(64), zeros(64));
+    let mut q = zeros(128);
+    let mut hidden = zeros(64);
+    let mut cell = zeros(64);
     for _ in 0..3 {
         let gates = (w(16).matmul(&q) + w(18) + w(17).matmul(&hidden) + w(19)).chunk(4, 0);
         cell = gates[1].sigmoid() * cell + gates[0].sigmoid() * gates[2].tanh();
@@ -150,9 +155,11 @@ fn outputs_are_those_of_the_formulas() {
     // A score that uses this property must evaluate all molecules of a batch at once and give each molecule
     // its own output.
     let property = Property::Seh { weights: file.0.clone() };
-    let score = ScoreConfig { factors: vec![Factor::of(Property::HeavyAtoms), Factor::of(property)] }
-        .build()
-        .unwrap();
+    let score = ScoreConfig {
+        factors: vec![Factor::from_property(Property::HeavyAtoms), Factor::from_property(property)],
+    }
+    .build()
+    .unwrap();
     let expected = found.iter().zip([4.0, 1.0, 4.0]).map(|(output, atoms)| vec![atoms, *output]);
     let rows = score.properties(&["CC(=O)N", "C", "NC(C)=O"].map(read)).unwrap();
     assert!(

@@ -175,7 +175,8 @@ impl VectorRules for PrependAppendBitSequence {
         self.0.sequence.mark(direction, row, legal);
     }
     fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
-        let (len, vocabulary) = (filled(row), self.0.words.vocabulary());
+        let len = filled(row);
+        let vocabulary = self.0.words.vocabulary();
         if slot < self.0.sequence.n_moves(direction) {
             return self.0.sequence.apply(direction, row, slot);
         }
@@ -195,7 +196,8 @@ impl VectorRules for PrependAppendBitSequence {
         }
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
-        let (words, vocabulary) = (&row[..filled(row)], self.0.words.vocabulary());
+        let words = &row[..filled(row)];
+        let vocabulary = self.0.words.vocabulary();
         match direction {
             _ if slot < self.0.sequence.n_moves(direction) => self.0.sequence.describe(direction, row, slot),
             Direction::Forward => format!("prepend the word {} to {words:?} (words + 1)", slot - vocabulary),

@@ -76,7 +76,7 @@ impl HammingReward {
     /// [`Error::Config`] for a sequence that isn't complete, [`Error::Shape`] for states of another length.
     pub fn distances(&self, states: &VectorStates) -> Result<Vec<u32>> {
         let distances =
-            rewards::of_rows(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
+            rewards::score_rows(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
         Ok(distances.into_iter().map(|distance| distance as u32).collect())
     }
 
@@ -135,9 +135,13 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
     let mut choices = 1.0;
     for ones in 0..=*size {
         let added = |bit: bool| if bit { size - ones } else { ones };
-        distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance += added(bit));
+        for (distance, &bit) in distances.iter_mut().zip(pattern) {
+            *distance += added(bit);
+        }
         count(rest, distances, weight * choices, counts);
-        distances.iter_mut().zip(pattern).for_each(|(distance, &bit)| *distance -= added(bit));
+        for (distance, &bit) in distances.iter_mut().zip(pattern) {
+            *distance -= added(bit);
+        }
         // The multiplication comes before the division, so that the quotient is a whole number.
         choices = choices * (size - ones) as f64 / (ones + 1) as f64;
     }
@@ -145,7 +149,7 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
 
 impl Reward<VectorStates> for HammingReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, self.words.n_words(), |row| {
+        rewards::score_rows(states, self.words.n_words(), |row| {
             self.distance(row).map(|distance| -self.scale * f64::from(distance))
         })
     }

@@ -44,21 +44,24 @@ impl Betas {
             let ([by_alphas, by_betas], [of_alphas, of_betas]) =
                 (&mut out.by_concentrations, &mut out.slopes);
             let rows = [alphas, betas, &mut out.log_norms, by_alphas, by_betas, of_alphas, of_betas];
-            rows.into_iter().zip(&block).for_each(|(row, values)| row.extend_from_slice(&values[..n]));
+            for (row, values) in rows.into_iter().zip(&block) {
+                row.extend_from_slice(&values[..n]);
+            }
         }
         out
     }
 
     #[inline(always)]
     fn block(mixtures: &BetaMixtures, raw: &[[f64; BLOCK]; 2], out: &mut [[f64; BLOCK]; 7]) {
-        let (min, range) =
-            (mixtures.min_concentration, mixtures.max_concentration - mixtures.min_concentration);
+        let min = mixtures.min_concentration;
+        let range = mixtures.max_concentration - mixtures.min_concentration;
         // The loop uses plain indices, because the compiler doesn't vectorise it with iterators.
         for i in 0..BLOCK {
             let shares = [raw[0][i], raw[1][i]].map(|raw| 1.0 / (1.0 + exp(-raw)));
             let [alpha, beta] = shares.map(|share| min + range * share);
-            let (of_alpha, of_beta, of_both) =
-                (LogGamma::at(alpha), LogGamma::at(beta), LogGamma::at(alpha + beta));
+            let of_alpha = LogGamma::at(alpha);
+            let of_beta = LogGamma::at(beta);
+            let of_both = LogGamma::at(alpha + beta);
             out[0][i] = alpha;
             out[1][i] = beta;
             out[2][i] = of_both.value - of_alpha.value - of_beta.value

@@ -180,7 +180,8 @@ impl BoxEnv {
                 // The error of an angle is at most the error of the point divided by the radius. Near a side
                 // of the box the error of the angle is at most the square root of this quotient.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
-                let (beyond_x, beyond_y) = (dx.atan2(dy) - arc.from_y, dy.atan2(dx) - arc.from_x);
+                let beyond_x = dx.atan2(dy) - arc.from_y;
+                let beyond_y = dy.atan2(dx) - arc.from_x;
                 // A forward step must not lead to a point that has a coordinate of 0 and lies outside the
                 // first quarter-disk, because no backward step leaves such a point.
                 let returns = !forward || point.iter().all(|&x| x > 0.0) || self.in_disk(point);
@@ -192,7 +193,9 @@ impl BoxEnv {
                 log_volume = (arc.length() * delta).ln();
             }
         }
-        unit.iter_mut().for_each(|u| *u = inner(*u));
+        for u in unit.iter_mut() {
+            *u = inner(*u);
+        }
         Some(log_volume)
     }
 }

@@ -76,7 +76,9 @@ impl BetaMixtures {
         let k = self.components;
         let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
         let mut starts: Vec<usize> = choices.map(|choice| 1 + choice * k).collect();
-        (0..2).for_each(|part| starts.extend(axes.clone().map(|axis| self.raw_at(part, axis, ndim))));
+        for part in 0..2 {
+            starts.extend(axes.clone().map(|axis| self.raw_at(part, axis, ndim)));
+        }
         std::iter::once(0)
             .chain(starts.into_iter().flat_map(|start| start..start + k))
             .map(|i| i as i64)
@@ -135,7 +137,7 @@ impl BoxDist {
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
         if outputs.size() == expected {
             let each = Head::on_device(0..env.ndim(), outputs);
-            Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
+            Ok(Self::from_heads(env, direction, states, Heads { mixtures, each, source: None }))
         } else {
             Err(Error::shape(
                 "the outputs of the box's network",
@@ -149,7 +151,7 @@ impl BoxDist {
 
     /// Builds the distribution from outputs of a policy, without a check, because the policy has made sure
     /// that their shapes are right.
-    pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
+    pub(super) fn from_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
         Self { env, direction, states, heads: Some(heads) }
     }
 
@@ -206,7 +208,9 @@ impl BoxDist {
     }
 
     fn draw_uniform(&self, state: &[f64], unit: &mut [f64], rng: &mut Rng) {
-        unit.iter_mut().for_each(|u| *u = rng.uniform());
+        for u in unit.iter_mut() {
+            *u = rng.uniform();
+        }
         if self.on_disk(state) {
             unit[0] = unit[0].sqrt();
         }
@@ -220,7 +224,8 @@ impl Distribution for BoxDist {
     /// the components. The exit bias is added to the exit's logit. Noise is refused, because the distribution
     /// has no Gaussian that noise could widen.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
-        let (env, n) = (self.env, self.env.ndim());
+        let env = self.env;
+        let n = self.env.ndim();
         check_width(&self.states, n)?;
         check_rows(self.states.len(), rows, None)?;
         if exploration.noise() != 0.0 {
@@ -266,7 +271,9 @@ impl Distribution for BoxDist {
                         None => self.draw_uniform(state, &mut unit, rng),
                         Some(heads) => draw(heads, row, axes, exploration.temperature(), &mut unit, rng)?,
                     }
-                    unit.iter_mut().for_each(|u| *u = inner(*u));
+                    for u in unit.iter_mut() {
+                        *u = inner(*u);
+                    }
                     env.place(self.direction, state, &unit, point);
                 }
             }
@@ -318,7 +325,8 @@ fn draw(
 ) -> Result<()> {
     let mixtures = &heads.mixtures;
     let (values, stored) = heads.numbers_of(&axes, row);
-    let (k, n) = (mixtures.components, stored.len());
+    let k = mixtures.components;
+    let n = stored.len();
     let choose =
         |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {
@@ -331,7 +339,8 @@ fn draw(
             finite(row, values[mixtures.raw_at(part, axis - stored.start, n) + component])
                 .map(|raw| mixtures.concentration(raw))
         };
-        let (alpha, beta) = (concentration(0)?, concentration(1)?);
+        let alpha = concentration(0)?;
+        let beta = concentration(1)?;
         // The constructor can't fail for checked settings, because alpha and beta are positive and finite.
         let beta = rand_distr::Beta::new(alpha, beta).map_err(|_| not_positive(row, alpha, beta))?;
         unit[axis] = beta.sample(rng);

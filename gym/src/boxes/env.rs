@@ -205,7 +205,8 @@ impl Env for BoxEnv {
         let n = states.len();
         let reverse = self.actions(states, false);
         let forward = direction == Direction::Forward;
-        let (mut exit, mut done) = (vec![false; n], vec![false; n]);
+        let mut exit = vec![false; n];
+        let mut done = vec![false; n];
         for (row, (state, action)) in
             states.values_mut().chunks_exact_mut(self.ndim).zip(actions.rows()).enumerate()
         {

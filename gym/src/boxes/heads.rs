@@ -75,7 +75,9 @@ impl Heads {
             let (head, _) = self.head_of(axes, 0);
             let layout = Layout { mixtures: &self.mixtures, stored_axes: &head.axes, used_axes: axes };
             let scores = layout.score(head.numbers(), actions);
-            actions.iter().zip(&scores.values).for_each(|(action, &value)| values[action.at] = value);
+            for (action, &value) in actions.iter().zip(&scores.values) {
+                values[action.at] = value;
+            }
             let Some(numbers) = &head.tensor else { continue };
             // The log-probability is computed on the host. The tensor added to it is 0 and carries the
             // gradient.
@@ -175,27 +177,32 @@ impl Layout<'_> {
     /// multiplication and addition are fused, and sums are taken in a fixed order.
     #[inline(always)]
     fn score_all(&self, numbers: &[f64], actions: &[ScoredStep<'_>]) -> Scores {
-        let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored_axes.len()));
+        let k = self.mixtures.components;
+        let width = self.mixtures.width(self.stored_axes.len());
         let choices = self.choices();
         // The terms that don't depend on the point are computed once for each state. These terms are computed
         // in f64, because log-gammas of large concentrations cancel, which would leave little precision in
         // f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
-        let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
+        let mut n_distinct = 0;
+        let mut raw = [Vec::new(), Vec::new()];
         for action in actions.iter().filter(|action| action.unit.is_some()) {
             if place[action.row] == usize::MAX {
                 place[action.row] = n_distinct;
                 n_distinct += 1;
                 let row = &numbers[action.row * width..][..width];
                 for (part, raw) in raw.iter_mut().enumerate() {
-                    self.used_axes.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
+                    for axis in self.used_axes.clone() {
+                        raw.extend_from_slice(&row[self.raw(part, axis)]);
+                    }
                 }
             }
         }
         let betas = Betas::new(self.mixtures, [&raw[0], &raw[1]]);
         let mut values = Vec::with_capacity(actions.len());
         let mut by_numbers = vec![0.0; actions.len() * width];
-        let (mut total, mut share) = (vec![0.0; k], vec![0.0; k]);
+        let mut total = vec![0.0; k];
+        let mut share = vec![0.0; k];
         for (action, by_numbers) in actions.iter().zip(by_numbers.chunks_exact_mut(width)) {
             let row = &numbers[action.row * width..][..width];
             let (choice, by_choice) = log_sigmoid(action.sign * row[0]);
@@ -204,7 +211,8 @@ impl Layout<'_> {
             for (logits, axes) in choices.iter().filter(|_| action.unit.is_some()) {
                 let unit = action.unit.unwrap_or_default();
                 let step = |axis: usize| {
-                    let (used, u) = (axis - self.used_axes.start, unit[axis - self.used_axes.start]);
+                    let used = axis - self.used_axes.start;
+                    let u = unit[axis - self.used_axes.start];
                     let first = (place[action.row] * self.used_axes.len() + used) * k;
                     (first..first + k, [u.ln(), (-u).ln_1p()])
                 };
@@ -216,7 +224,9 @@ impl Layout<'_> {
                 }
                 value += softmax(&mut total) - softmax(&mut share);
                 let by_logits = by_numbers[logits.clone()].iter_mut();
-                by_logits.zip(total.iter().zip(&share)).for_each(|(by, (total, share))| *by = total - share);
+                for (by, (total, share)) in by_logits.zip(total.iter().zip(&share)) {
+                    *by = total - share;
+                }
                 for axis in axes.clone() {
                     let (terms, logs) = step(axis);
                     for part in 0..2 {
@@ -255,7 +265,9 @@ fn add_densities(betas: &Betas, terms: Range<usize>, logs: [f64; 2], total: &mut
 #[inline(always)]
 fn slopes(by_concentration: &[f64], slope: &[f64], log: f64, share: &[f64], out: &mut [f64]) {
     let n = out.len();
-    let (by_concentration, slope, share) = (&by_concentration[..n], &slope[..n], &share[..n]);
+    let by_concentration = &by_concentration[..n];
+    let slope = &slope[..n];
+    let share = &share[..n];
     for i in 0..n {
         out[i] = share[i] * (log + by_concentration[i]) * slope[i];
     }
@@ -271,7 +283,9 @@ fn softmax(logits: &mut [f64]) -> f64 {
     }
     let sum = fold(logits, 0.0, |a, b| a + b);
     let scale = 1.0 / sum;
-    logits.iter_mut().for_each(|x| *x *= scale);
+    for x in logits.iter_mut() {
+        *x *= scale;
+    }
     max + sum.ln()
 }
 

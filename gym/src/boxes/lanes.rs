@@ -53,7 +53,8 @@ pub(super) fn exp(x: f64) -> f64 {
     let x = x.clamp(-708.0, 709.0);
     let shifted = x * std::f64::consts::LOG2_E + ROUND;
     let power = shifted - ROUND;
-    let (high, low) = (x - power * LN_2[0], power * LN_2[1]);
+    let high = x - power * LN_2[0];
+    let low = power * LN_2[1];
     let r = high - low;
     let square = r * r;
     let c = r - square * polynomial(&SERIES, square);

@@ -49,7 +49,9 @@ impl LogGamma {
         // `product` is the product of x, x + 1, ..., by which the recurrence divides, and `derivative` is its
         // derivative. To avoid branches, the loop makes all steps, and its results are dropped if they aren't
         // needed.
-        let (mut stepped, mut product, mut derivative) = (x, 1.0, 0.0);
+        let mut stepped = x;
+        let mut product = 1.0;
+        let mut derivative = 0.0;
         for _ in 0..STEPS {
             derivative = derivative * stepped + product;
             product *= stepped;
@@ -59,7 +61,8 @@ impl LogGamma {
         let z = if below { stepped } else { x };
         let product = if below { product } else { 1.0 };
         let derivative = if below { derivative } else { 0.0 };
-        let (inverse, log) = (1.0 / z, ln(z));
+        let inverse = 1.0 / z;
+        let log = ln(z);
         let square = inverse * inverse;
         let value = (z - 0.5) * log - z + HALF_LOG_TWO_PI + inverse * polynomial(&VALUE, square);
         let slope = log - 0.5 * inverse - square * polynomial(&SLOPE, square);

@@ -35,7 +35,7 @@ impl Policy<BoxEnv> for BoxUniform {
         wants: Quantities,
     ) -> Result<Evaluation<BoxDist>> {
         let uniform = |direction| BoxDist::uniform(*env, direction, states.clone());
-        Ok(Evaluation::of_directions(wants, uniform))
+        Ok(Evaluation::from_directions(wants, uniform))
     }
 }
 
@@ -67,10 +67,15 @@ impl Default for BoxPolicyConfig {
 /// concentrations half-way between the minimum and the maximum.)
 ///
 /// ```
-/// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
+/// use gfn::{
+///     Rng,
+///     objective::TrajectoryBalance,
+///     train::{Trainer, TrainerConfig},
+/// };
 /// use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward};
 /// let (env, mut rng) = (BoxEnv::cartesian(2, 0.25)?, Rng::seeded(0));
-/// let policy = BoxPolicy::new(&env, BoxPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+/// let policy =
+///     BoxPolicy::new(&env, BoxPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
 /// let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, BoxReward::default(), policy, TrajectoryBalance, config, rng)?;
 /// assert!(trainer.step()?.loss.is_finite());
@@ -111,7 +116,8 @@ impl BoxPolicy {
             Geometry::Cartesian => 0..ndim,
             Geometry::Polar => 1..2,
         };
-        let (start, columns) = (start(&config.mixtures, ndim), config.mixtures.columns(axes.clone(), ndim));
+        let start = start(&config.mixtures, ndim);
+        let columns = config.mixtures.columns(axes.clone(), ndim);
         Ok(Self { config, ndim, geometry, networks, start, axes, columns })
     }
 
@@ -165,10 +171,12 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
         Coupling::PerAxis => k as f64,
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
-    let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
+    let min = mixtures.min_concentration;
+    let max = mixtures.max_concentration;
     // The concentrations are kept away from both ends of their range, because the sigmoid would have almost
     // no gradient there.
-    let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
+    let least = min + 1e-3 * (max - min);
+    let most = min + 0.9 * (max - min);
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
             let mean = match mixtures.coupling {
@@ -212,7 +220,7 @@ impl Policy<BoxEnv> for BoxPolicy {
             let source =
                 source.map(|row| Head::on_device(0..self.ndim, self.with_start(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
-            Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
+            Ok(BoxDist::from_heads(*env, direction, states.clone(), heads))
         })
     }
 
@@ -249,7 +257,8 @@ struct FrozenBox<'a> {
 
 impl HostPolicy<BoxEnv> for FrozenBox<'_> {
     fn distribution(&self, env: &BoxEnv, states: &Reals) -> Result<BoxDist> {
-        let (policy, direction) = (self.policy, self.direction);
+        let policy = self.policy;
+        let direction = self.direction;
         policy.check(env, states)?;
         let x = states.values().iter().map(|&x| x as f32 * 2.0 - 1.0).collect();
         let outputs = self.network.forward(x, states.len());
@@ -259,6 +268,6 @@ impl HostPolicy<BoxEnv> for FrozenBox<'_> {
         let numbers = self.source.as_ref().filter(|_| states.rows().any(is_source)).cloned();
         let source = numbers.map(|numbers| Head::on_host(0..policy.ndim, numbers));
         let heads = Heads { mixtures: policy.config.mixtures, each, source };
-        Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
+        Ok(BoxDist::from_heads(*env, direction, states.clone(), heads))
     }
 }

@@ -69,7 +69,8 @@ impl BoxReward {
     #[must_use]
     pub fn cells(&self, bins: usize) -> Vec<f64> {
         let share = |intervals: &[(f64, f64)], k: usize| -> f64 {
-            let (low, high) = (k as f64 / bins as f64, (k + 1) as f64 / bins as f64);
+            let low = k as f64 / bins as f64;
+            let high = (k + 1) as f64 / bins as f64;
             intervals.iter().map(|&(a, b)| (b.min(high) - a.max(low)).max(0.0)).sum()
         };
         let along = |k| [1.0 / bins as f64, share(&OUTER, k), share(&BANDS, k)];

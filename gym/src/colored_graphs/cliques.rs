@@ -24,7 +24,8 @@ pub(super) fn maximal_cliques(
         }
         return;
     }
-    let (mut candidates, mut excluded) = (candidates, excluded);
+    let mut candidates = candidates;
+    let mut excluded = excluded;
     let pivot = bits(candidates | excluded).max_by_key(|&a| (neighbours(graph, a) & candidates).count_ones());
     let skipped = pivot.map_or(0, |a| neighbours(graph, a));
     for a in bits(candidates & !skipped) {

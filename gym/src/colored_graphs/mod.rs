@@ -144,7 +144,7 @@ impl ColoredGraphReward {
     ///
     /// # Errors
     /// [`Error::Config`] for a graph of more than 64 nodes, or a directed one.
-    pub fn of(self, graph: &GraphState) -> Result<f64> {
+    pub fn evaluate(self, graph: &GraphState) -> Result<f64> {
         let n = graph.n_nodes();
         if n > MAX_NODES || graph.is_directed() {
             return Err(Error::config(
@@ -163,7 +163,7 @@ impl ColoredGraphReward {
 
 impl Reward<GraphStates> for ColoredGraphReward {
     fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        Threads::try_map(states.graphs(), 64, |graph| self.of(graph))
+        Threads::try_map(states.graphs(), 64, |graph| self.evaluate(graph))
     }
 }
 
@@ -198,7 +198,8 @@ fn clique(graph: &GraphState) -> f64 {
     let n = graph.n_nodes();
     let first = first_colour(graph);
     let all = if n == 64 { u64::MAX } else { (1 << n) - 1 };
-    let (mut matches, mut sizes) = (0.0, 0.0);
+    let mut matches = 0.0;
+    let mut sizes = 0.0;
     maximal_cliques(graph, 0, all, 0, &mut |clique| {
         let size = clique.count_ones();
         sizes += f64::from(size);

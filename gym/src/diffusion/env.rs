@@ -164,7 +164,9 @@ impl ReplayEnv for DiffusionSampling {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
             let shrink = self.process.backward(step as usize).shrink;
-            point.iter_mut().for_each(|x| *x *= shrink);
+            for x in point.iter_mut() {
+                *x *= shrink;
+            }
         }
         Ok(points)
     }

@@ -165,7 +165,8 @@ impl Distribution for GaussianSteps {
                 .collect();
             return Ok(Tensor::from_slice(&log_probs));
         };
-        let (kind, device) = (drift.kind(), drift.device());
+        let kind = drift.kind();
+        let device = drift.device();
         let flat = Reals::from_flat(columns, flat)?.to_tensor(kind, device);
         let column = |k: usize| flat.narrow(1, k as i64, 1);
         let z = flat.narrow(1, 0, self.dim as i64) - pick_rows(drift, rows) * column(self.dim);

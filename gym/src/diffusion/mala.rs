@@ -98,7 +98,8 @@ impl Mala {
     /// # Errors
     /// The errors of the target, and [`Error::Contract`] for a start whose density or gradient isn't finite.
     pub fn run(&self, start: &Reals, rng: &mut Rng) -> Result<(Reals, Vec<f64>, f64)> {
-        let (n, width) = (start.len(), start.width());
+        let n = start.len();
+        let width = start.width();
         let MalaConfig { steps, burn_in, thin, acceptance, .. } = self.config;
         let mut h = self.config.step_size;
         let mut x = start.clone();

@@ -90,8 +90,14 @@ impl Default for DiffusionPolicyConfig {
 /// batch at once and embeds each time once.
 ///
 /// ```
-/// use gfn::{objective::TrajectoryBalance, train::{Trainer, TrainerConfig}, Rng};
-/// use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mixture, Process, ProcessKind};
+/// use gfn::{
+///     Rng,
+///     objective::TrajectoryBalance,
+///     train::{Trainer, TrainerConfig},
+/// };
+/// use gfn_gym::diffusion::{
+///     DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mixture, Process, ProcessKind,
+/// };
 /// use std::sync::Arc;
 /// let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 5.0, 8)?)?;
 /// let target = Arc::new(Mixture::two_modes());
@@ -229,7 +235,8 @@ impl DiffusionPolicy {
         let times = Times::new(&states.steps, points.device());
         let out = network.forward(points, &self.times, &times);
         let dim = env.dim() as i64;
-        let (mean, spread) = (out.narrow(1, 0, dim), out.narrow(1, dim, 1));
+        let mean = out.narrow(1, 0, dim);
+        let spread = out.narrow(1, dim, 1);
         // This closure applies `value` to the standard deviation of each row's backward step. The result is 0
         // if the backward step is a point mass.
         let per_row = |value: &dyn Fn(f64) -> f64| -> Vec<f64> {

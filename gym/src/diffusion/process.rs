@@ -176,7 +176,8 @@ impl Process {
             return BackwardKernel { shrink: 0.0, sd: 0.0 };
         }
         let ForwardKernel { decay, sd, .. } = self.forward[step - 1];
-        let (before, after) = (self.variances[step - 1], self.variances[step]);
+        let before = self.variances[step - 1];
+        let after = self.variances[step];
         BackwardKernel { shrink: decay * before / after, sd: sd * (before / after).sqrt() }
     }
 }

@@ -58,7 +58,7 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
         wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         env.check_states(states)?;
-        Ok(Evaluation::of_directions(wants, |direction| match direction {
+        Ok(Evaluation::from_directions(wants, |direction| match direction {
             Direction::Forward => forward_steps(env, states),
             Direction::Backward => backward_steps(env, states),
         }))
@@ -103,11 +103,13 @@ impl OptimalGaussian {
             return Err(Error::config("the Gaussian's mean and standard deviation", got, expected));
         }
         let steps = env.process().steps();
-        let (mut m, mut s2) = (mean, sd * sd);
+        let mut m = mean;
+        let mut s2 = sd * sd;
         let mut kernels = vec![(0.0, 0.0, 0.0); steps];
         for step in (0..steps).rev() {
             let BackwardKernel { shrink, sd } = env.process().backward(step + 1);
-            let (before_m, before_s2) = (shrink * m, shrink * shrink * s2 + sd * sd);
+            let before_m = shrink * m;
+            let before_s2 = shrink * shrink * s2 + sd * sd;
             kernels[step] = match step {
                 0 => (0.0, m, s2.sqrt()),
                 _ => {
@@ -138,7 +140,7 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         }
         env.check_states(states)?;
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
-        Ok(Evaluation::of_directions(wants, |direction| match direction {
+        Ok(Evaluation::from_directions(wants, |direction| match direction {
             Direction::Forward => steps(env, direction, states, kernel),
             Direction::Backward => backward_steps(env, states),
         }))

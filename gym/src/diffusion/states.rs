@@ -21,7 +21,8 @@ impl DiffusionStates {
     /// Refuses states whose points have another dimension than `dim`, and states with more than `steps`
     /// steps.
     pub(super) fn check(&self, dim: usize, steps: usize) -> Result<()> {
-        let (got, expected) = ([self.points.len(), self.points.width()], [self.steps.len(), dim]);
+        let got = [self.points.len(), self.points.width()];
+        let expected = [self.steps.len(), dim];
         if got != expected {
             return Err(Error::shape(
                 "the points of a diffusion's states",

@@ -9,7 +9,8 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     for row in 0..side {
         for column in 0..side {
             let here = side * row + column;
-            let (right, below) = (side * row + (column + 1) % side, side * ((row + 1) % side) + column);
+            let right = side * row + (column + 1) % side;
+            let below = side * ((row + 1) % side) + column;
             bonds.extend([right, below].map(|there| (here.min(there), here.max(there))));
         }
     }
@@ -37,7 +38,9 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
         let mut log_sums = vec![f64::NEG_INFINITY; n];
         log_sums[first] = 0.0;
         for _ in 0..side {
-            log_sums.iter_mut().zip(&within).for_each(|(sum, within)| *sum += within);
+            for (sum, within) in log_sums.iter_mut().zip(&within) {
+                *sum += within;
+            }
             for spin in 0..side {
                 add_bond(&mut log_sums, 1 << spin, strength);
             }
@@ -52,7 +55,8 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
 /// spin of the next row, and the old spin has been summed over.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
-        let (a, b) = (log_sums[down], log_sums[down | spin]);
+        let a = log_sums[down];
+        let b = log_sums[down | spin];
         log_sums[down] = log_sum_exp([a + strength, b - strength]);
         log_sums[down | spin] = log_sum_exp([a - strength, b + strength]);
     }

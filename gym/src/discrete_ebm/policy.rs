@@ -29,12 +29,13 @@ pub enum EbmBackward {
 /// which has one softmax over all `2 n` actions.
 ///
 /// ```
-/// use gfn::{env::Env, nn::MlpConfig, objective::Quantities, policy::Policy, Rng};
+/// use gfn::{Rng, env::Env, nn::MlpConfig, objective::Quantities, policy::Policy};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 /// let ebm = DiscreteEbm::new(3)?;
 /// let env = ebm.env();
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
-/// let policy = EbmPolicy::new(&ebm, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
+/// let policy =
+///     EbmPolicy::new(&ebm, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
 /// let pf = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF)?.pf.unwrap();
 /// let p: Vec<f64> = pf.host_log_probs()?.iter().map(|log_p| log_p.exp()).collect();
 /// // Coordinate 0, set to 0 or to 1.
@@ -95,7 +96,8 @@ impl Policy<VectorEnv> for EbmPolicy {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         check_no_conditions(conditions)?;
-        let (n, width) = (states.len() as i64, states.width() as i64);
+        let n = states.len() as i64;
+        let width = states.width() as i64;
         if width != self.n {
             let remedy = "give states of the environment that the policy was built for";
             return Err(Error::shape("the spins", [n, self.n], [n, width], remedy));

@@ -54,7 +54,8 @@ impl IsingReward {
             ));
         }
         if let Some(place) = j.iter().position(|coupling| !coupling.is_finite()) {
-            let (row, value) = (place / n, j[place]);
+            let row = place / n;
+            let value = j[place];
             return Err(Error::non_finite("coupling", row, value, "give finite couplings"));
         }
         if !alpha.is_finite() {
@@ -114,7 +115,7 @@ impl IsingReward {
     /// # Errors
     /// [`Error::Shape`] for states of another width.
     pub fn energy(&self, states: &VectorStates) -> Result<Vec<f64>> {
-        rewards::of_rows(states, self.n, |row| Some(self.energy_of(row)))
+        rewards::score_rows(states, self.n, |row| Some(self.energy_of(row)))
     }
 
     fn energy_of(&self, row: &[u16]) -> f64 {
@@ -154,7 +155,8 @@ impl IsingReward {
         let mut value = -self.alpha * self.energy_of(&row);
         // `sum` is the sum of exponentials so far, divided by exp(`largest`), the largest of these
         // exponentials.
-        let (mut largest, mut sum) = (value, 1.0);
+        let mut largest = value;
+        let mut sum = 1.0;
         for step in 1..1usize << self.n {
             let flipped = step.trailing_zeros() as usize;
             spins[flipped] = -spins[flipped];
@@ -179,9 +181,11 @@ impl IsingReward {
 
 impl Reward<VectorStates> for IsingReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, self.n, |row| (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row)))
+        rewards::score_rows(states, self.n, |row| {
+            (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row))
+        })
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rewards::of_rows(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
+        rewards::score_rows(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
     }
 }

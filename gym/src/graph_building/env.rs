@@ -152,7 +152,9 @@ fn grown_in_order(graph: &GraphState, first: usize) -> bool {
 fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
     let mut seen = vec![false; graph.n_nodes()];
     let mut open: Vec<usize> = roots.into_iter().collect();
-    open.iter().for_each(|&root| seen[root] = true);
+    for &root in open.iter() {
+        seen[root] = true;
+    }
     while let Some(a) = open.pop() {
         for b in graph.adjacency().neighbours(a) {
             if !seen[b] {

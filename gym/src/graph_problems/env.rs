@@ -123,7 +123,7 @@ impl MarkRules {
 
 impl GraphRules for MarkRules {
     fn can_exit(&self, graph: &GraphState) -> bool {
-        self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
+        self.problem == Problem::Cut || graph.nodes().all(|node| Mark::from_node(node) != Mark::Undecided)
     }
 
     fn reduced(&self, graph: &GraphState) -> Option<ReducedGraph> {
@@ -136,6 +136,6 @@ impl GraphRules for MarkRules {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen_nodes(graph));
         let can_be_chosen = self.problem.check(graph, &self.problem.solution(graph)).is_ok();
-        can_be_chosen && graph.nodes().zip(marks).all(|(node, mark)| Mark::of(node) == mark)
+        can_be_chosen && graph.nodes().zip(marks).all(|(node, mark)| Mark::from_node(node) == mark)
     }
 }

@@ -126,7 +126,8 @@ impl RbModel {
     }
 
     fn check(&self) -> Result<()> {
-        let (n, k) = (&self.cliques, &self.clique_nodes);
+        let n = &self.cliques;
+        let k = &self.clique_nodes;
         if *n.start() < 2 || *k.start() < 2 || n.is_empty() || k.is_empty() {
             let got = format!("{n:?} cliques of {k:?} nodes");
             return Err(Error::config(
@@ -165,7 +166,8 @@ impl RbModel {
     pub fn draw(&self, rng: &mut Rng) -> Result<GraphState> {
         self.check()?;
         loop {
-            let (n, k) = (from(&self.cliques, rng), from(&self.clique_nodes, rng));
+            let n = from(&self.cliques, rng);
+            let k = from(&self.clique_nodes, rng);
             let p = self.tightness[0] + (self.tightness[1] - self.tightness[0]) * rng.uniform();
             if self.nodes.contains(&(n * k)) {
                 return rb_graph(n, k, p, rng);
@@ -175,7 +177,8 @@ impl RbModel {
 }
 
 fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
-    let (cliques, values) = (n as f64, k as f64);
+    let cliques = n as f64;
+    let values = k as f64;
     let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
     // A tightness of 1 makes r 0, so without the bound the number of constraints would be negative.
     let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;

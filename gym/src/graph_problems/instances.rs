@@ -78,7 +78,7 @@ impl Instances {
         let path = path.as_ref();
         let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
         let is_graph6 =
-            GraphFormat::of_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
+            GraphFormat::from_path(path) == GraphFormat::Graph6 || GraphFormat::Graph6.read(&text).is_ok();
         // Edge lists in this library's format are recognised by the first word of one of their lines.
         let is_ours = text.split(|&byte| byte == b'\n').any(|line| {
             let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii_start();

@@ -23,7 +23,7 @@ pub enum Mark {
 impl Mark {
     /// Returns the mark that a node of a state has.
     #[must_use]
-    pub fn of(node: Node) -> Self {
+    pub fn from_node(node: Node) -> Self {
         match node.attributes.get(0) {
             0 => Self::Undecided,
             1 => Self::In,
@@ -52,7 +52,7 @@ impl Mark {
 /// use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 /// let mut path = GraphFormat::EdgeList.read(b"graph undirected 3\nedge 0 1\nedge 1 2")?.remove(0);
 /// MarkNode(Problem::IndependentSet).apply(Direction::Forward, &mut path, Move { a: 0, ..Move::default() })?;
-/// assert_eq!(path.nodes().map(Mark::of).collect::<Vec<_>>(), [Mark::In, Mark::Out, Mark::Undecided]);
+/// assert_eq!(path.nodes().map(Mark::from_node).collect::<Vec<_>>(), [Mark::In, Mark::Out, Mark::Undecided]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,11 +70,13 @@ impl GraphActionType for MarkNode {
     }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let wanted = self.mark_before(direction);
-        mask.iter_mut().zip(graph.nodes()).for_each(|(legal, node)| *legal = Mark::of(node) == wanted);
+        for (legal, node) in mask.iter_mut().zip(graph.nodes()) {
+            *legal = Mark::from_node(node) == wanted;
+        }
     }
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         let node = graph.node(action.a).unwrap_or_default();
-        if Mark::of(node) != self.mark_before(direction) || action.a as usize >= graph.n_nodes() {
+        if Mark::from_node(node) != self.mark_before(direction) || action.a as usize >= graph.n_nodes() {
             return Err(Error::contract(
                 "only an undecided node can be chosen, and only the choice of a chosen node can be undone",
                 format!("this isn't so for node {} of {graph}", action.a),
@@ -105,7 +107,7 @@ impl MarkNode {
     pub(super) fn chosen_nodes(self, graph: &GraphState) -> NodeSet {
         let mut chosen = NodeSet::new(graph.n_nodes());
         for (a, node) in graph.nodes().enumerate() {
-            if Mark::of(node) == self.choice() {
+            if Mark::from_node(node) == self.choice() {
                 chosen.set(a, true);
             }
         }
@@ -117,7 +119,7 @@ impl MarkNode {
         let marks = self.marks(graph, chosen);
         for (a, mark) in (0..).zip(marks) {
             let mut node = graph.node(a).unwrap_or_default();
-            if Mark::of(node) != mark {
+            if Mark::from_node(node) != mark {
                 node.attributes.set(0, mark.value());
                 graph.set_node(a, node)?;
             }
@@ -127,7 +129,8 @@ impl MarkNode {
 
     /// Returns the mark that each node has if exactly these nodes are chosen.
     pub(super) fn marks(self, graph: &GraphState, chosen: &NodeSet) -> Vec<Mark> {
-        let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
+        let n = graph.n_nodes();
+        let adjacency = graph.adjacency();
         // `near` holds for each node the number of nodes that can dominate it: the node itself and its
         // neighbours, without the nodes that are out. Only dominating sets need this number.
         let near: Vec<usize> = match self.0 {

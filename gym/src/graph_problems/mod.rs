@@ -21,13 +21,21 @@
 //! no solution, independently of the environment.
 //!
 //! ```
-//! use gfn::{Rng, env::{Env, StateGraph}, graph::GraphFormat};
+//! use gfn::{
+//!     Rng,
+//!     env::{Env, StateGraph},
+//!     graph::GraphFormat,
+//! };
 //! use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 //! // A cycle of 5 nodes, in graph6.
 //! let ring = Instances::new(GraphFormat::Graph6.read(b"Dhc")?)?;
 //! let env = GraphProblem::new(Problem::IndependentSet, &ring)?.into_env();
 //! let space = StateGraph::build(&env, 100)?;
-//! let solutions: Vec<_> = space.ends().iter().map(|&end| Problem::IndependentSet.solution(&space.states().graphs()[end])).collect();
+//! let solutions: Vec<_> = space
+//!     .ends()
+//!     .iter()
+//!     .map(|&end| Problem::IndependentSet.solution(&space.states().graphs()[end]))
+//!     .collect();
 //! assert_eq!(solutions.len(), 5);
 //! assert_eq!(Problem::IndependentSet.check(&ring.graphs()[0], &solutions[0])?, 2);
 //! let target = space.target_distribution(&SizeReward::new(Problem::IndependentSet, 2.0)?, None)?;

@@ -12,7 +12,8 @@ use gfn::graph::GraphState;
 /// ```
 /// use gfn::graph::GraphFormat;
 /// use gfn_gym::graph_problems::maximum_clique;
-/// let graph = &GraphFormat::EdgeList.read(b"graph undirected 4\nedge 0 1\nedge 1 2\nedge 0 2\nedge 2 3")?[0];
+/// let graph =
+///     &GraphFormat::EdgeList.read(b"graph undirected 4\nedge 0 1\nedge 1 2\nedge 0 2\nedge 2 3")?[0];
 /// assert_eq!(maximum_clique(graph, 1_000), Some(vec![0, 1, 2]));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -61,7 +62,9 @@ impl CliqueSearch {
         order.sort_by_key(|&a| std::cmp::Reverse(degree(a)));
         let near = order.iter().map(|&a| {
             let mut row = vec![0; n.div_ceil(64)];
-            (0..n).filter(|&k| joined(a, order[k])).for_each(|k| row[k / 64] |= 1 << (k % 64));
+            for k in (0..n).filter(|&k| joined(a, order[k])) {
+                row[k / 64] |= 1 << (k % 64);
+            }
             row
         });
         Self {
@@ -76,7 +79,9 @@ impl CliqueSearch {
     fn run(mut self) -> Option<Vec<u32>> {
         let n = self.order.len();
         let mut all = vec![0; n.div_ceil(64)];
-        (0..n).for_each(|k| all[k / 64] |= 1 << (k % 64));
+        for k in 0..n {
+            all[k / 64] |= 1 << (k % 64);
+        }
         self.extend(all)?;
         let mut nodes: Vec<u32> = self.best.iter().map(|&k| self.order[k]).collect();
         nodes.sort_unstable();
@@ -111,14 +116,18 @@ impl CliqueSearch {
     /// colour by colour. Each node comes with the number of colours that this node and the nodes before it in
     /// the list use.
     fn colours(&self, nodes: &Bits) -> Vec<(usize, usize)> {
-        let (mut left, mut out, mut colours) = (nodes.clone(), Vec::new(), 0);
+        let mut left = nodes.clone();
+        let mut out = Vec::new();
+        let mut colours = 0;
         while left.iter().any(|word| *word != 0) {
             colours += 1;
             let mut free = left.clone();
             while let Some(k) = first(&free) {
                 left[k / 64] &= !(1 << (k % 64));
                 free[k / 64] &= !(1 << (k % 64));
-                free.iter_mut().zip(&self.near[k]).for_each(|(x, y)| *x &= !y);
+                for (x, y) in free.iter_mut().zip(&self.near[k]) {
+                    *x &= !y;
+                }
                 out.push((k, colours));
             }
         }

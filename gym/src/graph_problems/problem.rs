@@ -29,8 +29,8 @@ impl Problem {
     #[must_use]
     pub fn solution(self, state: &GraphState) -> Vec<u32> {
         let counts = |node| match self {
-            Self::DominatingSet => Mark::of(node) != Mark::Out,
-            _ => Mark::of(node) == Mark::In,
+            Self::DominatingSet => Mark::from_node(node) != Mark::Out,
+            _ => Mark::from_node(node) == Mark::In,
         };
         (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
     }
@@ -50,9 +50,13 @@ impl Problem {
         }
         let mut chosen = NodeSet::new(n);
         if self == Self::DominatingSet {
-            (0..n).for_each(|a| chosen.set(a, true));
+            for a in 0..n {
+                chosen.set(a, true);
+            }
         }
-        nodes.iter().for_each(|&a| chosen.set(a as usize, self != Self::DominatingSet));
+        for &a in nodes.iter() {
+            chosen.set(a as usize, self != Self::DominatingSet);
+        }
         let mut state = graph.clone();
         MarkNode(self).mark(&mut state, &chosen)?;
         Ok(state)
@@ -128,7 +132,9 @@ impl Problem {
             Self::DominatingSet => {
                 let mut dominated = is_in;
                 for &a in nodes {
-                    graph.adjacency().neighbours(a as usize).for_each(|b| dominated[b] = true);
+                    for b in graph.adjacency().neighbours(a as usize) {
+                        dominated[b] = true;
+                    }
                 }
                 dominated.iter().position(|is_dominated| !is_dominated).map(|a| {
                     let law = "each node is in a dominating set, or has an edge to a node of the set";

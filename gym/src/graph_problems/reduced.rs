@@ -13,7 +13,7 @@ use super::{Mark, Problem};
 /// nodes that no longer matter are dropped. Nodes that a dominating set must contain stay, because they count
 /// for its size.
 pub(super) fn reduced(problem: Problem, graph: &GraphState) -> ReducedGraph {
-    let marks: Vec<Mark> = graph.nodes().map(Mark::of).collect();
+    let marks: Vec<Mark> = graph.nodes().map(Mark::from_node).collect();
     let is = |a: u32, mark| marks[a as usize] == mark;
     let open = |a| is(a, Mark::Undecided);
     match problem {

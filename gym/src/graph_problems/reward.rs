@@ -16,17 +16,18 @@ use crate::rewards::positive;
 /// `gfn-extras`:
 ///
 /// ```
-/// use std::sync::Arc;
 /// use gfn::{env::Reward, graph::GraphFormat};
 /// use gfn_extras::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 /// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+/// use std::sync::Arc;
 /// let conditioning = Conditioning::new(1)?
 ///     .temperature(Temperature::Uniform { least: 1.0, most: 4.0 }, Encoding::Thermometer { bins: 16 })?;
 /// let one = SizeReward::new(Problem::DominatingSet, 1.0)?;
 /// let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(one)])?;
 /// let condition = conditioning.encode(&[Condition { beta: 3.0, preferences: vec![1.0], focus: None }])?;
 /// // A graph of two nodes without an edge, which dominate nothing but themselves.
-/// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?.into_env();
+/// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?
+///     .into_env();
 /// let state = gfn::env::Env::initial(&env, &[0]);
 /// assert!((reward.log_reward(&state, Some(&condition))?[0] + 3.0 * 2.0).abs() < 1e-6);
 /// # Ok::<(), gfn::Error>(())
@@ -56,7 +57,7 @@ impl SizeReward {
         let size = match self.problem {
             Problem::Cut => {
                 let adjacency = state.adjacency();
-                let sides: Vec<bool> = state.nodes().map(|node| Mark::of(node) == Mark::In).collect();
+                let sides: Vec<bool> = state.nodes().map(|node| Mark::from_node(node) == Mark::In).collect();
                 let cut = |a: usize| adjacency.neighbours(a).filter(|&b| !sides[b]).count();
                 (0..sides.len()).filter(|&a| sides[a]).map(cut).sum()
             }

@@ -97,7 +97,8 @@ impl LineDist {
         exploration: &Exploration,
         rng: &mut Rng,
     ) -> Result<f64> {
-        let (k, temperature) = (mixtures.components, exploration.temperature());
+        let k = mixtures.components;
+        let temperature = exploration.temperature();
         let component = component(row, &values[..k], temperature, rng)?;
         // A Gaussian density to the power 1 / T is, after normalisation, a Gaussian with T times the
         // variance.
@@ -170,7 +171,8 @@ impl Distribution for LineDist {
             let values: Vec<f64> = lengths.iter().zip(&free).map(log_prob).collect();
             return Ok(Tensor::from_slice(&values));
         };
-        let (kind, device) = (outputs.kind(), outputs.device());
+        let kind = outputs.kind();
+        let device = outputs.device();
         let heads =
             outputs.index_select(0, &index_tensor(rows, device)).view([-1, 3, mixtures.components as i64]);
         let lengths = from_host(&lengths, kind, device).unsqueeze(1);

@@ -62,7 +62,9 @@ impl Line {
     pub fn check(&self, direction: Direction, states: &Reals, actions: &Reals) -> Result<()> {
         check_widths(states, actions, [2, 1])?;
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
-            let (x, t, to) = (state[0], state[1], action[0]);
+            let x = state[0];
+            let t = state[1];
+            let to = action[0];
             let problem = if !x.is_finite() || t.fract() != 0.0 || !(0.0..=self.n_steps as f64).contains(&t) {
                 "a state must have a finite position and a whole number of steps from 0 to the limit"
             } else if !to.is_finite() {
@@ -99,7 +101,8 @@ impl Env for Line {
     fn step(&self, direction: Direction, states: &mut Reals, actions: &Reals) -> Result<Step<Reals>> {
         self.check(direction, states, actions)?;
         let n = states.len();
-        let (mut reverse, mut done) = (Reals::filled(1, n, 0.0), vec![false; n]);
+        let mut reverse = Reals::filled(1, n, 0.0);
+        let mut done = vec![false; n];
         let (change, end) = match direction {
             Direction::Forward => (1.0, self.n_steps as f64),
             Direction::Backward => (-1.0, 0.0),

@@ -22,7 +22,7 @@ impl Policy<Line> for LineUniform {
         wants: Quantities,
     ) -> Result<Evaluation<LineDist>> {
         let uniform = |direction| LineDist::uniform(*env, direction, states.clone());
-        Ok(Evaluation::of_directions(wants, uniform))
+        Ok(Evaluation::from_directions(wants, uniform))
     }
 }
 
@@ -45,10 +45,15 @@ impl Default for LinePolicyConfig {
 /// A policy of the [line](Line): a perceptron on position and time.
 ///
 /// ```
-/// use gfn::{Rng, objective::TrajectoryBalance, train::{Trainer, TrainerConfig}};
+/// use gfn::{
+///     Rng,
+///     objective::TrajectoryBalance,
+///     train::{Trainer, TrainerConfig},
+/// };
 /// use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
 /// let (env, mut rng) = (Line::new(5)?, Rng::seeded(0));
-/// let policy = LinePolicy::new(&env, LinePolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+/// let policy =
+///     LinePolicy::new(&env, LinePolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
 /// let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, LineReward::default(), policy, TrajectoryBalance, config, rng)?;
 /// assert!(trainer.step()?.loss.is_finite());

@@ -69,7 +69,8 @@ impl PhyloTree {
     #[must_use]
     pub fn n_states(&self) -> Option<u64> {
         // The number y(m) of states for m + 1 species satisfies y(m) = (2 m - 1) y(m - 1) + y(m - 2).
-        let (mut before, mut now) = (1u64, 1u64);
+        let mut before = 1u64;
+        let mut now = 1u64;
         for m in 1..self.n as u64 {
             (before, now) = (now, now.checked_mul(2 * m - 1)?.checked_add(before)?);
         }
@@ -85,7 +86,8 @@ impl PhyloTree {
     /// Returns the forward slot that joins the trees whose smallest species are `a` and `b`.
     #[must_use]
     pub fn join_slot(a: u32, b: u32) -> u32 {
-        let (low, high) = (a.min(b), a.max(b));
+        let low = a.min(b);
+        let high = a.max(b);
         high * high.saturating_sub(1) / 2 + low
     }
 
@@ -222,7 +224,9 @@ impl VectorRules for PhyloTree {
     }
     fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
         let mut smallest = vec![true; self.n];
-        row.iter().filter(|&&x| x > 0).for_each(|&x| smallest[usize::from(x)] = false);
+        for &x in row.iter().filter(|&&x| x > 0) {
+            smallest[usize::from(x)] = false;
+        }
         match direction {
             Direction::Forward => {
                 let mut slot = 0;
@@ -234,7 +238,9 @@ impl VectorRules for PhyloTree {
                 }
             }
             Direction::Backward => {
-                legal.iter_mut().enumerate().for_each(|(a, legal)| *legal = smallest[a] && row[a] > 0);
+                for (a, legal) in legal.iter_mut().enumerate() {
+                    *legal = smallest[a] && row[a] > 0;
+                }
             }
         }
     }
@@ -253,7 +259,9 @@ impl VectorRules for PhyloTree {
             Direction::Backward => {
                 let a = Some(slot).filter(|&a| a < self.n && is_smallest(row, a))?;
                 let b = self.name(self.root(row, a))?;
-                row.iter_mut().filter(|x| usize::from(**x) == b).for_each(|x| *x = 0);
+                for x in row.iter_mut().filter(|x| usize::from(**x) == b) {
+                    *x = 0;
+                }
                 Some(Self::join_slot(a as u32, b as u32) as usize)
             }
         }

@@ -15,7 +15,8 @@ enum Token<'a> {
 
 /// Splits a text into tokens. White space around tokens is dropped.
 fn tokens(text: &str) -> Vec<Token<'_>> {
-    let (mut out, mut rest) = (Vec::new(), text.trim());
+    let mut out = Vec::new();
+    let mut rest = text.trim();
     while let Some(first) = rest.chars().next() {
         let length = rest.find(['(', ')', ',', ';']).unwrap_or(rest.len());
         out.push(match first {
@@ -56,8 +57,10 @@ impl PhyloTree {
         let mut row = vec![0; self.entries()];
         // `open` holds for each open parenthesis the trees read so far. A tree is given by its smallest
         // species and its root's entry.
-        let (mut open, mut seen) = (vec![Vec::new()], vec![false; self.n()]);
-        let (mut follows_tree, mut has_ended) = (false, false);
+        let mut open = vec![Vec::new()];
+        let mut seen = vec![false; self.n()];
+        let mut follows_tree = false;
+        let mut has_ended = false;
         for token in tokens(text) {
             match token {
                 _ if has_ended => return Err(wrong(format!("more than one tree: {text:?}"))),
@@ -73,7 +76,9 @@ impl PhyloTree {
                     };
                     let ((low, _), (name, _)) = if one < other { (one, other) } else { (other, one) };
                     [one.1, other.1].into_iter().for_each(|root: usize| row[root] = name as u16);
-                    open.last_mut().into_iter().for_each(|outer| outer.push((low, self.n() - 1 + name)));
+                    for outer in open.last_mut().into_iter() {
+                        outer.push((low, self.n() - 1 + name));
+                    }
                 }
                 Token::End => has_ended = true,
                 // A word after a tree is a branch length or the name of an inner node.
@@ -87,7 +92,9 @@ impl PhyloTree {
                     if std::mem::replace(&mut seen[species], true) {
                         return Err(wrong(format!("a tree that names species {species} twice")));
                     }
-                    open.last_mut().into_iter().for_each(|outer| outer.push((species, species)));
+                    for outer in open.last_mut().into_iter() {
+                        outer.push((species, species));
+                    }
                     follows_tree = true;
                 }
                 Token::Open | Token::Comma | Token::Close => return Err(wrong(format!("{text:?}"))),

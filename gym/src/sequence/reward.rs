@@ -158,7 +158,7 @@ impl TableReward {
 
 impl Reward<VectorStates> for TableReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, self.env.entries(), |row| {
+        rewards::score_rows(states, self.env.entries(), |row| {
             let ended = self.env.lengths().contains(&super::env::filled(row));
             ended.then(|| self.log_rewards.get(row).copied().or(self.log_floor)).flatten()
         })

@@ -23,7 +23,8 @@ impl LegendEntry<'_> {
 pub(crate) fn draw_legend(canvas: &mut Canvas, middle: Point, room: f64, entries: &[LegendEntry<'_>]) {
     let width: f64 = entries.iter().map(LegendEntry::width).sum();
     let squeeze = (room / width).min(1.0);
-    let (mut x, y) = (middle.0 - (width - 16.0) * squeeze / 2.0, middle.1);
+    let mut x = middle.0 - (width - 16.0) * squeeze / 2.0;
+    let y = middle.1;
     for entry in entries {
         canvas.dashed_line(vec![(x, y), (x + 20.0, y)], entry.colour, 2.0, entry.dash);
         canvas.text((x + 26.0, y), entry.name, SIZE * squeeze.max(0.7), Colour::INK, TextAnchor::Left);

@@ -89,9 +89,10 @@ impl PictureSheet {
         let head = draw_title(&mut canvas, &self.title);
         canvas.height = head + (self.side + CAPTION) * n.div_ceil(columns) as f64 + 8.0;
         for (i, (picture, caption)) in self.cells.iter().enumerate() {
-            let (left, top) =
-                (8.0 + self.side * (i % columns) as f64, head + (self.side + CAPTION) * (i / columns) as f64);
-            let (right, bottom) = (left + self.side, top + self.side + CAPTION);
+            let left = 8.0 + self.side * (i % columns) as f64;
+            let top = head + (self.side + CAPTION) * (i / columns) as f64;
+            let right = left + self.side;
+            let bottom = top + self.side + CAPTION;
             canvas.line(
                 vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)],
                 Colour::FAINT,

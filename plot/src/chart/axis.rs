@@ -46,7 +46,9 @@ impl Axis {
     /// Creates an axis whose range includes all values that the scale can show. If `padded`, the range gets a
     /// margin.
     pub(crate) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
-        let (mut low, mut high, mut is_whole) = (f64::INFINITY, f64::NEG_INFINITY, true);
+        let mut low = f64::INFINITY;
+        let mut high = f64::NEG_INFINITY;
+        let mut is_whole = true;
         for c in values.filter_map(|value| scale.coordinate(value)) {
             (low, high, is_whole) = (low.min(c), high.max(c), is_whole && c.fract() == 0.0);
         }

@@ -34,11 +34,13 @@ impl Frame {
     /// Shrinks the width or the height of the data area, around its centre, so that a unit has the same
     /// length on both axes.
     pub(crate) fn with_equal_scales(self) -> Self {
-        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        let width = self.right - self.left;
+        let height = self.bottom - self.top;
         let scale = (width / self.x.length()).min(height / self.y.length());
-        let (across, up) =
-            ((width - scale * self.x.length()) / 2.0, (height - scale * self.y.length()) / 2.0);
-        let (left, right) = (self.left + across, self.right - across);
+        let across = (width - scale * self.x.length()) / 2.0;
+        let up = (height - scale * self.y.length()) / 2.0;
+        let left = self.left + across;
+        let right = self.right - across;
         Self { left, right, top: self.top + up, bottom: self.bottom - up, ..self }
     }
 
@@ -118,7 +120,8 @@ mod tests {
             let frame = Frame { left: 20.0, right: 420.0, top: 30.0, bottom: 230.0, x: axis(x), y: axis(y) };
             let frame = frame.with_equal_scales();
             let corner = |at| frame.place(at).unwrap();
-            let (zero, one) = (corner((0.0, 0.0)), corner((1.0, 1.0)));
+            let zero = corner((0.0, 0.0));
+            let one = corner((1.0, 1.0));
             assert!((one.0 - zero.0 - (zero.1 - one.1)).abs() < 1e-9, "{zero:?} {one:?}");
             assert!(frame.left >= 20.0 && frame.right <= 420.0 && frame.top >= 30.0 && frame.bottom <= 230.0);
             assert_eq!(

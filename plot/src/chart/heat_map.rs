@@ -39,7 +39,9 @@ pub(crate) struct HeatMap {
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
-    let (a, b, t) = (COLOURS[k], COLOURS[k + 1], place - k as f64);
+    let a = COLOURS[k];
+    let b = COLOURS[k + 1];
+    let t = place - k as f64;
     let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * t).round() as u8;
     Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
@@ -47,7 +49,8 @@ fn colour(share: f64) -> Colour {
 /// Draws a cell with its top left corner at `at`. The cell is half a unit wider and higher than given, so
 /// that no gap is visible between neighbouring cells.
 fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
-    let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
+    let right = at.0 + width + 0.5;
+    let bottom = at.1 + height + 0.5;
     canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
 }
 
@@ -64,11 +67,14 @@ impl HeatMap {
         let below = widest(&self.column_names).min(MAX_BELOW) + label(x_label);
         let room = (WIDTH - 130.0 - beside, HEIGHT - 60.0 - below);
         let side = (room.0 / columns as f64).min(room.1 / rows as f64);
-        let (width, height) = (side * columns as f64, side * rows as f64);
-        let (left, top) = (30.0 + beside + (room.0 - width) / 2.0, 32.0 + (room.1 - height) / 2.0);
+        let width = side * columns as f64;
+        let height = side * rows as f64;
+        let left = 30.0 + beside + (room.0 - width) / 2.0;
+        let top = 32.0 + (room.1 - height) / 2.0;
         let bottom = top + height;
         for (k, value) in self.values.iter().enumerate() {
-            let (row, column) = (k / columns, k % columns);
+            let row = k / columns;
+            let column = k % columns;
             let at = (left + side * column as f64, bottom - side * (row + 1) as f64);
             draw_cell(canvas, at, side, side, colour(value / self.max));
         }

@@ -167,8 +167,8 @@ impl Panel {
         draw_legend(&mut canvas, (WIDTH / 2.0, 34.0), WIDTH - 14.0, &entries);
         let frame = self.frame(if entries.is_empty() { 30.0 } else { 30.0 + LEGEND_ROW });
         frame.draw_axes(&mut canvas);
-        let (centre, middle) =
-            (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom));
+        let centre = f64::midpoint(frame.left, frame.right);
+        let middle = f64::midpoint(frame.top, frame.bottom);
         canvas.text((centre, frame.bottom + 34.0), &self.x_label, FONT, Colour::INK, TextAnchor::Middle);
         canvas.turned_text(
             (frame.left - widest(&frame.y) - 24.0, middle),
@@ -187,7 +187,8 @@ impl Panel {
         // A point that only one axis can show isn't drawn. It is left out here, too, so that it doesn't
         // extend the range of this axis.
         let shown: Vec<_> = points.filter(|p| shows(self.x_scale, p.0) && shows(self.y_scale, p.1)).collect();
-        let (xs, ys) = (shown.iter().map(|p| p.0), shown.iter().map(|p| p.1));
+        let xs = shown.iter().map(|p| p.0);
+        let ys = shown.iter().map(|p| p.1);
         let (x, y) = if self.diagonal {
             let both = Axis::over(self.x_scale, xs.chain(ys), true);
             (both, both)
@@ -207,7 +208,9 @@ impl Panel {
         }
         for line in &self.outlines {
             let points = line.iter().map(|&point| frame.place(point));
-            split_at_gaps(points).into_iter().for_each(|piece| canvas.line(piece, Colour::GREY, 0.7));
+            for piece in split_at_gaps(points).into_iter() {
+                canvas.line(piece, Colour::GREY, 0.7);
+            }
         }
         let many = self.curves.iter().map(|curve| curve.points.len()).sum::<usize>() > MANY_DOTS;
         for (k, curve) in self.curves.iter().enumerate() {

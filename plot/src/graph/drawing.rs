@@ -129,8 +129,8 @@ mod tests {
     use crate::canvas::Shape;
 
     fn graph(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
-        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::of_class(a as u16))).collect();
-        GraphState::from_parts(kind, &vec![Node::of_class(9); n], &edges).unwrap()
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::from_class(a as u16))).collect();
+        GraphState::from_parts(kind, &vec![Node::from_class(9); n], &edges).unwrap()
     }
 
     #[test]

@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn edges_between_the_same_nodes_lie_apart() {
-        let (p, q) = ((0.0, 0.0), (100.0, 0.0));
+        let p = (0.0, 0.0);
+        let q = (100.0, 0.0);
         let there = EdgeLine { from: p, to: q, shift: 5.0 };
         let back = EdgeLine { from: q, to: p, shift: 5.0 };
         assert_eq!((there.at(50.0), back.at(50.0)), ((50.0, -5.0), (50.0, 5.0)));

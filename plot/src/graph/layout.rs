@@ -43,14 +43,18 @@ fn force(graph: &GraphState) -> Vec<Point> {
     let drawn = (0..if n <= 30 { 16 } else { 1 }).map(|start| {
         let mut places = circle(n);
         if start > 0 {
-            (1..n).rev().for_each(|i| places.swap(i, rng.below(i + 1)));
+            for i in (1..n).rev() {
+                places.swap(i, rng.below(i + 1));
+            }
         }
         for place in &mut places {
             // The random shift avoids exactly symmetric positions, because the iteration could stay at such
             // positions even if they aren't the best.
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
-        (0..150).for_each(|_| majorise(&mut places, &distances));
+        for _ in 0..150 {
+            majorise(&mut places, &distances);
+        }
         (stress(&places, &distances), places)
     });
     let best = drawn.min_by(|a, b| a.0.total_cmp(&b.0));
@@ -88,7 +92,8 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
         let mut sum = (0.0, 0.0, 0.0);
         for (j, &(u, v)) in places.iter().enumerate().filter(|&(j, _)| j != i) {
             let distance = distances[i][j].max(1e-9);
-            let (dx, dy) = (x - u, y - v);
+            let dx = x - u;
+            let dy = y - v;
             let pull = distance / dx.hypot(dy).max(1e-9);
             let weight = 1.0 / (distance * distance);
             sum.0 += weight * (u + dx * pull);
@@ -122,7 +127,8 @@ fn centre_and_scale(places: Vec<Point>) -> Vec<Point> {
             .map(coordinate)
             .fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(x), r.1.max(x)))
     };
-    let (x, y) = (range(|p| p.0), range(|p| p.1));
+    let x = range(|p| p.0);
+    let y = range(|p| p.1);
     let half = ((x.1 - x.0) / 2.0).max((y.1 - y.0) / 2.0).max(1e-9);
     let middle = (f64::midpoint(x.0, x.1), f64::midpoint(y.0, y.1));
     places.iter().map(|p| ((p.0 - middle.0) / half, (p.1 - middle.1) / half)).collect()

@@ -23,7 +23,7 @@ _MOST_PAIRS = 2**35
 
 
 def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
-    """Returns the arrays from which `Graphs.of` rebuilds these graphs."""
+    """Returns the arrays from which `Graphs.from_arrays` rebuilds these graphs."""
     names = (
         "n_nodes",
         "edges",
@@ -42,7 +42,7 @@ def again(
 ) -> _gfn.Graphs:
     """Builds pickled graphs again, from their arrays, the settings of their environment and the index of each
     graph's initial state."""
-    graphs = _gfn.Graphs.of(**parts)
+    graphs = _gfn.Graphs.from_arrays(**parts)
     return graphs._restored(settings, list(instances or [0] * len(graphs)))
 
 
@@ -153,7 +153,7 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
             classes[kind].append(_class(data, name))
             attributes[kind].append(_attributes(data, name))
         ends.append(len(edges))
-    return _gfn.Graphs.of(
+    return _gfn.Graphs.from_arrays(
         np.asarray(n_nodes, dtype=np.int64),
         np.asarray(edges, dtype=np.int64).reshape(-1, 2),
         np.asarray(ends, dtype=np.int64),
@@ -247,7 +247,7 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
         nodes.append(np.column_stack([_of_data(data, "x", n, 1), of_nodes]))
         edges.append(np.column_stack([index.T, of_edges])[kept])
     of_nodes, of_edges = np.concatenate(nodes), np.concatenate(edges)
-    return _gfn.Graphs.of(
+    return _gfn.Graphs.from_arrays(
         n_nodes[1:],
         of_edges[:, :2],
         np.cumsum([len(each) for each in edges]),
@@ -274,8 +274,8 @@ def of_arrays(
     of_nodes: tuple[Any, Any],
     of_edges: tuple[Any, Any],
 ) -> _gfn.Graphs:
-    """Builds graphs from the arguments of `Graphs.of`. `of_nodes` has the classes and the attributes of
-    nodes, and `of_edges` those of edges."""
+    """Builds graphs from the arguments of `Graphs.from_arrays`. `of_nodes` has the classes and the attributes
+    of nodes, and `of_edges` those of edges."""
     sizes, ptr = rows(n_nodes, "n_nodes", "int64", []), rows(edge_ptr, "edge_ptr", "int64", [])
     ends = rows(edges, "edges", "int64", [None])
     if (

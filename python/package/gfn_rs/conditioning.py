@@ -25,7 +25,7 @@ class Temperature(Settings):
     def _json(self) -> Any:
         values = self._values()
         bins = values.pop("bins")
-        return {"of": {type(self).__name__.removesuffix("Temperature"): values}, "bins": bins}
+        return {"value": {type(self).__name__.removesuffix("Temperature"): values}, "bins": bins}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Directions(Settings):
     def _json(self) -> Any:
         values = self._values()
         bins = values.pop("bins")
-        return {"of": {type(self).__name__: values.get("vectors", values)}, "bins": bins}
+        return {"value": {type(self).__name__: values.get("vectors", values)}, "bins": bins}
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _directions(given: Any) -> Any:
     return (
         given._json()
         if isinstance(given, Directions)
-        else {"of": {"Constant": plain(given, "directions")}, "bins": None}
+        else {"value": {"Constant": plain(given, "directions")}, "bins": None}
     )
 
 
@@ -178,8 +178,9 @@ class Conditioning(_Encoding):
     focus. Parts that are constant are left out.
 
     >>> import gfn_rs as gfn
-    >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
-    >>> of.width, of.draw(3).shape
+    >>> temperature = gfn.LogUniformTemperature(1, 64, bins=8)
+    >>> conditions = gfn.Conditioning(2, temperature=temperature, preferences=gfn.Dirichlet())
+    >>> conditions.width, conditions.draw(3).shape
     (10, torch.Size([3, 10]))
     >>> of.decode(of.encode([gfn.Condition(beta=8, preferences=[1, 3])]))[0].preferences
     [0.25, 0.75]
@@ -201,7 +202,7 @@ class Conditioning(_Encoding):
             "temperature": (
                 beta._json()
                 if isinstance(beta, Temperature)
-                else {"of": {"Constant": float(beta)}, "bins": None}
+                else {"value": {"Constant": float(beta)}, "bins": None}
             ),
             "preferences": None if self.preferences is None else _directions(self.preferences),
             "focus": None if self.focus is None else self.focus._json(),

@@ -155,7 +155,8 @@ class _OfMolecules(Environment):
         return _gfn.Env(self._by_class(), self.rules)
 
     def _values(self) -> dict[str, Any]:
-        return {name: plain(getattr(self, name), name) for name in self.__dataclass_fields__ if name != "rules"}  # type: ignore[attr-defined]
+        names: list[str] = list(self.__dataclass_fields__)  # type: ignore[attr-defined]
+        return {name: plain(getattr(self, name), name) for name in names if name != "rules"}
 
     def _described(self) -> Any:
         return self._values() if self.rules is None else [self._values(), type(self.rules).__name__]

@@ -267,7 +267,8 @@ class Actors:
     ) -> None:
         self.tasks, self.batch = count(tasks, "tasks", least=1), count(batch, "batch", least=1)
         several = isinstance(epsilon, (Sequence, np.ndarray)) and not isinstance(epsilon, str)
-        self.epsilon: list[float] = list(epsilon) if several else [epsilon]  # type: ignore[arg-type, list-item]
+        shares: Any = list(epsilon) if several else [epsilon]  # type: ignore[arg-type]
+        self.epsilon: list[float] = shares
         for share in self.epsilon:
             check(share, "epsilon", float, Bounds(0.0, 1.0))
         if not self.epsilon:

@@ -79,7 +79,7 @@ def _restore_settings(note: Any) -> Any:
     if name == "array":
         return np.asarray(held)
     if name == "graphs":
-        return _gfn.Graphs.of(**held)
+        return _gfn.Graphs.from_arrays(**held)
     if name == "dict":
         return {key: _restore_settings(value) for key, value in held.items()}
     return {"list": list, "tuple": tuple}[name](_restore_settings(item) for item in held)
@@ -147,6 +147,7 @@ def load(
                     f"the checkpoint's {name} has a custom {own}, which isn't stored in the file: pass "
                     f"{name} as an argument, load(path, {name}=...)"
                 ) from None
-    network = Network.build(parts["env"], parts["policy"], **{**note["made"], "device": device})  # type: ignore[arg-type]
+    settings: Any = {**note["made"], "device": device}
+    network = Network.build(parts["env"], parts["policy"], **settings)  # type: ignore[arg-type]
     network._session.restore(path)
     return network

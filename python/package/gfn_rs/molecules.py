@@ -160,7 +160,7 @@ class Ranking:
     >>> ranking = Ranking(["CCO", "c1ccccc1", "OCC", "Cc1ccccc1"], [0.0, 2.0, 0.0, 1.0])
     >>> ranking.smiles
     ['c1ccccc1', 'Cc1ccccc1', 'CCO']
-    >>> ranking.of_scaffolds().smiles
+    >>> ranking.best_per_scaffold().smiles
     ['c1ccccc1', 'CCO']
     """
 
@@ -191,10 +191,10 @@ class Ranking:
         fingerprints between any two of them is below `similarity`."""
         return self._of(self._ranking.diverse(k, similarity))
 
-    def of_scaffolds(self, per_scaffold: int = 1) -> Ranking:
+    def best_per_scaffold(self, per_scaffold: int = 1) -> Ranking:
         """Returns the best `per_scaffold` molecules of each Bemis-Murcko scaffold. All molecules without
         rings count as one scaffold."""
-        return self._of(self._ranking.of_scaffolds(per_scaffold))
+        return self._of(self._ranking.best_per_scaffold(per_scaffold))
 
     def __len__(self) -> int:
         return len(self._ranking)

@@ -122,7 +122,8 @@ class RelativeTrajectoryBalance(_Relative):
     >>> import gfn_rs as gfn
     >>> env, reward = gfn.HyperGrid(2, 4), lambda points: -points.sum(axis=1).astype(float)
     >>> prior = gfn.Trainer(env, gfn.HyperGridReward(), gfn.Mlp((16,)), batch=16).fit(10)
-    >>> posterior = gfn.Trainer(env, reward, copy.deepcopy(prior.network), gfn.RelativeTrajectoryBalance(prior), batch=16)
+    >>> objective = gfn.RelativeTrajectoryBalance(prior)
+    >>> posterior = gfn.Trainer(env, reward, copy.deepcopy(prior.network), objective, batch=16)
     >>> posterior.fit(10).steps_done
     10
     """

@@ -92,7 +92,7 @@ class _Graphs(Policy):
         # Older checkpoints lack the settings in this list. A setting with the value given here is left out of
         # the description, so that it equals the description in an older checkpoint.
         before = [
-            ("symmetry", variant("unseen")),
+            ("symmetry", variant("ignored")),
             ("degrees", False),
             ("norm", variant("layer")),
             ("jumping", variant("last")),
@@ -126,7 +126,7 @@ class GraphNet(_Graphs):
     symmetry
         A further input of the network: the number of automorphisms of a graph, and the change of this number
         by each move. The number is counted (`seen`), replaced by an upper bound that colour refinement finds
-        in polynomial time (`refined`), or left out (`unseen`). In environments of graphs up to isomorphism
+        in polynomial time (`refined`), or left out (`ignored`). In environments of graphs up to isomorphism
         with at most 256 slots, `auto` is `seen` for up to 8 nodes and `refined` for more nodes. In all other
         environments `auto` is `unseen`. Policies of graphs up to isomorphism are much more accurate with this
         input.
@@ -159,7 +159,7 @@ class GraphNet(_Graphs):
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
-    symmetry: Literal["auto", "seen", "refined", "unseen"] = "auto"
+    symmetry: Literal["auto", "exact", "refined", "ignored"] = "auto"
     degrees: bool = False
     norm: Literal["layer", "graph", "none"] = "layer"
     jumping: Literal["last", "concat", "max"] = "last"
@@ -248,7 +248,7 @@ class GraphModule(_OwnNetwork, _Graphs):
     initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
-    symmetry: Literal["auto", "seen", "refined", "unseen"] = "auto"
+    symmetry: Literal["auto", "exact", "refined", "ignored"] = "auto"
 
     def _values(self) -> dict[str, Any]:
         return {

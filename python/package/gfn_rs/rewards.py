@@ -86,7 +86,8 @@ class MoleculeReward(Reward):
         The smallest value of the score.
 
     >>> from gfn_rs import Factor
-    >>> reward = MoleculeReward(MoleculeScore([Factor("qed"), Factor("log_p", {"window": {"least": 1, "most": 4, "width": 1}})]), beta=8.0)
+    >>> log_p = Factor("log_p", {"window": {"least": 1, "most": 4, "width": 1}})
+    >>> reward = MoleculeReward(MoleculeScore([Factor("qed"), log_p]), beta=8.0)
     """
 
     score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] | MoleculeScore = (

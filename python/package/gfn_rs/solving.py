@@ -176,7 +176,9 @@ def solve(
     nodes, edges = _edges(graph, n_nodes)
     if issubclass(problem, Cut) and hasattr(graph, "number_of_edges"):
         _refuse_weights(graph, len(edges))
-    graphs = _gfn.Graphs.of(np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False)
+    graphs = _gfn.Graphs.from_arrays(
+        np.asarray([len(nodes)]), edges, np.asarray([0, len(edges)]), directed=False
+    )
     draw = None if policy is None else _draws(policy, problem, graphs)
     found, history, samples = _gfn.solve(
         problem.__name__, graphs, draw, float(seconds), count(rounds, "rounds", least=1), check_seed(seed)

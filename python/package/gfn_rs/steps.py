@@ -56,7 +56,7 @@ class Moves:
         exits = [kind for kind, name in enumerate(self.types) if name == "exit"]
         return np.isin(self.kind, exits)
 
-    def of(self, state: int) -> Moves:
+    def at(self, state: int) -> Moves:
         """Returns the moves of the state with the index `state` in the batch."""
         return self[self.state == count(state, "state")]
 
@@ -110,7 +110,7 @@ class Masks:
     def __len__(self) -> int:
         return len(self.ptr) - 1
 
-    def of(self, state: int) -> Flags:
+    def at(self, state: int) -> Flags:
         """Returns a flag for each slot of one state of the batch: True if the slot's move is legal."""
         row = int(chosen(count(state, "state"), len(self), "states")[0])
         return self.legal[self.ptr[row] : self.ptr[row + 1]]

@@ -44,7 +44,7 @@ class Trajectories:
 
     @staticmethod
     @suggests_names
-    def of(
+    def from_actions(
         env: Environment,
         moves: npt.ArrayLike,
         offsets: npt.ArrayLike,

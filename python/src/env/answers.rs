@@ -41,11 +41,13 @@ impl Answers {
         questions: &[(&GraphState, Question)],
         ask: impl FnOnce(&GraphStates, &[(usize, Question)]) -> Option<Vec<bool>>,
     ) -> Vec<bool> {
-        let (mut graphs, mut new) = (Vec::new(), Vec::new());
+        let mut graphs = Vec::new();
+        let mut new = Vec::new();
         let mut answers: Vec<Result<bool, usize>> = Vec::with_capacity(questions.len());
         {
             let known = self.lock();
-            let (mut places, mut numbers) = (HashMap::new(), HashMap::new());
+            let mut places = HashMap::new();
+            let mut numbers = HashMap::new();
             for of_graph in questions.chunk_by(|one, other| std::ptr::eq(one.0, other.0)) {
                 let before = known.by_graph.get(of_graph[0].0);
                 for &(graph, question) in of_graph {

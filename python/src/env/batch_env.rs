@@ -40,7 +40,8 @@ impl BatchEnvSettings {
                 `backward_reverse`, which return the move that undoes a given move";
             return Err(Error::config("n_backward_moves", n_backward, expected));
         }
-        let mut env = BatchEnv { of: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
+        let mut env =
+            BatchEnv { settings: self.clone(), initial: Vec::new(), rules, failures: failures.clone() };
         let initial = failures.call(|py| env.ask(py, "initial", &[self.width], self.values, ()));
         env.initial = entries_of(initial.ok_or_else(failed)?);
         Ok(Space::vectors(VectorEnv::from_env(env), self.values))
@@ -62,7 +63,7 @@ impl BatchEnvSettings {
 
 /// An environment whose rules are in Python. Each method of the rules is called once per batch.
 struct BatchEnv {
-    of: BatchEnvSettings,
+    settings: BatchEnvSettings,
     initial: Vec<u16>,
     rules: Object,
     failures: Failures,
@@ -109,22 +110,23 @@ impl BatchEnv {
         let answers = self.failures.call(|py| {
             let arguments =
                 || PyResult::Ok((entries(py, states)?, whole(moves.iter().map(|&slot| slot as usize))));
-            let rows = self.ask(py, step, &[n, self.of.width], self.of.values, arguments()?)?;
-            if !self.of.reverses {
+            let rows = self.ask(py, step, &[n, self.settings.width], self.settings.values, arguments()?)?;
+            if !self.settings.reverses {
                 return Ok((rows, moves.to_vec()));
             }
-            let undo = self.ask(py, reverse, &[n], self.of.n_moves(direction.opposite()), arguments()?)?;
+            let undo =
+                self.ask(py, reverse, &[n], self.settings.n_moves(direction.opposite()), arguments()?)?;
             Ok((rows, undo.into_iter().map(|slot| slot as u32).collect()))
         });
         let (rows, undo) = answers.ok_or_else(failed)?;
-        Ok((VectorStates::from_flat(self.of.width, entries_of(rows))?, undo))
+        Ok((VectorStates::from_flat(self.settings.width, entries_of(rows))?, undo))
     }
 
     /// Returns a flag for each move of each state, including the exit: `true` if the move is legal. If the
     /// rules raise an exception, all flags are `false`, and the exception is raised later.
     fn legal(&self, direction: Direction, states: &VectorStates) -> Vec<bool> {
         let method = if direction == Direction::Forward { "masks" } else { "backward_masks" };
-        let shape = [states.len(), self.of.slots(direction)];
+        let shape = [states.len(), self.settings.slots(direction)];
         let answer = self.failures.call(|py| {
             let answer = self.rules.bind(py).call_method1(method, (entries(py, states)?,))?;
             read_answer(&answer, method, "bool", &shape, 0)
@@ -139,19 +141,19 @@ impl Env for BatchEnv {
     type Dist = GraphActionCategorical;
 
     fn initial(&self, instances: &[u32]) -> VectorStates {
-        let mut states = VectorStates::filled(self.of.width, instances.len(), 0);
-        states
-            .values_mut()
-            .chunks_exact_mut(self.of.width)
-            .for_each(|row| row.copy_from_slice(&self.initial));
+        let mut states = VectorStates::filled(self.settings.width, instances.len(), 0);
+        for row in states.values_mut().chunks_exact_mut(self.settings.width) {
+            row.copy_from_slice(&self.initial);
+        }
         states
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        let (n, n_moves) = (actions.len(), self.of.n_moves(direction));
-        if (states.len(), states.width()) != (n, self.of.width) {
-            let (expected, got) =
-                ([n as i64, self.of.width as i64], [states.len() as i64, states.width() as i64]);
+        let n = actions.len();
+        let n_moves = self.settings.n_moves(direction);
+        if (states.len(), states.width()) != (n, self.settings.width) {
+            let expected = [n as i64, self.settings.width as i64];
+            let got = [states.len() as i64, states.width() as i64];
             return Err(Error::shape(
                 "states",
                 expected,
@@ -159,10 +161,10 @@ impl Env for BatchEnv {
                 "give states of this environment, and one action for each state",
             ));
         }
-        let legal = self.of.slots(direction);
+        let legal = self.settings.slots(direction);
         if let Some(row) = actions.0.iter().position(|&slot| slot as usize >= legal) {
-            let (slot, detail) =
-                (actions.0[row] as usize, self.describe(direction, states, row, actions.0[row]));
+            let slot = actions.0[row] as usize;
+            let detail = self.describe(direction, states, row, actions.0[row]);
             return Err(Error::IllegalAction { row, direction, slot, n_slots: legal, n_legal: 0, detail });
         }
         let exit: Vec<bool> = actions.0.iter().map(|&slot| slot as usize == n_moves).collect();
@@ -175,14 +177,15 @@ impl Env for BatchEnv {
         let (after, undo) = self.apply(direction, &states.select(&inner), &moves.0)?;
         let done = match direction {
             Direction::Backward => self.is_initial(&after),
-            Direction::Forward if self.of.has_exit => vec![false; inner.len()],
+            Direction::Forward if self.settings.has_exit => vec![false; inner.len()],
             Direction::Forward => {
                 let ways_on = self.legal(direction, &after);
                 ways_on.chunks_exact(n_moves).map(|ways_on| !ways_on.contains(&true)).collect()
             }
         };
         for (k, &row) in inner.iter().enumerate() {
-            states.values_mut()[row * self.of.width..(row + 1) * self.of.width].copy_from_slice(after.row(k));
+            states.values_mut()[row * self.settings.width..(row + 1) * self.settings.width]
+                .copy_from_slice(after.row(k));
             (step.reverse.0[row], step.done[row]) = (undo[k], done[k]);
         }
         Ok(step)
@@ -193,23 +196,23 @@ impl Env for BatchEnv {
     }
 
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.of.has_exit.then(|| Slots(vec![self.of.n_moves as u32; states.len()]))
+        self.settings.has_exit.then(|| Slots(vec![self.settings.n_moves as u32; states.len()]))
     }
 }
 
 impl DiscreteEnv for BatchEnv {
     fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        let (slots, has_exit) =
-            (self.of.slots(direction), self.of.has_exit && direction == Direction::Forward);
-        Masks::of_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
+        let slots = self.settings.slots(direction);
+        let has_exit = self.settings.has_exit && direction == Direction::Forward;
+        Masks::from_rows(direction, states.len(), slots, self.legal(direction, states), has_exit)
     }
 
     fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
         match states.describe(row) {
             None => format!("there is no state {row}"),
             Some(state)
-                if slot as usize == self.of.n_moves(direction)
-                    && slot as usize + 1 == self.of.slots(direction) =>
+                if slot as usize == self.settings.n_moves(direction)
+                    && slot as usize + 1 == self.settings.slots(direction) =>
             {
                 format!("exit at {state}")
             }

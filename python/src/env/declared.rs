@@ -130,7 +130,8 @@ impl GraphDeclaration {
     }
 
     fn action_set(&self, starts: &[GraphState], semantics: Semantics) -> Result<ActionSet> {
-        let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
+        let node_classes = self.node_classes;
+        let edge_classes = self.edge_classes;
         let adds_edges = self.actions.iter().any(|action| action.is(Part::Edge, false));
         let grown = self.actions.iter().any(|action| action.is(Part::Node, false) && action.attached);
         if adds_edges && grown && (self.directed || !starts.iter().all(is_connected)) {
@@ -258,7 +259,7 @@ struct PyRules {
 }
 
 impl PyRules {
-    fn of_graphs(&self, method: &str, question: Question, states: &GraphStates) -> Vec<bool> {
+    fn ask_graphs(&self, method: &str, question: Question, states: &GraphStates) -> Vec<bool> {
         let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
         self.answers.to(&questions, |graphs, new| {
             self.rules.try_ask(method, new.len(), |function| {
@@ -305,11 +306,11 @@ impl BatchRules<GraphStates, BatchMove> for PyRules {
     }
 
     fn can_end(&self, states: &GraphStates) -> Vec<bool> {
-        self.of_graphs("can_exit", Question::Exit, states)
+        self.ask_graphs("can_exit", Question::Exit, states)
     }
 
     fn is_reachable(&self, states: &GraphStates) -> Vec<bool> {
-        self.of_graphs("is_reachable", Question::Reachable, states)
+        self.ask_graphs("is_reachable", Question::Reachable, states)
     }
 }
 

@@ -166,7 +166,7 @@ impl Steps {
         &self.undoes[self.instance(row) as usize]
     }
 
-    fn of_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
+    fn ask_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
         self.rules.ask(method, states.len(), |function| function.call1((entries(function.py(), states)?,)))
     }
 }
@@ -182,10 +182,10 @@ impl BatchRules<VectorStates, (usize, u32)> for Steps {
     }
 
     fn is_reachable(&self, states: &VectorStates) -> Vec<bool> {
-        self.of_states("is_reachable", states)
+        self.ask_states("is_reachable", states)
     }
 
     fn can_end(&self, states: &VectorStates) -> Vec<bool> {
-        self.of_states("can_end", states)
+        self.ask_states("can_end", states)
     }
 }

@@ -237,7 +237,8 @@ fn check_walks(
     walks: usize,
     seed: u64,
 ) -> PyResult<(usize, Option<usize>)> {
-    let (rng, watch) = (&mut Rng::seeded(seed), Watch::new());
+    let rng = &mut Rng::seeded(seed);
+    let watch = Watch::new();
     let look = || watch.look();
     let budget = Budget::thorough().with_walks(walks).with_watch(&look);
     let coverage = match space {

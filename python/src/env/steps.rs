@@ -129,7 +129,8 @@ impl<E: PyEnv + SteppedByPython> Space<E> {
     fn take_step(&self, states: &Py<PyAny>, direction: Direction, slots: Vec<u32>) -> Result<StepOutcome> {
         let mut states = self.states(states)?;
         if slots.len() != states.len() {
-            let (expected, got) = ([states.len() as i64], [slots.len() as i64]);
+            let expected = [states.len() as i64];
+            let got = [slots.len() as i64];
             return Err(Error::shape("moves", expected, got, "give one move for each state"));
         }
         let masks = self.env.masks(direction, &states);
@@ -176,7 +177,10 @@ impl Env {
         states: Py<PyAny>,
         backward: bool,
     ) -> PyResult<(Array<i64>, Array<bool>, bool)> {
-        let ask = |space: &AnySpace| listed!(space, space => Ok(space.env.masks(direction(backward), &space.states(&states)?)));
+        let ask = |space: &AnySpace| {
+            listed!(space, space => Ok(space.env.masks(direction(backward),
+            &space.states(&states)?)))
+        };
         let masks: Masks = self.with_space(py, ask)?;
         Ok((whole(masks.slot_ptr.iter().copied()), Array(masks.legal), masks.has_exit))
     }
@@ -189,8 +193,8 @@ impl Env {
         backward: bool,
         chosen: Option<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, i64>)>,
     ) -> PyResult<MoveColumns> {
-        let (direction, moves) =
-            (direction(backward), chosen.map(|(rows, slots)| (small(&rows), small(&slots))));
+        let direction = direction(backward);
+        let moves = chosen.map(|(rows, slots)| (small(&rows), small(&slots)));
         self.with_space(py, |space| listed!(space, space => space.name_moves(&states, direction, moves)))
     }
 
@@ -201,7 +205,8 @@ impl Env {
         slots: PyReadonlyArray1<'_, i64>,
         backward: bool,
     ) -> PyResult<StepOutcome> {
-        let (direction, slots) = (direction(backward), small(&slots));
+        let direction = direction(backward);
+        let slots = small(&slots);
         self.with_space(py, |space| listed!(space, space => space.take_step(&states, direction, slots)))
     }
 
@@ -216,7 +221,10 @@ impl Env {
     }
 
     fn log_automorphisms(&self, py: Python<'_>, states: Py<PyAny>) -> PyResult<Array<f64>> {
-        let ask = |space: &AnySpace| listed!(space, space => space.env.log_automorphisms_of(&space.states(&states)?));
+        let ask = |space: &AnySpace| {
+            listed!(space, space =>
+            space.env.log_automorphisms_of(&space.states(&states)?))
+        };
         self.with_space(py, ask).map(Array)
     }
 
@@ -234,7 +242,8 @@ impl Env {
     ) -> PyResult<Paths> {
         let place = |&offset: &i64| usize::try_from(offset).unwrap_or(usize::MAX);
         let offsets: Vec<usize> = offsets.as_array().iter().map(place).collect();
-        let (actions, instances) = (actions.0, small(&instances));
+        let actions = actions.0;
+        let instances = small(&instances);
         self.with_space(py, move |space| {
             Ok(Paths::new(map_each!(space, space => {
                 replay(space, &actions, &offsets, &instances, log_rewards, conditions, scored)?

@@ -176,7 +176,7 @@ impl<E: PyEnv + EnumerableEnv<Key: 'static>> Discrete<E> {
         Self {
             first_of_object: |env, states| {
                 let objects = env.objects(states)?;
-                Ok(objects.of.into_iter().map(|object| objects.first[object]).collect())
+                Ok(objects.group_of.into_iter().map(|object| objects.first[object]).collect())
             },
             distinct: |config, priority| match priority {
                 None => ReplayBuffer::distinct(config),

@@ -34,7 +34,8 @@ pub(super) fn data_buffer<E: TrainEnv<States: 'static>>(
 ) -> Result<ReplayBuffer<E>> {
     let objects = border.read_some(objects, "Data.objects")?;
     if let Some(conditions) = conditions {
-        let (expected, got) = ([objects.len() as i64], [conditions.size()[0]]);
+        let expected = [objects.len() as i64];
+        let got = [conditions.size()[0]];
         if expected != got {
             let remedy = "give one row of conditions for each object";
             return Err(Error::shape("the conditions of objects", expected, got, remedy));
@@ -168,7 +169,7 @@ impl<E: PyEnv> Source<E> for FreshFunction<E::States> {
                 // Trajectories were built in this process from the initial state, so their moves need no
                 // further check.
                 let mut paths = paths.get().lock()?;
-                let trajectories = &paths.of_env(&context.env)?.batch.trajectories;
+                let trajectories = &paths.for_env(&context.env)?.batch.trajectories;
                 check_conditions(context, trajectories.conditions())?;
                 Ok(Some(trajectories.clone()))
             }

@@ -3,7 +3,7 @@
 
 use gfn::Result;
 use gfn::graph::{GraphBatch, GraphEnv};
-use gfn::nn::{Embeddings, GraphNet, GraphNetConfig, Scope, Symmetry, TensorTorso};
+use gfn::nn::{Embeddings, GraphNet, GraphNetConfig, Scope, SymmetryInput, TensorTorso};
 use gfn::policy::GraphPolicy;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -44,7 +44,8 @@ pub(crate) struct PyBatch {
 #[pymethods]
 impl PyBatch {
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let (nodes, messages) = (self.batch.bind(py).len()?, self.edge_classes.bind(py).len()?);
+        let nodes = self.batch.bind(py).len()?;
+        let messages = self.edge_classes.bind(py).len()?;
         Ok(format!("GraphBatch({} graphs, {nodes} nodes, {messages} messages)", self.n_graphs))
     }
 }
@@ -74,7 +75,8 @@ impl ModuleTorso {
     ) -> PyResult<Embeddings> {
         match self.view {
             _ if batch.is_empty() => {
-                let (device, kind) = (self.caller.device, self.caller.kind);
+                let device = self.caller.device;
+                let kind = self.caller.kind;
                 let none = |width| Tensor::zeros([0, width], (kind, device));
                 Ok(Embeddings { nodes: none(self.widths.0), graphs: none(self.widths.1) })
             }
@@ -92,7 +94,8 @@ impl ModuleTorso {
         batch: &GraphBatch<'_>,
         conditions: Option<&Tensor>,
     ) -> PyResult<Embeddings> {
-        let (graphs, nodes) = (batch.len() as i64, batch.node_classes().size()[0]);
+        let graphs = batch.len() as i64;
+        let nodes = batch.node_classes().size()[0];
         let more = i64::from(nodes == 0);
         let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
         let of_nodes = |rows: &Tensor, value: i64| match more {
@@ -130,7 +133,9 @@ impl ModuleTorso {
         n: i64,
         conditions: Option<&Tensor>,
     ) -> PyResult<Embeddings> {
-        let (device, kind, graphs) = (self.caller.device, self.caller.kind, batch.len() as i64);
+        let device = self.caller.device;
+        let kind = self.caller.kind;
+        let graphs = batch.len() as i64;
         if let Some(other) = batch.arrays.sizes().find(|&size| size as i64 != n) {
             return Err(PyValueError::new_err(format!(
                 "a graph has {other} nodes: expected {n} nodes, as in the environment"
@@ -170,7 +175,7 @@ pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome
         if matches!(view, GraphView::Adjacency(_)) {
             // Here the nodes are distinct variables, so the number of automorphisms isn't an input of the
             // heads.
-            config.symmetry = Symmetry::Unseen;
+            config.symmetry = SymmetryInput::Ignored;
         }
         let torso = |scope: &mut Scope<'_>| ModuleTorso {
             caller: join(scope),

@@ -84,7 +84,9 @@ impl<E: PyEnv> BuildContext<'_, E> {
             estimators.insert("n_conditions".to_owned(), needs.conditions.into());
         }
         values.insert("paths".to_owned(), needs.paths.into());
-        let (device, kind, target) = (self.device, self.kind, self.target.clone());
+        let device = self.device;
+        let kind = self.kind;
+        let target = self.target.clone();
         E::policy(self.space, Plan { class, settings: values, module, device, kind, target, rng })
     }
 
@@ -182,7 +184,8 @@ impl Plan<'_> {
             ))
         })?;
         let tensors = ModuleTensors::new(module.clone())?;
-        let (device, kind) = (plan.device, plan.kind);
+        let device = plan.device;
+        let kind = plan.kind;
         let mut joined = Ok(());
         let policy = build(config, own, &mut plan, &mut |scope| {
             joined = tensors.join(scope);

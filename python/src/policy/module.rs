@@ -185,7 +185,8 @@ impl ModuleCaller {
     /// wrong dtype would cause an error only in the middle of the backward pass.
     fn check(&self, answer: &Bound<'_, PyAny>, what: &str, shape: &[i64]) -> PyResult<Tensor> {
         let tensor = tensors::from_python(answer)?;
-        let (device, kind) = (self.device, self.kind);
+        let device = self.device;
+        let kind = self.kind;
         if (tensor.device(), tensor.kind()) != (device, kind) {
             return Err(PyTypeError::new_err(format!(
                 "the module gave embeddings of {what} of dtype {:?} on {:?}: expected {kind:?} on \

@@ -45,7 +45,8 @@ impl ModuleRows {
         let entries = || columns.remainder(self.values);
         let inputs = match self.inputs {
             Inputs::OneHot => {
-                let (device, kind) = (self.caller.device, self.caller.kind);
+                let device = self.caller.device;
+                let kind = self.caller.kind;
                 let zeros = Tensor::zeros([n, columns.size()[1] * self.values], (kind, device));
                 vec![zeros.scatter_value(1, columns, 1.0)]
             }

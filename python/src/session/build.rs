@@ -111,7 +111,9 @@ pub(super) fn build<E: PyEnv>(
     let novelty = parts.novelty(&context, &mut rng)?;
     // The data set uses a separate random stream, so that it doesn't change any other random numbers.
     let mut data_rng = rng.clone().split();
-    let (env, reward_fn, module) = (space.env.clone(), reward.reward, own.module);
+    let env = space.env.clone();
+    let reward_fn = reward.reward;
+    let module = own.module;
     let mut trainer = match prior {
         None => Trainer::new(env, reward_fn, own.policy, objective, config, rng)?,
         Some(prior) => {

@@ -95,7 +95,8 @@ impl<E: PyEnv> Trained<E> {
         grad: bool,
     ) -> Result<PolicyOutput> {
         let states = self.space.border.read_detached(states, "states")?;
-        let (env, policy) = (&self.space.env, self.trainer.policy());
+        let env = &self.space.env;
+        let policy = self.trainer.policy();
         let mut wants = Quantities::PF | Quantities::PB;
         if flow {
             wants |= Quantity::LogFlow;
@@ -169,7 +170,7 @@ impl<E: PyEnv> Trained<E> {
     }
 
     fn batch<'a>(&self, paths: &'a mut AnyPaths) -> Result<&'a mut Batch<E>> {
-        Ok(&mut paths.of_env(&self.space.env)?.batch)
+        Ok(&mut paths.for_env(&self.space.env)?.batch)
     }
 
     fn score(&mut self, paths: &mut AnyPaths) -> Result<BatchScores> {
@@ -210,7 +211,7 @@ impl<E: PyEnv> Trained<E> {
     }
 
     fn reward(&self, paths: &mut AnyPaths) -> Result<PathBatch<E>> {
-        let paths = paths.of_env(&self.space.env)?;
+        let paths = paths.for_env(&self.space.env)?;
         paths.with_log_rewards(paths.batch.trajectories.log_rewards(self.trainer.reward())?)
     }
 }

@@ -30,7 +30,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     pub(super) fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), conditions)?;
         self.without_noise(|trainer, space, _| {
-            let (env, watch) = (&space.env, Watch::new());
+            let env = &space.env;
+            let watch = Watch::new();
             check_one_instance(env)?;
             let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
             graph.check_ways_back(env)?;
@@ -38,11 +39,11 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
             let learned = graph.terminating_distribution(env, &watch.over(trainer.policy()), conditions)?;
             let of_states = Distances::between(&learned.probs, &target.probs)?;
             let groups = graph.objects(env)?;
-            let (of_policy, of_target) =
-                (sum_objects(&groups, &learned.probs), sum_objects(&groups, &target.probs));
+            let of_policy = sum_objects(&groups, &learned.probs);
+            let of_target = sum_objects(&groups, &target.probs);
             let of_objects = Distances::between(&of_policy, &of_target)?;
             let n_objects = groups.first.len();
-            let groups: Vec<usize> = groups.of.iter().map(|&object| groups.first[object]).collect();
+            let groups: Vec<usize> = groups.group_of.iter().map(|&object| groups.first[object]).collect();
             let states = space.border.defer(graph.states().clone());
             let evaluation: Evaluation = Box::new(move |py| {
                 let values = distances(py, &of_states)?;
@@ -85,7 +86,8 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
     /// states of the objects that are missing among the samples.
     pub(super) fn judge(&mut self, objects: &Py<PyAny>, limit: usize) -> Result<(Value, DeferredObject)> {
         self.without_noise(|trainer, space, rng| {
-            let (env, watch) = (&space.env, Watch::new());
+            let env = &space.env;
+            let watch = Watch::new();
             check_one_instance(env)?;
             let objects = space.border.read_some(objects, "objects")?;
             let graph = StateGraph::build_watched(env, 0, limit, |_| watch.look())?;
@@ -102,7 +104,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
                         "finished objects of the environment",
                     ));
                 };
-                samples.push(groups.of[state]);
+                samples.push(groups.group_of[state]);
             }
             let judgement = Judgement::new(&target, &samples, rng)?;
             let mut out = json!(judgement);
@@ -118,7 +120,7 @@ impl<E: PyEnv + EnumerableEnv> Trained<E> {
 /// Returns the probability of each object, which is the sum over the object's states.
 fn sum_objects(groups: &Grouping, probs: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0; groups.first.len()];
-    for (&object, prob) in groups.of.iter().zip(probs) {
+    for (&object, prob) in groups.group_of.iter().zip(probs) {
         sums[object] += prob;
     }
     sums

@@ -213,9 +213,10 @@ impl Session {
         limit: usize,
         conditions: Option<PyTensor>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        self.ask(py, move |trained| listed!(trained, trained => trained.exact(limit, optional(&conditions))))?(
-            py,
-        )
+        self.ask(py, move |trained| {
+            listed!(trained, trained => trained.exact(limit,
+            optional(&conditions)))
+        })?(py)
     }
 
     /// Computes a certificate of the policy. `budget` has the number of samples, the number of subsets of

@@ -91,7 +91,9 @@ impl<E: PyEnv> Trained<E> {
             let policy = watch.over(trainer.policy());
             let sampler = Sampler::new(env, &policy).max_steps(trainer.context().config.max_steps);
             let mut states = env.initial(&[]);
-            let (mut log_rewards, mut weights, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+            let mut log_rewards = Vec::new();
+            let mut weights = Vec::new();
+            let mut lengths = Vec::new();
             in_batches(n, MAX_BATCH, &watch, |range| {
                 let trajectories = match repeat_row(condition, range.len()) {
                     None => sampler.forward(range.len(), rng)?,
@@ -136,7 +138,8 @@ impl<E: PyEnv> Trained<E> {
     ) -> Result<Evaluation> {
         check_conditions(self.trainer.context(), condition)?;
         self.without_noise(|trainer, space, rng| {
-            let (env, context) = (&space.env, trainer.context());
+            let env = &space.env;
+            let context = trainer.context();
             check_one_instance(env)?;
             if paths == 0 {
                 return Err(Error::config("paths", 0, "at least one trajectory for each object"));
@@ -160,11 +163,13 @@ impl<E: PyEnv> Trained<E> {
             };
             let object: Vec<usize> = (0..n).flat_map(|k| vec![k; offsets[k + 1] - offsets[k]]).collect();
             let policy = watch.over(trainer.policy());
-            let (mut ratios, mut weights) = (Vec::new(), Vec::new());
+            let mut ratios = Vec::new();
+            let mut weights = Vec::new();
             in_batches(states.len() * paths, MAX_BATCH, &watch, |range| {
                 let rows: Vec<usize> = range.map(|k| k / paths).collect();
                 let some = states.select(&rows);
-                let (limit, conditions) = (context.config.max_steps, repeat_row(condition, rows.len()));
+                let limit = context.config.max_steps;
+                let conditions = repeat_row(condition, rows.len());
                 let of_paths = rows.iter().map(|&row| of_objects[object[row]]).collect();
                 let trajectories = draw_backward(env, &policy, limit, &some, conditions.as_ref(), rng)?;
                 let trajectories = trajectories.with_log_rewards(of_paths)?;

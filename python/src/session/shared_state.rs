@@ -31,7 +31,9 @@ struct Parameter {
 impl SharedState {
     pub(super) fn add<E: PyEnv>(&mut self, built: &BuiltPolicy<E>) {
         for (name, tensor) in named_parameters(built.policy.parameters()) {
-            let (size, kind, device) = (tensor.size(), tensor.kind(), tensor.device());
+            let size = tensor.size();
+            let kind = tensor.kind();
+            let device = tensor.device();
             self.parameters.push(Parameter { name, tensor, size, kind, device });
         }
         self.modules.extend(built.module.clone());
@@ -72,7 +74,9 @@ impl Parameter {
                 ),
             ));
         }
-        let (new_size, new_kind, new_device) = (tensor.size(), tensor.kind(), tensor.device());
+        let new_size = tensor.size();
+        let new_kind = tensor.kind();
+        let new_device = tensor.device();
         if (&new_size, new_kind, new_device) != (size, *kind, *device) {
             return Err(Error::contract(
                 "a parameter must keep its shape, dtype and device; restore its `data`, or make a new \

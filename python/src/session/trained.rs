@@ -83,7 +83,8 @@ impl<E: PyEnv> Trained<E> {
         make: &mut dyn FnMut(&mut Trainer<E>) -> Result<StepStats>,
     ) -> Steps {
         let mut records = Vec::with_capacity(n.min(1 << 16));
-        let (watch, shared) = (Watch::new(), &self.shared_state);
+        let watch = Watch::new();
+        let shared = &self.shared_state;
         match shared.check().and_then(|()| shared.changed_mode()) {
             Ok(false) => {}
             Ok(true) => self.trainer.policy_changed(),

@@ -81,9 +81,10 @@ impl Graphs {
     /// and attributes `[N, K]` of nodes and `[E, K]` of edges, are 0 by default. Arguments are arrays or
     /// lists of ints.
     #[staticmethod]
-    #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
+    #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None,
+        node_attributes=None, edge_attributes=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
-    fn of<'py>(
+    fn from_arrays<'py>(
         n_nodes: &Bound<'py, PyAny>,
         edges: &Bound<'py, PyAny>,
         edge_ptr: &Bound<'py, PyAny>,
@@ -93,7 +94,8 @@ impl Graphs {
         node_attributes: Option<&Bound<'py, PyAny>>,
         edge_attributes: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (nodes, of_edges) = ((node_classes, node_attributes), (edge_classes, edge_attributes));
+        let nodes = (node_classes, node_attributes);
+        let of_edges = (edge_classes, edge_attributes);
         borders(n_nodes.py(), "of_arrays", (n_nodes, edges, edge_ptr, directed, nodes, of_edges))
     }
 
@@ -386,7 +388,8 @@ impl Graphs {
     fn svg(&self, captions: Option<Vec<String>>, title: &str) -> Outcome<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
-            let (got, expected) = (captions.len(), graphs.len());
+            let got = captions.len();
+            let expected = graphs.len();
             let refusal = format!(
                 "captions has {got} texts for {expected} graphs: expected one caption for each graph"
             );

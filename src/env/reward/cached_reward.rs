@@ -86,7 +86,8 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
             ));
         }
         let cache = || Mutex::new(Cache { by_key: HashMap::new(), n_checked: 0 });
-        let (reward, keys) = (Box::new(reward), Box::new(keys));
+        let reward = Box::new(reward);
+        let keys = Box::new(keys);
         Ok(Self { reward, keys, capacity, finished: cache(), partial: cache() })
     }
 
@@ -130,7 +131,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> CachedReward<S, K> {
         if let (Some(row), true) = (again, computed.len() > n_new) {
             check_same(states, row, values[row].zip(computed.pop()))?;
         }
-        for (&row, &place) in unknown.iter().zip(&new.of) {
+        for (&row, &place) in unknown.iter().zip(&new.group_of) {
             values[row] = Some(computed[place]);
         }
         let mut cache = lock(cache);
@@ -245,7 +246,9 @@ mod tests {
             let (reward, asked) = counted(0.0);
             let cached = CachedReward::new(reward, keys, capacity).unwrap();
             for _ in 0..40 {
-                (0..capacity as u32).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
+                for s in 0..capacity as u32 {
+                    drop(cached.log_reward(&Slots(vec![s]), None).unwrap());
+                }
             }
             assert_eq!(asked.load(Relaxed), capacity + N_CHECKS);
             for s in 0..100 {
@@ -268,7 +271,9 @@ mod tests {
         // A difference as small as rounding isn't an error.
         let (reward, _) = counted(1e-5);
         let cached = CachedReward::new(reward, keys, 8).unwrap();
-        (1..60).for_each(|s| drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap()));
+        for s in 1..60 {
+            drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap());
+        }
     }
 
     #[test]

@@ -103,7 +103,9 @@ impl<S> Reward<S> for Box<dyn Reward<S>> {
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};
-/// let zero = |states: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![f64::NEG_INFINITY; states.0.len()]) };
+/// let zero = |states: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     Ok(vec![f64::NEG_INFINITY; states.0.len()])
+/// };
 /// assert_eq!(Clipped::new(zero, -20.0)?.log_reward(&Slots(vec![1]), None)?, [-20.0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -96,7 +96,8 @@ impl GraphActionType for AddEdge {
                 }
                 if let (true, Some(undirected)) = (self.keeps_connected, graph.as_undirected()) {
                     for bridge in bridges(undirected) {
-                        let (a, b) = (bridge.source().index() as u32, bridge.target().index() as u32);
+                        let a = bridge.source().index() as u32;
+                        let b = bridge.target().index() as u32;
                         mask[graph.edge_rank(a, b)] = false;
                     }
                 }
@@ -106,7 +107,7 @@ impl GraphActionType for AddEdge {
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         match direction {
-            Direction::Forward => graph.add_edge(action.a, action.b, Edge::of_class(action.class as u16)),
+            Direction::Forward => graph.add_edge(action.a, action.b, Edge::from_class(action.class as u16)),
             Direction::Backward => graph.remove_edge(action.a, action.b).map(|_| ()),
         }
     }

@@ -106,11 +106,11 @@ impl GraphActionType for AddNode {
         if direction == Direction::Backward {
             return graph.remove_node(action.a).map(|_| ());
         }
-        let new = graph.add_node(Node::of_class((action.class / self.edge_classes()) as u16));
+        let new = graph.add_node(Node::from_class((action.class / self.edge_classes()) as u16));
         if self.edge_classes.is_none() {
             return Ok(());
         }
-        graph.add_edge(action.a, new, Edge::of_class((action.class % self.edge_classes()) as u16))
+        graph.add_edge(action.a, new, Edge::from_class((action.class % self.edge_classes()) as u16))
     }
 
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {

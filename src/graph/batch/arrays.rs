@@ -254,7 +254,9 @@ impl Csr {
     /// of messages to the same receiver.
     fn new(n: usize, messages: impl Iterator<Item = (u32, u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
-        messages.clone().for_each(|(_, to, _)| offsets[to as usize + 1] += 1);
+        for (_, to, _) in messages.clone() {
+            offsets[to as usize + 1] += 1;
+        }
         for node in 0..n {
             offsets[node + 1] += offsets[node];
         }
@@ -282,12 +284,12 @@ mod tests {
     #[test]
     fn arrays_follow_edits_of_the_graphs() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
-            let edges = [(0, 1, Edge::of_class(2)), (2, 1, Edge::default()), (3, 0, Edge::of_class(1))];
-            let graph = GraphState::from_parts(kind, &[0, 3, 1, 0].map(Node::of_class), &edges).unwrap();
+            let edges = [(0, 1, Edge::from_class(2)), (2, 1, Edge::default()), (3, 0, Edge::from_class(1))];
+            let graph = GraphState::from_parts(kind, &[0, 3, 1, 0].map(Node::from_class), &edges).unwrap();
             let mut states =
                 GraphStates::from(vec![graph.clone(), GraphState::new(kind), graph.induced(&[3, 2, 0])]);
             check(&states);
-            states.graphs_mut()[1].add_node(Node::of_class(7));
+            states.graphs_mut()[1].add_node(Node::from_class(7));
             check(&states);
             states.append(states.select(&[2, 0]));
             check(&states);
@@ -296,13 +298,15 @@ mod tests {
     }
 
     fn check(states: &GraphStates) {
-        let (arrays, graphs) = (states.arrays(), states.graphs());
+        let arrays = states.arrays();
+        let graphs = states.graphs();
         assert_eq!(arrays.len(), graphs.len());
         assert_eq!(arrays.n_pairs(), graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum::<usize>());
         let neighbours = arrays.neighbours();
         let mut pairs = arrays.edge_pairs();
         for (g, graph) in graphs.iter().enumerate() {
-            let (first, first_edge) = (arrays.node_ptr[g], arrays.edge_ptr[g]);
+            let first = arrays.node_ptr[g];
+            let first_edge = arrays.edge_ptr[g];
             let nodes: Vec<Node> = graph.nodes().collect();
             assert_eq!(arrays.nodes[first..arrays.node_ptr[g + 1]], nodes);
             let listed: Vec<(u32, u32)> = arrays.edges_of(g).map(|(a, b, _)| (a as u32, b as u32)).collect();
@@ -310,7 +314,8 @@ mod tests {
             for (e, (a, b, edge)) in arrays.edges_of(g).enumerate() {
                 assert_eq!(Some(edge), graph.edge(a as u32, b as u32));
                 assert_eq!(pairs.next(), Some(arrays.pair_ptr[g] + a * nodes.len() + b));
-                let (a, b) = (first + a, first + b);
+                let a = first + a;
+                let b = first + b;
                 let number = (arrays.messages_per_edge() * (first_edge + e)) as u32;
                 assert!(neighbours.incoming(b).contains(&(a as u32, number)));
                 match neighbours.outgoing(a) {

@@ -13,11 +13,11 @@ use crate::graph::{Edge, GraphState, GraphStates};
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, GraphView};
 /// let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
-/// graph.add_edge(2, 0, Edge::of_class(1))?;
+/// graph.add_edge(2, 0, Edge::from_class(1))?;
 /// let states = GraphStates::from(vec![graph.clone(); 2]);
 /// for view in [GraphView::from(&graph), states.view(1)] {
 ///     assert_eq!(view.n_nodes(), 3);
-///     assert_eq!(view.weighted_edges().collect::<Vec<_>>(), [(0, 2, Edge::of_class(1))]);
+///     assert_eq!(view.weighted_edges().collect::<Vec<_>>(), [(0, 2, Edge::from_class(1))]);
 /// }
 /// # Ok::<(), gfn::Error>(())
 /// ```

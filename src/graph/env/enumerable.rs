@@ -82,7 +82,7 @@ mod tests {
 
     /// Returns a path a - b - c whose nodes have the classes 0, 1, 0, and its two other labellings.
     fn paths() -> GraphStates {
-        let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
+        let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(0)];
         let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
         let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
         vec![path.clone(), path.induced(&[1, 0, 2]), path.induced(&[2, 0, 1])].into()
@@ -109,7 +109,7 @@ mod tests {
             // The graph has isolated nodes of two classes. If a node is removed and added again, the labels
             // change.
             let mut states = paths();
-            let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
+            let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(0), Node::from_class(1)];
             states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());
             let masks = env.masks(Direction::Forward, &states);
             let mut rows = Vec::new();

@@ -88,15 +88,21 @@ impl<'a> MoveMask<'a> {
         match self.head.anchor {
             Anchor::Graph => retain_row(self.legal, 0, 0),
             Anchor::Node => {
-                (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| retain_row(row, a, 0))
+                for (a, row) in (0..).zip(self.legal.chunks_mut(width)) {
+                    retain_row(row, a, 0);
+                }
             }
             Anchor::Edge => {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
-                rows.for_each(|((a, b, _), row)| retain_row(row, a, b));
+                for ((a, b, _), row) in rows {
+                    retain_row(row, a, b);
+                }
             }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
-                    (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| retain_row(row, a, b));
+                    for (b, row) in (0..).zip(rows.chunks_mut(width)) {
+                        retain_row(row, a, b);
+                    }
                 }
             }
         }
@@ -141,7 +147,8 @@ mod tests {
                 for (&slot, &removed) in legal.iter().zip(&moves) {
                     let mut expected = all.clone();
                     expected[slot] = false;
-                    let (mut forbidden, mut retained) = (all.clone(), all.clone());
+                    let mut forbidden = all.clone();
+                    let mut retained = all.clone();
                     let mut mask =
                         MoveMask::new((&graph).into(), (ActionKind(0), action_type, head), &mut forbidden);
                     assert!(mask.allows(removed));

@@ -36,7 +36,9 @@ impl ReducedGraph {
     ) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
         let mut is_there = vec![false; graph.n_nodes()];
-        nodes.iter().for_each(|&a| is_there[a as usize] = true);
+        for &a in nodes.iter() {
+            is_there[a as usize] = true;
+        }
         let adjacency = graph.adjacency();
         let mut edges = Vec::new();
         for &a in &nodes {
@@ -69,10 +71,13 @@ impl ReducedGraph {
             labels.sort_by_key(|&a| node(a));
         }
         let mut place = vec![0; graph.n_nodes()];
-        (0..).zip(&labels).for_each(|(k, &a)| place[a as usize] = k);
+        for (k, &a) in (0..).zip(&labels) {
+            place[a as usize] = k;
+        }
         let edge = |&(a, b): &(u32, u32)| {
             let weight = graph.edge(a, b).unwrap_or_default();
-            let (a, b) = (place[a as usize], place[b as usize]);
+            let a = place[a as usize];
+            let b = place[b as usize];
             if graph.is_directed() || a < b { (a, b, weight) } else { (b, a, weight) }
         };
         let mut edges: Vec<(u32, u32, Edge)> = self.edges.iter().map(edge).collect();
@@ -95,7 +100,7 @@ pub(crate) struct ReducedStates {
     /// The distinct reduced graphs, which are the input of the network.
     pub(crate) arrays: GraphArrays,
     /// The index in `arrays` of each state's reduced graph.
-    pub(crate) of: Vec<usize>,
+    pub(crate) group_of: Vec<usize>,
     /// The row in `arrays` of each node of each state; `None` if the reduced graph doesn't have the node. The
     /// nodes of state `s` begin at index `node_ptr[s]`.
     rows: Vec<Option<usize>>,
@@ -106,7 +111,12 @@ impl ReducedStates {
     /// Builds the reduced graphs of states; `None` if the environment's rules reduce none of them. If
     /// `merges` is `true`, equal reduced graphs are merged. `merges` must be `false` if states have different
     /// conditions.
-    pub(crate) fn of(env: &GraphEnv, states: &GraphStates, sees_labels: bool, merges: bool) -> Option<Self> {
+    pub(crate) fn from_states(
+        env: &GraphEnv,
+        states: &GraphStates,
+        sees_labels: bool,
+        merges: bool,
+    ) -> Option<Self> {
         let graphs = states.graphs();
         let reduced = parallel::map(graphs, MIN_GRAPHS_PER_THREAD / 8, |graph| {
             Some(env.rules().reduced(graph)?.list_for_network(graph, sees_labels))
@@ -141,15 +151,15 @@ impl ReducedStates {
         }
         let mut rows = Vec::new();
         let mut node_ptr = vec![0];
-        for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.of) {
+        for ((graph, listed), &group) in graphs.iter().zip(&listed).zip(&grouping.group_of) {
             let start = rows.len();
             rows.resize(start + graph.n_nodes(), None);
-            (arrays.node_ptr[group]..)
-                .zip(&listed.labels)
-                .for_each(|(row, &a)| rows[start + a as usize] = Some(row));
+            for (row, &a) in (arrays.node_ptr[group]..).zip(&listed.labels) {
+                rows[start + a as usize] = Some(row);
+            }
             node_ptr.push(rows.len());
         }
-        Some(Self { arrays, of: grouping.of, rows, node_ptr })
+        Some(Self { arrays, group_of: grouping.group_of, rows, node_ptr })
     }
 
     /// Returns a map for each block of logits, from the rows of the states' block to the rows that the
@@ -163,7 +173,7 @@ impl ReducedStates {
         let heads = env.actions().heads(masks.direction).zip(&masks.blocks);
         let blocks = heads.map(|((_, action_type, head), block)| {
             let rows = match head.anchor {
-                Anchor::Graph => BlockRows { n_rows: self.arrays.len(), read: self.of.clone() },
+                Anchor::Graph => BlockRows { n_rows: self.arrays.len(), read: self.group_of.clone() },
                 Anchor::Node => {
                     for (state, start) in starts.iter().enumerate() {
                         let nodes = &self.rows[self.node_ptr[state]..self.node_ptr[state + 1]];
@@ -215,7 +225,7 @@ pub(crate) struct BlockRows {
 /// # Errors
 /// Returns the errors of [`ReducedStates::rows_of_blocks`].
 pub(crate) fn check_reduced(env: &GraphEnv, states: &GraphStates) -> Result<()> {
-    let Some(reduced) = ReducedStates::of(env, states, true, true) else { return Ok(()) };
+    let Some(reduced) = ReducedStates::from_states(env, states, true, true) else { return Ok(()) };
     for direction in [Direction::Forward, Direction::Backward] {
         reduced.rows_of_blocks(env, &env.masks(direction, states))?;
     }
@@ -277,7 +287,8 @@ mod tests {
         let states = |env: &GraphEnv| crate::env::Env::initial(env, &[0; 2]);
         let wrong = env(false);
         let config = GraphNetConfig { identity: false, ..GraphNetConfig::default() };
-        let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
+        let device = tch::Device::Cpu;
+        let kind = tch::Kind::Float;
         let policy = GraphPolicy(GraphNet::new(&wrong, config, device, kind, &mut Rng::seeded(0)).unwrap());
         for error in [
             check_reduced(&wrong, &states(&wrong)).unwrap_err(),
@@ -369,11 +380,11 @@ mod tests {
             mark(&mark(path, 1), 2),
         ]);
         for (sees_labels, of) in [(false, [0, 0, 1]), (true, [0, 1, 2])] {
-            let reduced = ReducedStates::of(&env, &states, sees_labels, true).unwrap();
-            assert_eq!(reduced.of, of);
+            let reduced = ReducedStates::from_states(&env, &states, sees_labels, true).unwrap();
+            assert_eq!(reduced.group_of, of);
             let labels = if sees_labels { vec![2, 3, 0, 1, 0, 3] } else { vec![0, 1, 0, 1] };
             assert_eq!(reduced.arrays.labels, labels);
         }
-        assert_eq!(ReducedStates::of(&env, &states, false, false).unwrap().of, [0, 1, 2]);
+        assert_eq!(ReducedStates::from_states(&env, &states, false, false).unwrap().group_of, [0, 1, 2]);
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn append_relabelled(
         orders.push(SmallVec::from_vec(order));
     }
     orders.extend(states.graphs().iter().map(|graph| (0..graph.n_nodes() as u32).collect::<SmallVec<_>>()));
-    let grouping = Grouping { first: (0..n).collect(), of: (0..n).chain(0..n).collect() };
+    let grouping = Grouping { first: (0..n).collect(), group_of: (0..n).chain(0..n).collect() };
     (graphs.into(), Classes { grouping, orders })
 }
 

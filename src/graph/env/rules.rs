@@ -48,7 +48,7 @@ pub trait GraphRules: Send + Sync {
     ///
     /// Action types of environments with reduced graphs must have the anchor
     /// [`Graph`](crate::graph::Anchor::Graph) or [`Node`](crate::graph::Anchor::Node). A policy whose network
-    /// uses [symmetry](crate::nn::Symmetry) always sees whole graphs.
+    /// uses [symmetry](crate::nn::SymmetryInput) always sees whole graphs.
     fn reduced(&self, _graph: &GraphState) -> Option<ReducedGraph> {
         None
     }
@@ -182,14 +182,15 @@ mod tests {
     #[test]
     fn masks_are_those_of_rules_of_single_graphs() {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
-            let (single, batched) = (env(Single, semantics), env(Batched, semantics));
+            let single = env(Single, semantics);
+            let batched = env(Batched, semantics);
             let mut states = single.initial(&[0; 32]);
             let mut rng = Rng::seeded(0);
             let mut forbidden = 0;
             for _ in 0..8 {
                 for direction in [Direction::Forward, Direction::Backward] {
-                    let (expected, got) =
-                        (single.masks(direction, &states), batched.masks(direction, &states));
+                    let expected = single.masks(direction, &states);
+                    let got = batched.masks(direction, &states);
                     assert_eq!(expected.legal, got.legal);
                     let free = env(crate::graph::Free, semantics).masks(direction, &states);
                     forbidden += free.legal.iter().zip(&got.legal).filter(|(free, got)| free != got).count();

@@ -128,7 +128,9 @@ impl GraphEnv {
         }
         let mut order: Vec<u32> = (0..n_fixed as u32).collect();
         if matches!(self.fixed_nodes, FixedNodes::AsSet(_)) {
-            (1..n_fixed).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
+            for last in (1..n_fixed).rev() {
+                order.swap(last, rng.below(last + 1));
+            }
         }
         order
     }

@@ -172,7 +172,9 @@ impl GraphSchema {
 /// Raises the limit of each attribute to at least the attribute's value in `values`.
 pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
     limits.resize(limits.len().max(values.len()), 0);
-    limits.iter_mut().zip(values).for_each(|(limit, &value)| *limit = value.max(*limit));
+    for (limit, &value) in limits.iter_mut().zip(values) {
+        *limit = value.max(*limit);
+    }
 }
 
 /// Describes a class that exceeds its limit, or else the first attribute value that exceeds its limit; `None`
@@ -232,7 +234,7 @@ mod tests {
         schema().check_graphs(&GraphArrays::from_graphs(&two)).unwrap();
         let cases = [
             (GraphState::new(GraphKind::Undirected), "is Undirected, but must be Directed"),
-            (graph(Node::of_class(2), Edge::default()), "class 2, but the classes go from 0 to below 2"),
+            (graph(Node::from_class(2), Edge::default()), "class 2, but the classes go from 0 to below 2"),
             (
                 graph(Node { class: 0, attributes: attributes(&[2]) }, Edge::default()),
                 "value 2 of attribute 0",
@@ -241,7 +243,7 @@ mod tests {
                 graph(Node { class: 0, attributes: attributes(&[0, 1]) }, Edge::default()),
                 "value 1 of attribute 1",
             ),
-            (graph(Node::default(), Edge::of_class(2)), "an edge with class 2"),
+            (graph(Node::default(), Edge::from_class(2)), "an edge with class 2"),
             (
                 graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }),
                 "value 3 of attribute 0",

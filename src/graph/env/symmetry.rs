@@ -91,7 +91,7 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
     ) -> Result<Slots> {
         let pairs: Vec<(usize, u32)> = rows.iter().copied().zip(actions.0.iter().copied()).collect();
         let renamed = parallel::map(&pairs, MIN_GRAPHS_PER_THREAD, |&(row, slot)| {
-            let first = classes.grouping.first[classes.grouping.of[row]];
+            let first = classes.grouping.first[classes.grouping.group_of[row]];
             let (from, to) = if is_from_first { (first, row) } else { (row, first) };
             if from == to {
                 return Ok(slot);
@@ -100,7 +100,8 @@ impl Symmetry<GraphStates, Slots> for GraphEnv {
             for (&a, &b) in classes.orders[from].iter().zip(&classes.orders[to]) {
                 names[a as usize] = b;
             }
-            let (from, to) = (&states.graphs()[from], &states.graphs()[to]);
+            let from = &states.graphs()[from];
+            let to = &states.graphs()[to];
             let (kind, action_type, action) = self.actions.decode(direction, from, slot)?;
             self.actions.encode(direction, to, kind, action_type.rename(direction, action, &names, from, to))
         });

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(node.class, 1);
         assert_eq!(node.attributes.values(), &[2, 0, 5, 0, 0, 0, 0]);
         assert_eq!(first.edges().collect::<Vec<_>>(), [(0, 1), (1, 0)]);
-        assert_eq!(first.edge(0, 1), Some(Edge::of_class(2)));
+        assert_eq!(first.edge(0, 1), Some(Edge::from_class(2)));
         assert_eq!(second.edges().collect::<Vec<_>>(), [(0, 1)]);
         assert_eq!(second.edge(0, 1).unwrap().attributes.get(1), 3);
         assert!(read(b"").unwrap().is_empty());

@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn classes_are_refused_with_a_remedy() {
-        let node = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(2)], &[]).unwrap();
-        let edge = [(0, 1, Edge::of_class(1))];
+        let node = GraphState::from_parts(GraphKind::Directed, &[Node::from_class(2)], &[]).unwrap();
+        let edge = [(0, 1, Edge::from_class(1))];
         let edge = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();
         for graph in [node, edge] {
             let message = write(&[graph]).unwrap_err().to_string();

@@ -87,7 +87,7 @@ impl GraphFormat {
     /// Returns the format of a path's extension: [`Graph6`](Self::Graph6) for `g6` and `d6` in any case,
     /// otherwise [`EdgeList`](Self::EdgeList).
     #[must_use]
-    pub fn of_path(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
             Some("g6" | "d6") => Self::Graph6,
@@ -120,7 +120,7 @@ impl GraphFormat {
     }
 }
 
-/// Reads the graphs of a file. The file's extension determines the format (see [`GraphFormat::of_path`]). A
+/// Reads the graphs of a file. The file's extension determines the format (see [`GraphFormat::from_path`]). A
 /// file in which each line is graph6 or digraph6 is read in these formats, whatever its extension is.
 ///
 /// # Errors
@@ -128,13 +128,13 @@ impl GraphFormat {
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
     let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
-    match (GraphFormat::of_path(path), GraphFormat::Graph6.read(&text)) {
+    match (GraphFormat::from_path(path), GraphFormat::Graph6.read(&text)) {
         (GraphFormat::EdgeList, Err(_)) => GraphFormat::EdgeList.read(&text),
         (_, graphs) => graphs,
     }
 }
 
-/// Writes graphs to a file. The file's extension determines the format (see [`GraphFormat::of_path`]). An
+/// Writes graphs to a file. The file's extension determines the format (see [`GraphFormat::from_path`]). An
 /// existing file is replaced in one step.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
 /// file can't be written.
 pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()> {
     let path = path.as_ref();
-    let text = GraphFormat::of_path(path).write(graphs)?;
+    let text = GraphFormat::from_path(path).write(graphs)?;
     replace::replace_bytes(path, text.as_bytes())
 }
 
@@ -238,7 +238,8 @@ mod tests {
         #[test]
         fn bytes_of_the_alphabet_are_read_or_refused(
             words in vec(prop::sample::select(vec![
-                "graph", "directed", "undirected", "node", "edge", "class", "attributes", "0", "1", "2", "3", "70000",
+                "graph", "directed", "undirected", "node", "edge", "class", "attributes", "0", "1", "2",
+                "3", "70000",
                 "99999999999999999999", "-1", "#", "p", "e", "c", "\n", "\n", "\n",
             ]), 0..40),
             bytes in vec(63u8..=126, 0..30),
@@ -254,7 +255,8 @@ mod tests {
 
         #[test]
         fn a_changed_byte_or_a_cut_never_panics(
-            graphs in vec(graphs(true), 1..3), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>(),
+            graphs in vec(graphs(true), 1..3), at in any::<prop::sample::Index>(), byte in any::<u8>(),
+            cut in any::<bool>(),
         ) {
             for format in [GraphFormat::EdgeList, GraphFormat::Graph6] {
                 let mut text = format.write(&graphs).unwrap().into_bytes();
@@ -270,14 +272,15 @@ mod tests {
     fn the_extension_determines_the_format() {
         let folder = crate::io::replace::tests::folder("graph-files");
         let ring = GraphFormat::Graph6.read(b"Dhc").unwrap();
-        let (g6, list) = (folder.join("ring.g6"), folder.join("ring.txt"));
+        let g6 = folder.join("ring.g6");
+        let list = folder.join("ring.txt");
         write_graphs(&g6, &ring).unwrap();
         write_graphs(&list, &ring).unwrap();
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
         assert!(std::fs::read(&list).unwrap().starts_with(b"graph undirected 5\n"));
         assert_eq!(read_graphs(&g6).unwrap(), read_graphs(&list).unwrap());
         // The existing file must stay unchanged if graphs can't be written.
-        let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(1)], &[]).unwrap();
+        let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::from_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
         assert!(matches!(read_graphs(folder.join("none.g6")), Err(Error::Io { .. })));

@@ -218,7 +218,8 @@ pub(super) fn build_graph(nodes: &[String], pairs: &[Pair]) -> Result<NamedGraph
     let places: HashMap<&str, u32> = names.iter().copied().zip(0..).collect();
     let mut graph = GraphState::undirected(names.len());
     for Pair { ends: [a, b], .. } in pairs {
-        let (a, b) = (places[a.as_str()], places[b.as_str()]);
+        let a = places[a.as_str()];
+        let b = places[b.as_str()];
         // An edge is added only once, because many files name each edge in both directions.
         if !graph.has_edge(a, b) {
             graph.add_edge(a, b, Edge::default())?;

@@ -187,7 +187,9 @@ impl Adjacency {
             _ => {
                 let mut resized = Self::new(n);
                 for i in 0..n.min(self.n) {
-                    self.neighbours(i).for_each(|j| resized.set(i, j, true));
+                    for j in self.neighbours(i) {
+                        resized.set(i, j, true);
+                    }
                 }
                 *self = resized;
             }

@@ -15,8 +15,8 @@ const MAX_NAMED: usize = 64;
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};
-/// let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
-/// let edges = [(0, 1, Edge::of_class(1)), (1, 2, Edge::default())];
+/// let nodes = [Node::from_class(0), Node::from_class(1), Node::from_class(0)];
+/// let edges = [(0, 1, Edge::from_class(1)), (1, 2, Edge::default())];
 /// let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
 /// assert_eq!(graph.to_string(), "3 nodes (classes 0 1 0), edges 0-1 (class 1), 1-2");
 /// # Ok::<(), gfn::Error>(())

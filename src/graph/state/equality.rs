@@ -58,10 +58,12 @@ mod tests {
         let mut rng = Rng::seeded(0);
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let mut graph = GraphState::new(kind);
-            let (mut n_same, mut n_changed) = (0, 0);
+            let mut n_same = 0;
+            let mut n_changed = 0;
             for round in 0..4_000 {
                 let n = graph.n_nodes() as u32;
-                let (text, hash_before) = (graph.to_string(), hash(&graph));
+                let text = graph.to_string();
+                let hash_before = hash(&graph);
                 // A clone shares the graph's edges in every second round. Editing the graph must not change
                 // the clone.
                 let before = (round % 2 == 0).then(|| graph.clone());
@@ -69,7 +71,8 @@ mod tests {
                 // of bits of a word.
                 let max_nodes = if round < 3_000 { 6 } else { 70 };
                 let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
-                let (a, b) = (any(&mut rng), any(&mut rng));
+                let a = any(&mut rng);
+                let b = any(&mut rng);
                 let attributes = Attributes::new(&[0, rng.below(2) as u8]).unwrap();
                 let class = rng.below(2) as u16;
                 // An edit that fails must not change the graph, so its error is ignored.
@@ -113,7 +116,7 @@ mod tests {
         let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
         graph.add_edge(0, 1, Edge::default()).unwrap();
         let mut copy = graph.clone();
-        copy.set_node(2, Node::of_class(1)).unwrap();
+        copy.set_node(2, Node::from_class(1)).unwrap();
         assert!(copy.add_edge(0, 1, Edge::default()).is_err() && copy.remove_edge(1, 2).is_err());
         assert!(Arc::ptr_eq(&graph.topology, &copy.topology));
         copy.remove_edge(0, 1).unwrap();

@@ -38,8 +38,8 @@ use topology::{Storage, Topology};
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, Node};
 /// let mut graph = GraphState::new(GraphKind::Undirected);
-/// graph.add_node(Node::of_class(1));
-/// graph.add_node(Node::of_class(0));
+/// graph.add_node(Node::from_class(1));
+/// graph.add_node(Node::from_class(0));
 /// graph.add_edge(1, 0, Edge::default())?;
 /// assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1)]);
 /// assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
@@ -167,7 +167,8 @@ impl GraphState {
     /// Returns `true` if both nodes exist and there is an edge from `a` to `b` (undirected: between them).
     #[must_use]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
-        let (a, b) = (a as usize, b as usize);
+        let a = a as usize;
+        let b = b as usize;
         a.max(b) < self.n_nodes() && self.topology.adjacency.get(a, b)
     }
 
@@ -220,7 +221,8 @@ impl GraphState {
     pub fn edge_rank(&self, a: u32, b: u32) -> usize {
         let directed = self.is_directed();
         let (a, b) = self.ordered(a, b);
-        let (a, b) = (a as usize, b as usize);
+        let a = a as usize;
+        let b = b as usize;
         let first_column = |row: usize| if directed { 0 } else { row + 1 };
         let n = self.n_nodes();
         let end_column = |row: usize| if row == a { b } else { n };

@@ -76,7 +76,8 @@ impl Topology {
     }
 
     pub(super) fn edge(&self, a: u32, b: u32) -> Option<Edge> {
-        let (a, b) = (NodeIndex::from(a), NodeIndex::from(b));
+        let a = NodeIndex::from(a);
+        let b = NodeIndex::from(b);
         with_graph!(&self.storage, graph => graph.find_edge(a, b).and_then(|e| graph.edge_weight(e)).copied())
     }
 
@@ -95,9 +96,11 @@ impl Topology {
     /// Sets or adds an edge, or removes it if `edge` is `None`, and returns the weight that the edge had. `a`
     /// must be the smaller node of an undirected edge.
     pub(super) fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
-        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
+        let i = NodeIndex::from(a);
+        let j = NodeIndex::from(b);
         let is_there = self.adjacency.get(a as usize, b as usize);
-        let old = with_graph!(&mut self.storage, graph => match (is_there.then(|| graph.find_edge(i, j)).flatten(), edge) {
+        let old = with_graph!(&mut self.storage, graph => match (is_there.then(|| graph.find_edge(i,
+            j)).flatten(), edge) {
             (Some(at), Some(edge)) => graph.edge_weight_mut(at).map(|weight| std::mem::replace(weight, edge)),
             (Some(at), None) => graph.remove_edge(at),
             (None, Some(edge)) => {

@@ -97,7 +97,7 @@ pub type Edge = Weight;
 impl Weight {
     /// Creates the weight of a node or an edge of a class, without attributes.
     #[must_use]
-    pub fn of_class(class: u16) -> Self {
+    pub fn from_class(class: u16) -> Self {
         Self { class, attributes: Attributes::default() }
     }
 

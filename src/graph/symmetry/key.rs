@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn each_part_of_a_state_changes_its_key() {
-        let nodes = [Node::of_class(1); 3];
+        let nodes = [Node::from_class(1); 3];
         let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
         let kind = GraphKind::Undirected;
         let plain = GraphState::from_parts(kind, &nodes, &edges).unwrap();
@@ -236,10 +236,10 @@ mod tests {
         }
         for class in [2, 3, u16::MAX] {
             let mut variant = plain.clone();
-            variant.set_node(1, Node::of_class(class)).unwrap();
+            variant.set_node(1, Node::from_class(class)).unwrap();
             variants.push(variant);
             let mut variant = plain.clone();
-            variant.set_edge(0, 1, Edge::of_class(class)).unwrap();
+            variant.set_edge(0, 1, Edge::from_class(class)).unwrap();
             variants.push(variant);
         }
         for (i, one) in variants.iter().enumerate() {

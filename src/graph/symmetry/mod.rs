@@ -56,10 +56,10 @@ pub fn with_canonizer<T>(body: impl FnOnce(&mut Canonizer) -> T) -> T {
 ///
 /// ```
 /// use gfn::graph::{canonical_key, Edge, GraphKind, GraphState, Node};
-/// let (carbon, oxygen) = (Node::of_class(1), Node::of_class(2));
+/// let (carbon, oxygen) = (Node::from_class(1), Node::from_class(2));
 /// let (kind, nodes) = (GraphKind::Undirected, [carbon, oxygen]);
-/// let double_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(2))])?;
-/// let single_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::of_class(1))])?;
+/// let double_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::from_class(2))])?;
+/// let single_bond = GraphState::from_parts(kind, &nodes, &[(0, 1, Edge::from_class(1))])?;
 /// let relabelled = double_bond.induced(&[1, 0]);
 /// assert_eq!(canonical_key(&double_bond), canonical_key(&relabelled));
 /// assert_ne!(canonical_key(&double_bond), canonical_key(&single_bond));
@@ -238,7 +238,7 @@ mod tests {
                 assert_eq!(form, Canonizer::default().canonical(&graph, 0));
                 // The search of a graph with two classes of edges has two layers. At most one reflection
                 // remains as a symmetry.
-                graph.set_edge(0, 1, Edge::of_class(1)).unwrap();
+                graph.set_edge(0, 1, Edge::from_class(1)).unwrap();
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation));
                 assert_eq!(form, Canonizer::default().canonical(&graph, 0));

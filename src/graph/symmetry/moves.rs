@@ -61,7 +61,7 @@ impl MoveSymmetries {
 
     /// Returns block `k`, and the change of ln |Aut| by each of its slots. The block must have `logits`
     /// slots.
-    pub(crate) fn of_block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
+    pub(crate) fn block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
         match self.blocks.get(k).zip(self.of_slots.get(k)).filter(|(_, changes)| changes.len() == logits) {
             Some((block, changes)) => Ok((block, changes)),
             None => Err(Error::shape(
@@ -76,7 +76,7 @@ impl MoveSymmetries {
 
     /// Counts the automorphisms of states and of the states to which their legal moves lead. `masks` must be
     /// the masks of the states.
-    pub(crate) fn of(
+    pub(crate) fn count(
         env: &GraphEnv,
         count: SymmetryCount,
         masks: &Masks,
@@ -154,6 +154,6 @@ impl GraphEnv {
         direction: Direction,
         states: &GraphStates,
     ) -> Result<MoveSymmetries> {
-        MoveSymmetries::of(self, count, &self.masks(direction, states), states)
+        MoveSymmetries::count(self, count, &self.masks(direction, states), states)
     }
 }

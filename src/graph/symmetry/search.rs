@@ -91,7 +91,8 @@ struct SearchProgress {
 }
 
 thread_local! {
-    static PROGRESS: Cell<SearchProgress> = const { Cell::new(SearchProgress { group_order: Some(1), budget: Budget::UNLIMITED }) };
+    static PROGRESS: Cell<SearchProgress> = const { Cell::new(SearchProgress { group_order: Some(1),
+        budget: Budget::UNLIMITED }) };
 }
 
 /// A guard that withdraws this search's kill request when the search ends or panics. If the request stayed,
@@ -224,7 +225,9 @@ impl Canonaut {
             match graph.adjacency().bits(a) {
                 Some(bits) => {
                     let words = self.adjacency[a * self.words..].iter_mut();
-                    words.zip(bits).for_each(|(word, bits)| *word = bits.reverse_bits() as usize);
+                    for (word, bits) in words.zip(bits) {
+                        *word = bits.reverse_bits() as usize;
+                    }
                 }
                 None => graph.adjacency().neighbours(a).for_each(|b| self.set_bit(a, b)),
             }
@@ -336,7 +339,8 @@ impl Canonaut {
             }
             assert!(status == 0 || remaining.is_exceeded, "canonaut refuses {n} vertices with code {status}");
             *budget = remaining;
-            let (mantissa, exponent) = (self.statistics.group_size1, self.statistics.group_size2);
+            let mantissa = self.statistics.group_size1;
+            let exponent = self.statistics.group_size2;
             return GroupOrder { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
         }
     }

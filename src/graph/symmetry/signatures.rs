@@ -43,7 +43,9 @@ pub(super) fn refine_signatures(
         around[a] = around[a].wrapping_add(mix(signatures[b] ^ colour));
         around[b] = around[b].wrapping_add(mix(signatures[a] ^ colour ^ incoming));
     }
-    signatures.iter_mut().zip(around).for_each(|(signature, around)| *signature = mix(*around));
+    for (signature, around) in signatures.iter_mut().zip(around) {
+        *signature = mix(*around);
+    }
 }
 
 /// Computes a signature for each node. The signature depends on the node's cell, on its outgoing and incoming

@@ -43,8 +43,9 @@ pub(super) fn backward_log_probs<E: DiscreteEnv>(
     let pb = tch::no_grad(|| {
         evaluate_direction(policy, env, states, conditions.as_ref(), Direction::Backward, "an exact flow")
     })?;
-    let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
-    let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
+    let log_probs = pb.host_log_probs()?;
+    let offsets = pb.legal_offsets();
+    let of_action = grouping.group_of.iter().zip(actions).map(|(&row, &slot)| {
         let range = offsets[row]..offsets[row + 1];
         match pb.legal_slots()[range.clone()].binary_search(&slot) {
             Ok(k) => Ok(log_probs[range.start + k]),

@@ -61,7 +61,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         for ends in self.ends().chunks(CHUNK) {
             let raw = ends.iter().map(|&state| log_rewards[state]).collect();
             let measured = training_log_rewards(env, &self.states().select(ends), raw)?;
-            ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
+            for (&state, value) in ends.iter().zip(measured) {
+                log_rewards[state] = value;
+            }
         }
         let mut log_flow = log_rewards.clone();
         for range in self.chunks().rev() {
@@ -183,7 +185,9 @@ pub(super) fn log_pb_of_moves<E: EnumerableEnv>(
         let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
         let step = env.step(Direction::Forward, &mut children, &slots)?;
         let log_pb = backward_log_probs(env, backward, &children, &step.reverse.0, conditions)?;
-        inner.iter().zip(log_pb).for_each(|(&k, value)| out[k] = value);
+        for (&k, value) in inner.iter().zip(log_pb) {
+            out[k] = value;
+        }
     }
     Ok(out)
 }

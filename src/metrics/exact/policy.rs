@@ -18,7 +18,12 @@ use crate::{Error, Result};
 /// fast.
 ///
 /// ```
-/// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, examples::{Chain, Positions}};
+/// use gfn::{
+///     env::StateGraph,
+///     examples::{Chain, Positions},
+///     metrics::{Distances, ExactPolicy},
+///     policy::UniformPolicy,
+/// };
 /// let env = Chain::new(4);
 /// let graph = StateGraph::build(&env, 100)?;
 /// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
@@ -81,7 +86,9 @@ impl<'a, E: EnumerableEnv> ExactPolicy<'a, E> {
             format!("what follows {step}")
         };
         let children = self.indices(&env.child_keys(states, &inner.rows, &inner.slots)?, of_child)?;
-        inner.places.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
+        for (&k, child) in inner.places.iter().zip(children) {
+            logits[k] += self.flows.log_flow[child];
+        }
         // The logits are the logs of edge flows, as the flow-matching objective requires.
         for (k, logit) in logits.iter_mut().enumerate() {
             if moves.exit[k] {

@@ -98,7 +98,8 @@ pub fn pruned_distribution<E: EnumerableEnv>(
     let mut mass = vec![1.0];
     let mut ended: EndedObjects<E> =
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
-    let (mut dropped, mut n_expanded) = (0.0, 0);
+    let mut dropped = 0.0;
+    let mut n_expanded = 0;
     // One entry per state: `true` if a trajectory that reaches the state has ended.
     let mut finished = vec![true];
     while !mass.is_empty() {
@@ -113,10 +114,13 @@ pub fn pruned_distribution<E: EnumerableEnv>(
         for start in (0..mass.len()).step_by(CHUNK) {
             let chunk = states.select(&(start..mass.len().min(start + CHUNK)).collect::<Vec<_>>());
             let pf = forward_policy(env, policy, &chunk, None)?;
-            let (moves, log_probs) = (Moves::new(pf.masks()), pf.host_log_probs()?);
+            let moves = Moves::new(pf.masks());
+            let log_probs = pf.host_log_probs()?;
             let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
             let mut n_actions = vec![0; chunk.len()];
-            moves.rows.iter().for_each(|&row| n_actions[row] += 1);
+            for &row in moves.rows.iter() {
+                n_actions[row] += 1;
+            }
             let stuck: Vec<usize> = (0..chunk.len()).filter(|&row| n_actions[row] == 0).collect();
             if let Some(&row) = stuck.iter().find(|&&row| !finished[start + row]) {
                 return Err(dead_end(env, &chunk, row));
@@ -154,7 +158,8 @@ mod tests {
     #[test]
     fn what_was_dropped_and_what_was_not_found_count_in_full() {
         let states = Chain::new(2).initial(&[0, 0]);
-        let (probs, target) = (vec![0.5, 0.25], [0.5, 0.3]);
+        let probs = vec![0.5, 0.25];
+        let target = [0.5, 0.3];
         let pruned = PrunedDistribution::<Chain> { states, probs, dropped: 0.25, n_expanded: 3 };
         let expected = jsd_term(0.5, 0.5) + jsd_term(0.25, 0.3) + 0.5 * LN_2 * (0.2 + 0.25);
         assert!((pruned.jsd_bound(&target).unwrap() - expected).abs() < 1e-12);

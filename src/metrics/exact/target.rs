@@ -37,12 +37,12 @@ impl<E: EnumerableEnv> StateGraph<E> {
         conditions: Option<&Tensor>,
     ) -> Result<Target> {
         let ends = self.ends();
-        let mut of_ends = Vec::with_capacity(ends.len());
+        let mut end_values = Vec::with_capacity(ends.len());
         for ends in ends.chunks(CHUNK) {
             let conditions = repeated(conditions, ends.len());
-            of_ends.extend(log_rewards(reward, &self.states().select(ends), conditions.as_ref())?);
+            end_values.extend(log_rewards(reward, &self.states().select(ends), conditions.as_ref())?);
         }
-        self.target_of(&of_ends)
+        self.target_of(&end_values)
     }
 
     /// Returns the target distribution of given log-rewards. `log_rewards` has one value for each state of
@@ -63,7 +63,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let remedy = "give one log-reward for each state in which trajectories can end (`StateGraph::ends`)";
         check_len("log-rewards", ends.len(), log_rewards.len(), remedy)?;
         let mut values = vec![f64::NEG_INFINITY; self.len()];
-        ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);
+        for (&state, &value) in ends.iter().zip(log_rewards) {
+            values[state] = value;
+        }
         let shares = self.log_shares(&values);
         let log_z = log_sum_exp(shares.iter().copied());
         let probs = shares.iter().map(|share| (share - log_z).exp()).collect();

@@ -45,7 +45,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         if env.merges_isomorphic() {
             self.check_equivariance(env, policy, conditions, N_EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }
-        let (mut visits, mut probs) = (vec![0.0; self.len()], vec![0.0; self.len()]);
+        let mut visits = vec![0.0; self.len()];
+        let mut probs = vec![0.0; self.len()];
         let mut mean_len = 0.0;
         visits[0] = 1.0;
         for range in self.chunks() {

@@ -66,7 +66,9 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for tied in order.chunk_by(|&i, &j| values[i] == values[j]) {
         let mean = first as f64 + (tied.len() + 1) as f64 / 2.0;
-        tied.iter().for_each(|&i| out[i] = mean);
+        for &i in tied.iter() {
+            out[i] = mean;
+        }
         first += tied.len();
     }
     out

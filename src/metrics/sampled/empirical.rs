@@ -68,7 +68,8 @@ impl NoiseFloor {
         }
         check_distribution("the target distribution", target)?;
         let perfect = Cumulative::new(target);
-        let (mut tv, mut jsd) = (Vec::with_capacity(rounds), Vec::with_capacity(rounds));
+        let mut tv = Vec::with_capacity(rounds);
+        let mut jsd = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let mut shares = vec![0.0; target.len()];
             for _ in 0..n_samples {

@@ -80,6 +80,8 @@ pub fn path_log_ratios<E: Env>(
         let trajectories = sampler.backward(&states.select(&rows), rng)?;
         log_weights(env, policy, &one, &trajectories)
     })?;
-    values.iter_mut().for_each(|weight| *weight = -*weight);
+    for weight in values.iter_mut() {
+        *weight = -*weight;
+    }
     Ok(offsets.windows(2).map(|ends| values[ends[0] * paths..ends[1] * paths].to_vec()).collect())
 }

@@ -28,7 +28,8 @@ pub struct ModeCount {
 /// tracker.add(2, 32, ["b"]);
 /// tracker.add(3, 48, ["c"]);
 /// assert_eq!(tracker.n_modes(), 3);
-/// let curve: Vec<_> = tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
+/// let curve: Vec<_> =
+///     tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
 /// assert_eq!(curve, [(1, 16, 2), (3, 48, 3)]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

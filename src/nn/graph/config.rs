@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::heads::Symmetry;
+use super::heads::SymmetryInput;
 use super::{ConvKind, JumpingKnowledge, NormKind};
 use crate::graph::GraphSchema;
 use crate::nn::EstimatorsConfig;
@@ -67,7 +67,7 @@ pub struct GraphNetConfig {
     /// The kind of backward policy: uniform, or learned with a shared or a separate torso.
     pub backward: BackwardPolicy,
     /// The setting that decides which numbers of automorphisms are an input of the network.
-    pub symmetry: Symmetry,
+    pub symmetry: SymmetryInput,
     /// The settings of the state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
     /// The factor on all logits and on log F, positive and finite. If log R is in the hundreds, logits and
@@ -98,7 +98,7 @@ impl Default for GraphNetConfig {
             pair_walks: None,
             global: true,
             backward: BackwardPolicy::Uniform,
-            symmetry: Symmetry::default(),
+            symmetry: SymmetryInput::default(),
             estimators: EstimatorsConfig::default(),
             unit: 1.0,
             initial_exit_bias: 0.0,

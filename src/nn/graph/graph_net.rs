@@ -182,8 +182,8 @@ impl GraphNet {
     }
 
     /// The network's configuration, in which the automatic choices [`ConvKind::Auto`](super::ConvKind::Auto)
-    /// (of the default torso) and [`Symmetry::Auto`](super::Symmetry::Auto) are replaced by the kind and the
-    /// setting that were chosen.
+    /// (of the default torso) and [`SymmetryInput::Auto`](super::SymmetryInput::Auto) are replaced by the
+    /// kind and the setting that were chosen.
     #[must_use]
     pub fn config(&self) -> &GraphNetConfig {
         &self.config

@@ -19,7 +19,7 @@ pub use conv::{ConvKind, GraphNorm, NormKind};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub use engine::Engine;
 pub use graph_net::GraphNet;
-pub use heads::Symmetry;
+pub use heads::SymmetryInput;
 pub use message_passing::{JumpingKnowledge, MessagePassing};
 pub use network::GraphNetwork;
 pub(crate) use network::reduced_states;

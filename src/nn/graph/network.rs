@@ -96,7 +96,7 @@ impl<N: GraphNetwork> GraphNetwork for &N {
 }
 
 /// Returns the reduced graphs on which the network is evaluated instead of the states; `None` if the
-/// environment's rules don't reduce the states. `merges` is the argument of [`ReducedStates::of`].
+/// environment's rules don't reduce the states. `merges` is the argument of [`ReducedStates::from_states`].
 ///
 /// A network that uses numbers of automorphisms is always evaluated on whole graphs.
 pub(crate) fn reduced_states(
@@ -109,7 +109,7 @@ pub(crate) fn reduced_states(
     if [Direction::Forward, Direction::Backward].into_iter().any(sees_symmetry) {
         return None;
     }
-    ReducedStates::of(env, states, network.sees_labels(), merges)
+    ReducedStates::from_states(env, states, network.sees_labels(), merges)
 }
 
 /// A [`GraphNet`] that is evaluated on the host in one direction during a roll-out. Parameters are packed
@@ -155,12 +155,12 @@ impl HostPolicy<GraphEnv> for HostGraphNet<'_> {
                 .zip(widths)
                 .map(|((block, rows), width)| expand_rows(block, &rows.read, width))
                 .collect();
-            return GraphActionCategorical::of_host_blocks(masks, &blocks);
+            return GraphActionCategorical::from_host_blocks(masks, &blocks);
         }
         let count = self.net.sees_symmetry(self.direction);
-        let symmetries = count.map(|count| MoveSymmetries::of(env, count, &masks, states)).transpose()?;
+        let symmetries = count.map(|count| MoveSymmetries::count(env, count, &masks, states)).transpose()?;
         let blocks = self.blocks(states.arrays(), symmetries.as_ref())?;
-        GraphActionCategorical::of_host_blocks(masks, &blocks)
+        GraphActionCategorical::from_host_blocks(masks, &blocks)
     }
 }
 

@@ -43,7 +43,7 @@ impl HostLinear {
     /// If the layer isn't in single precision. The host versions of [`Engine`](crate::nn::Engine) operations
     /// are used only for parameters in single precision.
     #[must_use]
-    pub fn of(layer: &Linear) -> Self {
+    pub fn from_linear(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
         Self::new(&weight, bias.as_ref())
     }

@@ -37,7 +37,9 @@ impl HostNorm {
                 *x = ((f64::from(*x) - mean) * scale) as f32;
             }
             if let Some((weight, bias)) = &self.affine {
-                row.iter_mut().zip(weight.iter().zip(bias)).for_each(|(x, (w, b))| *x = *x * w + b);
+                for (x, (w, b)) in row.iter_mut().zip(weight.iter().zip(bias)) {
+                    *x = *x * w + b;
+                }
             }
         }
     }
@@ -100,13 +102,13 @@ impl HostMlp {
     /// # Panics
     /// If the perceptron isn't in single precision.
     pub(in crate::nn) fn from_mlp(mlp: &Mlp) -> Self {
-        Self::with_output(mlp, HostLinear::of(&mlp.output))
+        Self::with_output(mlp, HostLinear::from_linear(&mlp.output))
     }
 
     fn with_output(mlp: &Mlp, output: HostLinear) -> Self {
         let hidden = mlp.hidden.iter();
-        let hidden =
-            hidden.map(|(layer, norm)| (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host)));
+        let hidden = hidden
+            .map(|(layer, norm)| (HostLinear::from_linear(layer), norm.as_ref().map(LayerNorm::on_host)));
         Self { activation: mlp.activation, input_layer: None, hidden: hidden.collect(), output }
     }
 

@@ -140,7 +140,9 @@ impl<'a> Scope<'a> {
             |expected| self.parameters.record_mistake(SETTING, format!("{shape:?} for `{name}`"), expected);
         if shape.iter().any(|&size| size < 1) {
             refuse("sizes of at least 1");
-            sizes.iter_mut().for_each(|size| *size = (*size).max(0));
+            for size in sizes.iter_mut() {
+                *size = (*size).max(0);
+            }
         }
         let n = sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size));
         let mut values = Vec::new();

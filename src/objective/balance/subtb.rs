@@ -172,11 +172,14 @@ impl Objective for SubTrajectoryBalance {
 
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_flow = self.flow.log_flow(scores, self.name())?;
-        let (kind, device) = (log_flow.kind(), log_flow.device());
+        let kind = log_flow.kind();
+        let device = log_flow.device();
         let lengths = trajectory_lengths(scores);
         let potentials = compute_potentials(scores, &log_flow);
         let weight = self.weights(&lengths);
-        let (mut from_rows, mut to_rows, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut from_rows = Vec::new();
+        let mut to_rows = Vec::new();
+        let mut weights = Vec::new();
         let mut first = 0;
         for &n in &lengths {
             for l in self.weighted_lengths(n) {
@@ -192,7 +195,8 @@ impl Objective for SubTrajectoryBalance {
 
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let log_flow = self.flow.log_flow(scores, self.name())?;
-        let (kind, device) = (log_flow.kind(), log_flow.device());
+        let kind = log_flow.kind();
+        let device = log_flow.device();
         let potentials = compute_potentials(scores, &log_flow);
         let (loss, slopes) = self.cost(&to_host(&potentials), &trajectory_lengths(scores), regression);
         // `cost` computes the loss and its derivatives outside of autograd. The sum of potentials times these
@@ -220,7 +224,9 @@ fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
     let flows =
         Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);
     let rows = *scores.offsets.last().unwrap_or(&0);
-    let (mut sum_at, mut start, mut flow_at) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sum_at = Vec::new();
+    let mut start = Vec::new();
+    let mut flow_at = Vec::new();
     for (i, ends) in scores.offsets.windows(2).enumerate() {
         for place in ends[0]..=ends[1] {
             sum_at.push(place);

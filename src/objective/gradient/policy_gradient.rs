@@ -74,8 +74,9 @@ fn compute_constants(
     log_pf: &Tensor,
     log_flow: Option<&Tensor>,
 ) -> Result<Constants> {
-    let (log_pf_host, log_pb, log_reward) =
-        (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
+    let log_pf_host = to_host(log_pf);
+    let log_pb = to_host(&scores.log_pb);
+    let log_reward = to_host(&scores.log_reward);
     let missing = || Quantity::LogFlow.missing("a policy gradient with a baseline");
     let values = if advantage.needs().has(Quantity::LogFlow) {
         Some(to_host(log_flow.ok_or_else(missing)?))
@@ -83,9 +84,12 @@ fn compute_constants(
         None
     };
     let n = log_pf_host.len();
-    let (mut returns, mut advantages) = (vec![0.0; n], vec![0.0; n]);
+    let mut returns = vec![0.0; n];
+    let mut advantages = vec![0.0; n];
     for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
-        let (mut to_go, mut gae, mut next_value) = (0.0, 0.0, 0.0);
+        let mut to_go = 0.0;
+        let mut gae = 0.0;
+        let mut next_value = 0.0;
         for t in (ends[0]..ends[1]).rev() {
             let last = t + 1 == ends[1];
             let reward = log_pb[t] - log_pf_host[t] + if last { log_reward } else { 0.0 };
@@ -111,9 +115,12 @@ fn compute_constants(
                 advantages[ends[0]..ends[1]].fill(total);
             }
         }
-        advantages.iter_mut().for_each(|a| *a -= mean);
+        for a in advantages.iter_mut() {
+            *a -= mean;
+        }
     }
-    let (kind, device) = (log_pf.kind(), log_pf.device());
+    let kind = log_pf.kind();
+    let device = log_pf.device();
     Ok(Constants {
         advantages: from_host(&advantages, kind, device),
         returns: from_host(&returns, kind, device),
@@ -316,7 +323,8 @@ mod tests {
     /// computed from the old log F, that is, from the policy that sampled the batch.
     #[test]
     fn clipped_gains_equal_hand_computed_ones() {
-        let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
+        let ratios = [1.5, 0.5, 1.5, 0.5];
+        let flows = [0.0, 0.0, 2.0, 2.0];
         let old = numbers(&[-1.0; 4]);
         let zeros = numbers(&[0.0; 4]);
         let mut scores = Scores::new(

@@ -72,7 +72,7 @@ pub(in crate::objective) fn edge_flows<E: Env>(
             sources.push(n_exits);
             n_exits += 1;
         } else {
-            sources.push(exits.len() + position(visited.groups.grouping.of[terminal])?);
+            sources.push(exits.len() + position(visited.groups.grouping.group_of[terminal])?);
         }
     }
     let log_terminal = select_rows(&Tensor::cat(&[out, inflow], 0), &sources);
@@ -102,7 +102,7 @@ fn parent_weights<E: Env>(
     // `first_rows` holds, for each parent, the row in `states` of the first equal state. `unvisited` holds
     // the rows of states that must be evaluated, in ascending order.
     let first_rows: Vec<usize> =
-        grouping.of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
+        grouping.group_of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
     let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> =

@@ -54,11 +54,18 @@ pub fn score<E: Env>(
 ///
 /// ```
 /// use gfn::objective::{DetailedBalance, Objective, RegressionLoss, score_transitions};
-/// use gfn::{env::VectorStates, nn::EstimatorsConfig, rollout::{Container, Sampler}, examples::word_env, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
+/// use gfn::{
+///     Rng,
+///     env::VectorStates,
+///     examples::word_env,
+///     nn::EstimatorsConfig,
+///     rollout::{Container, Sampler},
+/// };
 /// use tch::{Device, Kind, Tensor};
 /// let (env, mut rng) = (word_env(2, 3), Rng::seeded(0));
-/// let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+/// let config =
+///     MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByNumber::new(3, 3), config, Device::Cpu, Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; gfn::env::Rows::len(states)]);
 /// let trajectories = Sampler::new(&env, &policy).forward(16, &mut rng)?;

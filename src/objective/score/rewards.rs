@@ -24,7 +24,9 @@ const CHANGE_ROUNDING: f64 = 1e-6;
 /// Multiplies log-rewards by the exponent of R.
 fn apply_exponent(log_rewards: &mut [f64], exponent: f64) {
     if exponent != 1.0 {
-        log_rewards.iter_mut().for_each(|log_reward| *log_reward *= exponent);
+        for log_reward in log_rewards.iter_mut() {
+            *log_reward *= exponent;
+        }
     }
 }
 
@@ -113,12 +115,12 @@ fn changes_of_steps<E: Env>(
     check_log_rewards(&change, before.len())?;
     apply_exponent(&mut change, exponent);
     let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
-    let (before, after) = (measure(&before)?, measure(&after)?);
-    change
-        .iter_mut()
-        .zip(after.iter().zip(before))
-        .for_each(|(change, (after, before))| *change += after - before);
-    Ok(distinct.of.into_iter().map(|group| change[group]).collect())
+    let before = measure(&before)?;
+    let after = measure(&after)?;
+    for (change, (after, before)) in change.iter_mut().zip(after.iter().zip(before)) {
+        *change += after - before;
+    }
+    Ok(distinct.group_of.into_iter().map(|group| change[group]).collect())
 }
 
 /// Checks that the changes along each trajectory add up to log R, for trajectories without conditions. All

@@ -187,7 +187,8 @@ impl Scores {
                 "give a batch of at least one trajectory",
             ));
         };
-        let (mut offsets, mut inner) = (vec![0], Vec::new());
+        let mut offsets = vec![0];
+        let mut inner = Vec::new();
         for part in parts {
             let start = offsets[offsets.len() - 1];
             inner.extend(part.inner.iter().map(|row| start + row));

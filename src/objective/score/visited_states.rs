@@ -32,7 +32,9 @@ impl<'a, E: Env> VisitedStates<'a, E> {
             (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).filter_map(|t| next[t].err()).collect();
         let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
         if !without_exit.is_empty() {
-            without_exit.iter().enumerate().for_each(|(k, &i)| terminal[i] = n_rows + k);
+            for (k, &i) in without_exit.iter().enumerate() {
+                terminal[i] = n_rows + k;
+            }
             states.append(trajectories.terminal_states().select(&without_exit));
         }
         let conditions = row_conditions(trajectories, &without_exit);
@@ -71,12 +73,12 @@ impl<'a, E: Env> VisitedStates<'a, E> {
 
     /// Returns the group of the state before each transition. A group is an index into the distinct states.
     pub(in crate::objective) fn groups_before(&self) -> &[usize] {
-        &self.groups.grouping.of[..self.n_rows]
+        &self.groups.grouping.group_of[..self.n_rows]
     }
 
     /// Returns the group of each of these rows. A group is an index into the distinct states.
     pub(in crate::objective) fn group_of(&self, rows: &[usize]) -> Vec<usize> {
-        rows.iter().map(|&row| self.groups.grouping.of[row]).collect()
+        rows.iter().map(|&row| self.groups.grouping.group_of[row]).collect()
     }
 
     /// Renames actions in the states `rows` to the labels of the first state of their groups, which the

@@ -121,9 +121,9 @@ impl PrefixCache {
     /// Returns their numbers in the cache.
     fn read(&mut self, net: &dyn SequenceNet, new: &[NewPrefix]) -> Vec<usize> {
         let mut by_position: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        new.iter()
-            .enumerate()
-            .for_each(|(k, prefix)| by_position.entry(prefix.position).or_default().push(k));
+        for (k, prefix) in new.iter().enumerate() {
+            by_position.entry(prefix.position).or_default().push(k);
+        }
         let mut numbers = vec![0; new.len()];
         for (position, members) in by_position {
             let inputs: Vec<i64> = members.iter().map(|&k| i64::from(new[k].input)).collect();

@@ -123,7 +123,9 @@ impl<'a> Prefixes<'a> {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];
         for (line, &row) in inputs.chunks_exact_mut(steps).zip(&maximal.rows) {
-            line.iter_mut().zip(self.inputs(row)).for_each(|(entry, input)| *entry = i64::from(input));
+            for (entry, input) in line.iter_mut().zip(self.inputs(row)) {
+                *entry = i64::from(input);
+            }
         }
         let last = maximal.sequence_of_row.iter().zip(&self.lengths);
         let last = last.map(|(&sequence, &length)| (sequence * steps + length) as i64);
@@ -155,7 +157,8 @@ mod tests {
                fn rows_are_prefixes_of_their_sequence_and_sequences_are_maximal(
             words in proptest::collection::vec(proptest::collection::vec(0u16..3, 0..5), 1..40)
         ) {
-            let flat = words.iter().flat_map(|word| (0..4).map(|i| word.get(i).copied().unwrap_or(9))).collect();
+            let flat =
+                words.iter().flat_map(|word| (0..4).map(|i| word.get(i).copied().unwrap_or(9))).collect();
             let states = VectorStates::from_flat(4, flat).unwrap();
             let prefixes = Prefixes::new(&LAYOUT, &states).unwrap();
             let maximal = prefixes.maximal();

@@ -132,7 +132,7 @@ pub(super) fn read<E: ReplayEnv>(
 /// Returns the name, the shape and the dtype of each tensor.
 fn specs(tensors: &[(String, Tensor)]) -> Vec<TensorSpec> {
     let spec = |(name, tensor): &(String, Tensor)| {
-        Some(TensorSpec { name: name.clone(), shape: tensor.size(), kind: TensorKind::of(tensor)? })
+        Some(TensorSpec { name: name.clone(), shape: tensor.size(), kind: TensorKind::from_tensor(tensor)? })
     };
     tensors.iter().filter_map(spec).collect()
 }

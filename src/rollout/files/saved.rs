@@ -26,7 +26,7 @@ pub(crate) fn with_conditions(
 /// Returns the conditions of `n` elements in a file; `None` if the file has no conditions.
 pub(crate) fn conditions_of(named: &NamedTensors<'_>, n: usize) -> Result<Option<Conditions>> {
     let Some(tensor) = named.get(CONDITIONS) else { return Ok(None) };
-    let is_float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
+    let is_float = TensorKind::from_tensor(tensor).is_some_and(TensorKind::is_float);
     if is_float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
         return Err(malformed(CONDITIONS));
     }

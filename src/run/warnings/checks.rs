@@ -129,7 +129,9 @@ impl<S: Rows> Warnings<S> {
         let classes = step.env.symmetry().classes(&objects);
         let grouping = classes.map_or_else(|| objects.group(), |classes| classes.grouping);
         let mut counts = vec![0; grouping.first.len()];
-        grouping.of.iter().for_each(|&group| counts[group] += 1);
+        for &group in grouping.group_of.iter() {
+            counts[group] += 1;
+        }
         let (group, count) = counts.into_iter().enumerate().max_by_key(|&(_, count)| count)?;
         if count < least {
             return None;

@@ -45,7 +45,9 @@ const MIN_STEPS: usize = 100;
 pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     let mut sorted = log_rewards.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let (least, middle, most) = (sorted.first()?, sorted[sorted.len() / 2], *sorted.last()?);
+    let least = sorted.first()?;
+    let middle = sorted[sorted.len() / 2];
+    let most = *sorted.last()?;
     let stands_out = most > FAR_OUT * middle || most > IMPOSSIBLE_LOG_REWARD;
     (*least >= 0.0 && most > HUGE_LOG_REWARD && stands_out)
         .then_some(Warning::NotLogarithms { step: 1, most })

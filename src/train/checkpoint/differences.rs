@@ -75,9 +75,9 @@ mod tests {
             "`network.layers` is 2 there and 3 here; `network.old` is 1 there and not given here; \
              `network.new` is not given there and \"x\" here"
         );
-        let of_class =
+        let from_class =
             |layers: usize| json!({ "run": [["Grid", { "side": 8 }], ["Net", { "layers": layers }]] });
-        let said = differences(&of_class(2), &of_class(3));
+        let said = differences(&from_class(2), &from_class(3));
         assert_eq!(said, "`run[1][1].layers` is 2 there and 3 here");
         assert_eq!(
             differences(&json!([1, 2]), &json!([1, 2, 3])),

@@ -216,7 +216,8 @@ impl Checkpoint {
     /// Returns an error unless the saved parameters have the names, shapes and dtypes of `parameters`.
     fn check_model(&self, parameters: &Parameters) -> Result<()> {
         const SHOWN: usize = 3;
-        let (saved, model) = (&self.manifest.model, describe_model(parameters)?);
+        let saved = &self.manifest.model;
+        let model = describe_model(parameters)?;
         if *saved == model {
             return Ok(());
         }
@@ -308,7 +309,7 @@ impl Checkpoint {
 
     fn check_finite(&self, tensors: &[(String, Tensor)]) -> Result<()> {
         for (name, tensor) in tensors {
-            let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
+            let float = TensorKind::from_tensor(tensor).is_some_and(TensorKind::is_float);
             if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
                 let name = name.strip_prefix("model/").unwrap_or(name);
                 let remedy = "training has diverged: resume from an earlier checkpoint, with a lower \
@@ -325,7 +326,7 @@ fn describe_model(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
     parameters.check()?;
     let mut specs = Vec::new();
     for Parameter { name, tensor, .. } in parameters {
-        let Some(kind) = TensorKind::of(tensor) else {
+        let Some(kind) = TensorKind::from_tensor(tensor) else {
             let got = format!("{:?} for `{name}`", tensor.kind());
             return Err(Error::config("a parameter's kind", got, "Float or Double"));
         };

@@ -184,7 +184,9 @@ impl Saved {
     fn check_same_run<E: TrainEnv>(&self, trainer: &Trainer<E>) -> Result<()> {
         let State { objective, objective_settings, description, replicas: there, .. } = &self.state;
         let Context { objective: own, group, .. } = &trainer.context;
-        let (name, settings, here) = (own.name(), own.settings(), group.size());
+        let name = own.name();
+        let settings = own.settings();
+        let here = group.size();
         let problem = if *there != here {
             format!("this is the checkpoint of a run with {there} replicas, but this run has {here}")
         } else if *description != trainer.description {

@@ -24,25 +24,39 @@ use crate::{Error, Result, Rng};
 /// example by processes that sample with a copy of it.
 ///
 /// ```
-/// use gfn::{env::{Rows, Slots, VectorEnv, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, examples::word_env, Result, Rng};
 /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{BatchRequest, Context, Persist, Source, Trainer, TrainerConfig};
+/// use gfn::{
+///     Result, Rng,
+///     env::{Rows, Slots, VectorEnv, VectorStates},
+///     examples::word_env,
+///     objective::TrajectoryBalance,
+///     rollout::Trajectories,
+/// };
 /// use tch::{Device, Kind, Tensor};
 ///
 /// /// Supplies the word of the first letter, again and again.
 /// struct Demonstrations;
 /// impl Persist<VectorEnv> for Demonstrations {
-///     fn name(&self) -> &str { "demonstrations" }
+///     fn name(&self) -> &str {
+///         "demonstrations"
+///     }
 /// }
 /// impl Source<VectorEnv> for Demonstrations {
-///     fn draw(&mut self, request: BatchRequest, context: &Context<VectorEnv>, _: &mut Rng) -> Result<Option<Trajectories<VectorEnv>>> {
+///     fn draw(
+///         &mut self,
+///         request: BatchRequest,
+///         context: &Context<VectorEnv>,
+///         _: &mut Rng,
+///     ) -> Result<Option<Trajectories<VectorEnv>>> {
 ///         let (n, walk) = (request.max, [0, 2]); // The letter, then the exit.
 ///         let offsets: Vec<usize> = (0..=n).map(|i| i * walk.len()).collect();
 ///         Trajectories::replay(&context.env, &Slots(walk.repeat(n)), &offsets).map(Some)
 ///     }
 /// }
 /// let env = word_env(2, 2);
-/// let policy = MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let policy =
+///     MlpPolicy::tabular(&env, ByNumber::new(2, 3), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
 /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
 /// let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
 /// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?

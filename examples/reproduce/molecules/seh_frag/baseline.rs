@@ -56,7 +56,9 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         }
         let mut ranked: Vec<_> = best.iter().map(|(key, (score, _))| (*score, key.clone())).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-        ranked.iter().skip(PARENTS).for_each(|(_, key)| _ = best.remove(key));
+        for (_, key) in ranked.iter().skip(PARENTS) {
+            _ = best.remove(key);
+        }
         ranked.truncate(PARENTS);
         let parent = |rng: &mut Rng| {
             // The smaller of two uniform random ranks is used, which makes better trees more likely as
@@ -66,7 +68,8 @@ pub(super) fn genetic(env: &Fragments, proxy: &RecordedProxy, calls: usize, rng:
         };
         trees = Vec::new();
         for _ in 0..left.min(CHILDREN) {
-            let (one, other) = (parent(rng), parent(rng));
+            let one = parent(rng);
+            let other = parent(rng);
             let child = crossed(env, one, other, rng)?;
             let changed = child.is_none() || rng.uniform() < MUTATED;
             let child = child.unwrap_or_else(|| one.clone());
@@ -83,13 +86,17 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
         (!arcs.is_empty()).then(|| arcs[rng.below(arcs.len())])
     };
     let (Some((a, without_a)), Some((b, without_b))) = (side(one), side(other)) else { return Ok(None) };
-    let (kept, taken) = (part(one, a, without_a), part(other, b, without_b));
+    let kept = part(one, a, without_a);
+    let taken = part(other, b, without_b);
     if kept.len() + taken.len() > env.max_fragments() {
         return Ok(None);
     }
-    let (mut child, second) = (one.induced(&kept), other.induced(&taken));
+    let mut child = one.induced(&kept);
+    let second = other.induced(&taken);
     let first = child.n_nodes() as u32;
-    second.nodes().for_each(|node| _ = child.add_node(node));
+    for node in second.nodes() {
+        _ = child.add_node(node);
+    }
     for (a, b) in second.edges() {
         child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
@@ -117,7 +124,8 @@ fn part(tree: &Tree, from: u32, without: u32) -> Vec<u32> {
 
 /// Removes up to `CHANGED` random leaves of a tree, and then adds up to `CHANGED` random fragments.
 fn mutated(env: &Fragments, tree: Tree, rng: &mut Rng) -> Result<Tree> {
-    let (env, mut states) = (env.env(), GraphStates::from(vec![tree]));
+    let env = env.env();
+    let mut states = GraphStates::from(vec![tree]);
     for (direction, moves) in
         [(Direction::Backward, rng.below(CHANGED + 1)), (Direction::Forward, 1 + rng.below(CHANGED))]
     {

@@ -123,7 +123,8 @@ impl Seh {
                     .with_conditions(conditioning.clone())
             }
             None => {
-                let (from, steps) = (self.beta_from.unwrap_or(FIRST_BETA), run.steps().div_ceil(2));
+                let from = self.beta_from.unwrap_or(FIRST_BETA);
+                let steps = run.steps().div_ceil(2);
                 run.config.reward_exponent = Schedule::Linear { from: from / BETA, to: 1.0, steps };
                 let reward = FragmentReward::new(&library, score.to_the(BETA)?);
                 run.graph_trainer(fragments.into_env(), reward, network, task)?
@@ -145,7 +146,7 @@ impl Seh {
             let molecules = self.sample(trainer, condition.as_ref(), &library)?;
             let log_scores = proxy.proxy.log_scores(&molecules)?;
             self.report(proxy, report);
-            report.extend(outputs::of_samples(&molecules, &log_scores));
+            report.extend(outputs::describe_samples(&molecules, &log_scores));
             let n = molecules.len().max(1) as f64;
             report.set("mean_score", log_scores.iter().map(|log| log.exp()).sum::<f64>() / n);
             if molecules.len() > 1 {
@@ -164,7 +165,8 @@ impl Seh {
         condition: Option<&Tensor>,
         library: &FragmentLibrary,
     ) -> Result<Vec<Molecule>> {
-        let (sampler, rng) = (Sampler::new(trainer.env(), trainer.policy()), &mut trainer.evaluation_rng());
+        let sampler = Sampler::new(trainer.env(), trainer.policy());
+        let rng = &mut trainer.evaluation_rng();
         let mut molecules = Vec::new();
         while molecules.len() < self.samples {
             let n = (self.samples - molecules.len()).min(AT_ONCE);
@@ -261,7 +263,7 @@ impl SearchRecord {
                 self.best.pop_last();
             }
             if score >= MODE_SCORE {
-                let print = Fingerprint::of(molecule);
+                let print = Fingerprint::from_molecule(molecule);
                 if self.modes.iter().all(|mode| mode.tanimoto(&print) < MODE_SIMILARITY) {
                     self.modes.push(print);
                 }
@@ -313,7 +315,9 @@ impl MoleculeScore for RecordedProxy {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let logs = self.proxy.log_scores(molecules)?;
         let mut record = self.record();
-        molecules.iter().zip(&logs).for_each(|(molecule, log)| record.note(molecule, log.exp()));
+        for (molecule, log) in molecules.iter().zip(&logs) {
+            record.note(molecule, log.exp());
+        }
         Ok(logs)
     }
 }

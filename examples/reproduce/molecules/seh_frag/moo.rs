@@ -57,7 +57,9 @@ type ObjectiveReward = Arc<dyn Reward<GraphStates> + Send + Sync>;
 
 /// Returns a score that is a function of one property, with values from `LEAST` to 1.
 fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'static> {
-    ScoreConfig { factors: vec![Factor { shape, ..Factor::of(property) }] }.build()?.clamped(LEAST, 1.0)
+    ScoreConfig { factors: vec![Factor { shape, ..Factor::from_property(property) }] }
+        .build()?
+        .clamped(LEAST, 1.0)
 }
 
 /// Returns the objectives on the Pareto front of uniform random trees. The directions of these objectives are
@@ -149,13 +151,15 @@ impl Task for SehObjectives {
                 Some(_) => (spread(&front, grid.len()), "direction", "focus_directions"),
                 None => (grid.rows().map(<[f64]>::to_vec).collect(), "preferences", "conditions"),
             };
-            let (read, samples) = (|graph: &GraphState| library.molecule(graph), self.samples);
+            let read = |graph: &GraphState| library.molecule(graph);
+            let samples = self.samples;
             let sampler =
                 ConditionSampler { reward: &reward, beta: BETA, focus: self.focus, samples, read: &read };
             let found = sampler.sample(trainer, &tested, &mut rng, |direction, _, objectives, _| {
                 Ok(json!({ (row_name): direction, "means": means(objectives) }))
             })?;
-            let (mut rows, all) = (found.rows, found.objectives);
+            let mut rows = found.rows;
+            let all = found.objectives;
             // The samples are compared with an equal number of uniform random trees.
             let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {

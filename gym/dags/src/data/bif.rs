@@ -187,7 +187,8 @@ impl BifVariables {
             "|" => reader.list(")")?.iter().map(|parent| self.find(reader, parent)).collect::<Result<_>>()?,
             other => return Err(reader.error(format!("`{other}` was found instead of `|` or `)`"))),
         };
-        let (size, values) = (|parent: &usize| self.labels[*parent].len(), self.labels[node].len());
+        let size = |parent: &usize| self.labels[*parent].len();
+        let values = self.labels[node].len();
         let entries = parents.iter().try_fold(values, |entries, parent| entries.checked_mul(size(parent)));
         let Some(entries) = entries.filter(|&entries| entries <= MAX_ENTRIES - self.entries) else {
             let problem =
@@ -208,17 +209,21 @@ impl BifVariables {
                 "table" => {
                     // The numbers of a `table` statement are sorted by the value of the variable itself
                     // first, then by the values of the parents.
-                    let (numbers, rows) = (reader.probabilities(entries, name)?, entries / values);
+                    let numbers = reader.probabilities(entries, name)?;
+                    let rows = entries / values;
                     if table.iter().any(|p| !p.is_nan()) {
                         return twice(reader, "some rows");
                     }
                     for row in 0..rows {
-                        let (mut rest, mut place) = (row, 0);
+                        let mut rest = row;
+                        let mut place = 0;
                         for (parent, stride) in parents.iter().zip(&strides).rev() {
                             place += rest % size(parent) * stride;
                             rest /= size(parent);
                         }
-                        (0..values).for_each(|k| table[place * values + k] = numbers[k * rows + row]);
+                        for k in 0..values {
+                            table[place * values + k] = numbers[k * rows + row];
+                        }
                     }
                 }
                 "default" => {
@@ -256,7 +261,9 @@ impl BifVariables {
         }
         if let Some(default) = default {
             let missing = table.chunks_exact_mut(values).filter(|row| row[0].is_nan());
-            missing.for_each(|row| row.copy_from_slice(&default));
+            for row in missing {
+                row.copy_from_slice(&default);
+            }
         }
         if table.iter().any(|p| p.is_nan()) {
             return Err(reader.error(format!("the table of `{name}` has rows without probabilities")));
@@ -309,7 +316,8 @@ impl DiscreteNetwork {
                 }
             }
         }
-        let (mut tables, mut edges) = (Vec::new(), Vec::new());
+        let mut tables = Vec::new();
+        let mut edges = Vec::new();
         for ((node, name), family) in (0..).zip(&variables.names).zip(variables.families) {
             let Some((parents, table)) = family else {
                 return Err(reader.error(format!("`{name}` has no table")));

@@ -65,7 +65,8 @@ impl ContinuousData {
     /// # Errors
     /// [`Error::Config`] for fewer than two rows, and for a constant variable.
     pub fn standardised(&self) -> Result<Self> {
-        let (n, rows) = (self.n_variables(), self.n_rows());
+        let n = self.n_variables();
+        let rows = self.n_rows();
         if rows < 2 {
             let got = rows.to_string();
             return Err(Error::config("the number of observations", got, "at least two"));
@@ -75,7 +76,9 @@ impl ContinuousData {
         for variable in 0..n {
             let mut column = self.column(variable);
             let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
-            column.iter_mut().for_each(|x| *x /= scale);
+            for x in column.iter_mut() {
+                *x /= scale;
+            }
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
             for (row, x) in column.iter().enumerate() {
@@ -96,7 +99,8 @@ impl ContinuousData {
     /// [`Error::Config`] for fewer than two levels, for more levels than observations, and for a variable
     /// all of whose values get the same level.
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
-        let (n, rows) = (self.n_variables(), self.n_rows());
+        let n = self.n_variables();
+        let rows = self.n_rows();
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
             let expected = "at least 2 levels, and at most the number of observations";
             return Err(Error::config("levels", format!("{levels} for {rows} observations"), expected));

@@ -177,7 +177,7 @@ pub trait FromTable: Sized {
     /// # Errors
     /// [`Error::Parse`] for a cell that isn't a valid value; [`Error::Config`] for a variable that has the
     /// same value in all rows.
-    fn of_table(table: TextTable) -> Result<Self>;
+    fn from_table(table: TextTable) -> Result<Self>;
 }
 
 impl<T: Copy, L: Clone> Observations<T, L>
@@ -194,7 +194,7 @@ where
     /// that isn't finite. In discrete data, only an empty cell, NA and ? count as missing.
     /// [`Error::Config`] for a column that has the same value in all rows, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        Self::of_table(TextTable::read(input, Self::MISSING, None)?)
+        Self::from_table(TextTable::read(input, Self::MISSING, None)?)
     }
 
     /// Reads a CSV table with a header and a column of interventions. A cell of this column lists the
@@ -204,8 +204,11 @@ where
     /// use gfn_dags::{ContinuousData, NodeSet};
     /// let text = "raf,mek,set\n0.3,1.2,\n0.5,3.0,mek\n2.0,3.0,raf; mek\n";
     /// let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "set")?;
-    /// assert_eq!((data.names(), data.row(1)), (["raf", "mek"].map(String::from).as_slice(), [0.5, 3.0].as_slice()));
-    /// assert_eq!(data.interventions(), Some([0, 0b10, 0b11].map(NodeSet::of_bits).as_slice()));
+    /// assert_eq!(
+    ///     (data.names(), data.row(1)),
+    ///     (["raf", "mek"].map(String::from).as_slice(), [0.5, 3.0].as_slice())
+    /// );
+    /// assert_eq!(data.interventions(), Some([0, 0b10, 0b11].map(NodeSet::from_bits).as_slice()));
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
@@ -215,7 +218,7 @@ where
     pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
         let mut table = TextTable::read(input, Self::MISSING, Some(column))?;
         let targets = table.take_interventions(column)?;
-        Self::of_table(table)?.with_interventions(targets)
+        Self::from_table(table)?.with_interventions(targets)
     }
 
     /// Reads a CSV file: see [`from_csv`](Self::from_csv).
@@ -240,7 +243,7 @@ where
 impl FromTable for ContinuousData {
     const MISSING: &'static [&'static str] = &MISSING_NUMBER;
 
-    fn of_table(table: TextTable) -> Result<Self> {
+    fn from_table(table: TextTable) -> Result<Self> {
         let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
         for (line, cells) in &table.rows {
             for (cell, name) in cells.iter().zip(&table.names) {
@@ -270,7 +273,7 @@ impl FromTable for ContinuousData {
 impl FromTable for DiscreteData {
     const MISSING: &'static [&'static str] = &MISSING_WORD;
 
-    fn of_table(table: TextTable) -> Result<Self> {
+    fn from_table(table: TextTable) -> Result<Self> {
         let labels: Vec<Vec<String>> = (0..table.names.len()).map(|i| table.labels(i)).collect();
         if let Some(i) = labels.iter().position(|labels| labels.len() == 1) {
             return Err(constant_column(&table.names[i], &labels[i][0]));

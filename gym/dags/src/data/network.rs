@@ -38,18 +38,20 @@ impl DiscreteNetwork {
     /// # Errors
     /// [`Error::Shape`] unless each node has a name, labels and a table of the right size;
     /// [`Error::Config`] for a variable with fewer than 2 values, for more than 16 million entries in all
-    /// tables, and for a row of a table that isn't a distribution; errors of [`Ancestry::of`].
+    /// tables, and for a row of a table that isn't a distribution; errors of [`Ancestry::from_graph`].
     pub fn new(
         names: Vec<String>,
         labels: Vec<Vec<String>>,
         dag: GraphState,
         tables: Vec<Vec<f64>>,
     ) -> Result<Self> {
-        let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
+        let n = dag.n_nodes();
+        let ancestry = Ancestry::from_graph(&dag)?;
         let given = [names.len(), labels.len(), tables.len()];
         if given != [n; 3] {
             let remedy = "give a name, a list of values and a table for each node";
-            let (expected, got) = ([n as i64; 3], given.map(|len| len as i64));
+            let expected = [n as i64; 3];
+            let got = given.map(|len| len as i64);
             return Err(Error::shape("names, values and tables of a network", expected, got, remedy));
         }
         for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&ancestry, &labels)?) {
@@ -87,7 +89,7 @@ impl DiscreteNetwork {
         let n = dag.n_nodes();
         let labels: Vec<Vec<String>> = vec![(0..values).map(|k| k.to_string()).collect(); n];
         let mut tables = Vec::with_capacity(n);
-        for n_rows in n_configurations(&Ancestry::of(&dag)?, &labels)? {
+        for n_rows in n_configurations(&Ancestry::from_graph(&dag)?, &labels)? {
             let mut table = Vec::new();
             for _ in 0..n_rows {
                 // Exponential random numbers divided by their sum follow the flat Dirichlet distribution.
@@ -160,7 +162,8 @@ impl DiscreteNetwork {
     pub fn sample_do(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
         let targets = targets(set, self.names.len())?;
         for &(node, value) in set {
-            let (index, len) = (usize::from(value), self.labels[node].len());
+            let index = usize::from(value);
+            let len = self.labels[node].len();
             if index >= len {
                 return Err(Error::out_of_range(index, len));
             }

@@ -22,7 +22,8 @@ impl<T: Copy, L: Clone> Observations<T, L> {
     /// # Errors
     /// [`Error::Shape`] unless each row has a set; [`Error::OutOfRange`] for a variable that doesn't exist.
     pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
-        let (rows, n) = (self.n_rows(), self.n_variables());
+        let rows = self.n_rows();
+        let n = self.n_variables();
         if targets.len() != rows {
             let remedy =
                 "give one set of nodes for each row, and an empty set for rows without interventions";

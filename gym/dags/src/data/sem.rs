@@ -99,16 +99,18 @@ impl Sem {
     ///
     /// # Errors
     /// [`Error::Shape`] unless each node has a mechanism with a weight for each of the node's parents;
-    /// [`Error::Config`] if `noise_std` is below 0 or not finite; errors of [`Ancestry::of`].
+    /// [`Error::Config`] if `noise_std` is below 0 or not finite; errors of [`Ancestry::from_graph`].
     pub fn new(dag: GraphState, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
             return Err(Error::config("noise_std", noise_std, "a number of at least 0"));
         }
-        let (n, ancestry) = (dag.n_nodes(), Ancestry::of(&dag)?);
+        let n = dag.n_nodes();
+        let ancestry = Ancestry::from_graph(&dag)?;
         let fits = |node: usize| mechanisms[node].n_parents() == Some(ancestry.parents(node).len());
         if mechanisms.len() != n || !(0..n).all(fits) {
             let remedy = "give a mechanism for each node, with one weight for each of its parents";
-            let (expected, got) = ([n as i64], [mechanisms.len() as i64]);
+            let expected = [n as i64];
+            let got = [mechanisms.len() as i64];
             return Err(Error::shape("mechanisms of a structural equation model", expected, got, remedy));
         }
         Ok(Self { dag, ancestry, mechanisms, noise_std })

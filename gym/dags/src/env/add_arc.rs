@@ -41,7 +41,9 @@ impl GraphActionType for AddArc {
             Direction::Backward => {
                 let all = !graph.has_edge_weights();
                 let plain = graph.edges().filter(|&(a, b)| all || graph.edge(a, b) == Some(Edge::default()));
-                plain.for_each(|(a, b)| mask[a as usize * graph.n_nodes() + b as usize] = true);
+                for (a, b) in plain {
+                    mask[a as usize * graph.n_nodes() + b as usize] = true;
+                }
             }
         }
     }
@@ -49,7 +51,8 @@ impl GraphActionType for AddArc {
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
         let names = || format!("{} -> {} in {graph}", action.a, action.b);
         if direction == Direction::Forward {
-            let (from, to) = (NodeIndex::new(action.b as usize), NodeIndex::new(action.a as usize));
+            let from = NodeIndex::new(action.b as usize);
+            let to = NodeIndex::new(action.a as usize);
             let nodes = [action.a, action.b].iter().all(|&node| (node as usize) < graph.n_nodes());
             match graph.as_directed().filter(|_| nodes) {
                 None => return Err(Error::contract("an arc joins two nodes of a directed graph", names())),
@@ -74,7 +77,8 @@ impl GraphActionType for AddArc {
 /// Sets the mask for pairs of nodes without an edge, if an edge between them would close no cycle. Masks
 /// take a noticeable part of the training time, so sets of nodes are handled as 64-bit words.
 fn mark_open(graph: &GraphState, mask: &mut [bool]) {
-    let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
+    let n = graph.n_nodes();
+    let adjacency = graph.adjacency();
     let stride = n.div_ceil(64);
     // Each node has a row of bits for the node itself and its descendants. A row starts with the node and
     // its children, and Warshall's algorithm adds the other descendants. The rows of small graphs are on
@@ -88,18 +92,24 @@ fn mark_open(graph: &GraphState, mask: &mut [bool]) {
         row[a / 64] |= 1 << (a % 64);
     }
     for k in 0..n {
-        let (word, bit) = (k / 64, 1 << (k % 64));
+        let word = k / 64;
+        let bit = 1 << (k % 64);
         for a in (0..n).map(|a| a * stride).filter(|&a| a != k * stride) {
             if below[a + word] & bit != 0 {
-                (0..stride).for_each(|w| below[a + w] |= below[k * stride + w]);
+                for w in 0..stride {
+                    below[a + w] |= below[k * stride + w];
+                }
             }
         }
     }
     for (a, row) in mask.chunks_exact_mut(n.max(1)).enumerate() {
-        let (word, bit) = (a / 64, 1 << (a % 64));
+        let word = a / 64;
+        let bit = 1 << (a % 64);
         for (legal, below) in row.iter_mut().zip(below.chunks_exact(stride)) {
             *legal = below[word] & bit == 0;
         }
-        adjacency.neighbours(a).for_each(|b| row[b] = false);
+        for b in adjacency.neighbours(a) {
+            row[b] = false;
+        }
     }
 }

@@ -28,14 +28,16 @@ type Sets = SmallVec<[NodeSet; 8]>;
 pub fn acyclic(n: usize, edges: &[(u32, u32)]) -> Result<GraphState> {
     let mut graph = GraphState::with_nodes(GraphKind::Directed, check_size(n)?);
     edges.iter().try_for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()))?;
-    Ancestry::of(&graph)?;
+    Ancestry::from_graph(&graph)?;
     Ok(graph)
 }
 
 /// Returns the parents of each node of a directed graph, which must have at most 256 nodes.
 pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
     let mut out = Sets::from_elem(NodeSet::EMPTY, graph.n_nodes());
-    graph.edges().for_each(|(a, b)| out[b as usize].insert(a as usize));
+    for (a, b) in graph.edges() {
+        out[b as usize].insert(a as usize);
+    }
     out
 }
 
@@ -43,7 +45,7 @@ pub(crate) fn parent_sets(graph: &GraphState) -> Sets {
 ///
 /// ```
 /// use gfn_dags::{Ancestry, NodeSet, acyclic};
-/// let ancestry = Ancestry::of(&acyclic(3, &[(0, 1), (1, 2)])?)?;
+/// let ancestry = Ancestry::from_graph(&acyclic(3, &[(0, 1), (1, 2)])?)?;
 /// assert!(ancestry.has_path(0, 2) && ancestry.parents(2) == NodeSet::EMPTY.with(1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -60,7 +62,7 @@ impl Ancestry {
     /// # Errors
     /// [`Error::Config`] for 0 nodes, and for more than [`MAX_NODES`] nodes; [`Error::Contract`] for an
     /// undirected graph, and for a directed cycle.
-    pub fn of(graph: &GraphState) -> Result<Self> {
+    pub fn from_graph(graph: &GraphState) -> Result<Self> {
         check_size(graph.n_nodes())?;
         let found = graph.is_directed().then(|| Self::above(parent_sets(graph))).flatten();
         let law = "graphs of Bayesian networks are directed and have no directed cycle";

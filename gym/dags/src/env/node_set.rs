@@ -17,7 +17,7 @@ impl NodeSet {
 
     /// Creates a set of nodes below 64 from the bits of a word.
     #[must_use]
-    pub const fn of_bits(bits: u64) -> Self {
+    pub const fn from_bits(bits: u64) -> Self {
         Self([bits, 0, 0, 0])
     }
 
@@ -87,7 +87,8 @@ impl NodeSet {
 
     /// Iterates over the nodes in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
-        let (mut words, mut k) = (self.0, 0);
+        let mut words = self.0;
+        let mut k = 0;
         std::iter::from_fn(move || {
             while words.get(k) == Some(&0) {
                 k += 1;

@@ -13,7 +13,8 @@ use super::{AddArc, NodeSet, StructureConfig, parent_sets};
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_dags::{BayesianStructure, StructureConfig};
-/// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?.into_env();
+/// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?
+///     .into_env();
 /// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// // Legal are 1 -> 2, 2 -> 0, 2 -> 1 and the exit. The edge 1 -> 0 would close a cycle.
@@ -44,14 +45,16 @@ impl BayesianStructure {
     /// nodes, for an edge that doesn't join two different nodes of the graph, and for contradictory
     /// knowledge: required edges that form a cycle, are forbidden, or exceed `max_parents`.
     pub fn new(config: StructureConfig) -> Result<Self> {
-        let (initial, n) = (config.initial()?, config.nodes);
+        let initial = config.initial()?;
+        let n = config.nodes;
         let (mut allowed, mut required): (Vec<NodeSet>, _) =
             (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
-        config
-            .forbidden
-            .iter()
-            .for_each(|&(a, b)| allowed[a as usize] = allowed[a as usize].without(b as usize));
-        config.required.iter().for_each(|&(a, b)| required[a as usize].insert(b as usize));
+        for &(a, b) in config.forbidden.iter() {
+            allowed[a as usize] = allowed[a as usize].without(b as usize);
+        }
+        for &(a, b) in config.required.iter() {
+            required[a as usize].insert(b as usize);
+        }
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
         let rules = Knowledge { config: config.clone(), allowed, required };
         let env = GraphEnv::new(rules, actions, initial)?;

@@ -55,11 +55,16 @@ impl EdgeTransformerConfig {
 /// isn't chosen. P_B is uniform.
 ///
 /// ```
-/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, objective::Quantities};
+/// use gfn::{
+///     env::Env,
+///     objective::Quantities,
+///     policy::{GraphPolicy, Policy},
+/// };
 /// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?.into_env();
 /// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
-/// let network = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
+/// let network =
+///     EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
 /// let evaluation = GraphPolicy(network).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
@@ -96,7 +101,9 @@ impl EdgeTransformer {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let (embedding, heads, flow) = (config.embedding, config.heads, config.estimators.flow);
+        let embedding = config.embedding;
+        let heads = config.heads;
+        let flow = config.estimators.flow;
         if heads < 1 || embedding < 1 || embedding % heads != 0 || embedding % 2 != 0 {
             let expected = "an embedding that is positive, even and a multiple of the number of heads";
             return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
@@ -138,7 +145,8 @@ impl EdgeTransformer {
     /// the graphs, the second the edges that may be added. The second mask is needed here, because the
     /// softmax over edges comes before the policy applies its mask.
     fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
-        let (b, n) = (batch.len(), self.env.schema().max_nodes);
+        let b = batch.len();
+        let n = self.env.schema().max_nodes;
         if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
             let remedy = "give graphs of the environment that the policy was built for";
             return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
@@ -150,7 +158,9 @@ impl EdgeTransformer {
         };
         let graphs = (0..b).map(graph).collect::<Result<Vec<_>>>()?.into();
         let mut present = vec![false; b * n * n];
-        batch.arrays.edge_pairs().for_each(|pair| present[pair] = true);
+        for pair in batch.arrays.edge_pairs() {
+            present[pair] = true;
+        }
         let tensor =
             |bits: &[bool]| Tensor::from_slice(bits).view([b as i64, -1]).to_device(self.parameters.device());
         let legal = tensor(&self.env.masks(Direction::Forward, &graphs).legal).narrow(1, 0, (n * n) as i64);
@@ -160,8 +170,10 @@ impl EdgeTransformer {
     /// Maps adjacency bits of shape `[B, d^2]` to logits of edges of shape `[B, d^2]` and to outputs per
     /// graph of shape `[B, 1]`, or `[B, 2]` if the network estimates log F.
     fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
-        let (b, d) = (present.size()[0], self.env.schema().max_nodes as i64);
-        let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
+        let b = present.size()[0];
+        let d = self.env.schema().max_nodes as i64;
+        let bits = present.to_kind(self.parameters.kind()).unsqueeze(2);
+        let shape = [d, d, -1];
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
         let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
@@ -269,12 +281,16 @@ impl AttentionBlock {
     /// P, D]`, for `P` pairs and the embedding width `D`.
     fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
         let size = tokens.size();
-        let (b, p, width) = (size[0], size[1], size[2]);
+        let b = size[0];
+        let p = size[1];
+        let width = size[2];
         let each = self.query_key_value.forward(&self.attention.forward(tokens, bits));
         // The tensor of queries, keys and values gets the shape [3, B, heads, P, width / heads].
         let each = each.view([b, p, 3, self.heads, width / self.heads]).permute([2, 0, 3, 1, 4]);
         // An attention weight is the product of the positive features of query and key: elu + 1.
-        let (query, key, value) = (each.get(0).elu() + 1.0, each.get(1).elu() + 1.0, each.get(2));
+        let query = each.get(0).elu() + 1.0;
+        let key = each.get(1).elu() + 1.0;
+        let value = each.get(2);
         let summary = key.transpose(2, 3).matmul(&value);
         let total = key.sum_dim_intlist([2i64].as_slice(), true, None);
         let weight = query.matmul(&total.transpose(2, 3));

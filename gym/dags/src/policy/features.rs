@@ -35,9 +35,12 @@ impl StateFeatures<GraphStates> for AdjacencyFeatures {
         // If a graph has another number of nodes, the number of features is wrong. The network then returns
         // an error.
         for graph in states.graphs() {
-            let (first, n) = (values.len(), graph.n_nodes());
+            let first = values.len();
+            let n = graph.n_nodes();
             values.resize(first + n * n, 0.0);
-            graph.edges().for_each(|(a, b)| values[first + a as usize * n + b as usize] = 1.0);
+            for (a, b) in graph.edges() {
+                values[first + a as usize * n + b as usize] = 1.0;
+            }
         }
         Features::Dense(values)
     }

@@ -16,7 +16,7 @@ use crate::{Ancestry, LocalScore};
 /// ```
 /// use gfn_dags::{Marginals, acyclic};
 /// let graphs = vec![acyclic(3, &[(0, 2), (1, 2)])?, acyclic(3, &[(0, 1), (1, 2)])?].into();
-/// let marginals = Marginals::of(&graphs, None)?;
+/// let marginals = Marginals::from_graphs(&graphs, None)?;
 /// assert_eq!((marginals.edge.get(0, 2), marginals.path.get(0, 2)), (0.5, 1.0));
 /// // Two nodes with a common child are in each other's Markov blanket.
 /// assert_eq!(marginals.markov_blanket.get(1, 0), 1.0);
@@ -44,20 +44,28 @@ impl Marginals {
     /// [`Error::Shape`] unless there is one weight for each graph, and all graphs have the same number of
     /// nodes; [`Error::Config`] for an empty list of graphs, and for weights that are negative or sum to 0;
     /// [`Error::Contract`] for a graph with a cycle.
-    pub fn of(states: &GraphStates, weights: Option<&[f64]>) -> Result<Self> {
+    pub fn from_graphs(states: &GraphStates, weights: Option<&[f64]>) -> Result<Self> {
         // Samples repeat, so equal graphs are evaluated only once.
         let distinct = most_probable(states, weights, usize::MAX)?;
         let n = states.graphs()[distinct[0].0].n_nodes();
         let zeros = PairMatrix::zeros(n);
-        let (edge, path, markov_blanket) = (zeros.clone(), zeros.clone(), zeros);
+        let edge = zeros.clone();
+        let path = zeros.clone();
+        let markov_blanket = zeros;
         let mut out = Self { edge, path, markov_blanket, expected_edges: 0.0 };
         for (row, share) in distinct {
             let graph = same_nodes(&states.graphs()[row], n)?;
-            let ancestry = Ancestry::of(graph)?;
+            let ancestry = Ancestry::from_graph(graph)?;
             for b in 0..n {
-                ancestry.parents(b).iter().for_each(|a| out.edge.add(a, b, share));
-                (0..n).filter(|&a| ancestry.has_path(a, b)).for_each(|a| out.path.add(a, b, share));
-                ancestry.markov_blanket(b).iter().for_each(|a| out.markov_blanket.add(a, b, share));
+                for a in ancestry.parents(b).iter() {
+                    out.edge.add(a, b, share);
+                }
+                for a in (0..n).filter(|&a| ancestry.has_path(a, b)) {
+                    out.path.add(a, b, share);
+                }
+                for a in ancestry.markov_blanket(b).iter() {
+                    out.markov_blanket.add(a, b, share);
+                }
             }
             out.expected_edges += share * graph.n_edges() as f64;
         }
@@ -107,7 +115,9 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
     let shares = shares(states, weights)?;
     let grouping = states.group();
     let mut probs = vec![0.0; grouping.first.len()];
-    grouping.of.iter().zip(shares).for_each(|(&group, share)| probs[group] += share);
+    for (&group, share) in grouping.group_of.iter().zip(shares) {
+        probs[group] += share;
+    }
     let mut out: Vec<(usize, f64)> = grouping.first.into_iter().zip(probs).collect();
     // Graphs of equal probability are sorted by row, so that the result is deterministic.
     out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -176,7 +186,8 @@ pub fn log_model_average(
     log_likelihoods: &[f64],
 ) -> Result<f64> {
     let shares = shares(states, weights)?;
-    let (n, got) = (shares.len(), log_likelihoods.len());
+    let n = shares.len();
+    let got = log_likelihoods.len();
     if n != got {
         let remedy = "give one log-likelihood for each graph";
         return Err(Error::shape("log-likelihoods", [n as i64], [got as i64], remedy));

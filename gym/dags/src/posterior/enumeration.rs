@@ -40,14 +40,14 @@ impl ExactPosterior {
     /// [`Error::TooManyStates`](gfn::Error::TooManyStates) for more than `limit` graphs; errors of the
     /// reward.
     pub fn enumerate<S: LocalScore>(env: &GraphEnv, reward: &DagReward<S>, limit: usize) -> Result<Self> {
-        Self::of(StateGraph::build(env, limit)?.states(), reward)
+        Self::from_states(StateGraph::build(env, limit)?.states(), reward)
     }
 
     /// Computes the posterior over the given graphs, which must be distinct.
     ///
     /// # Errors
     /// Errors of the reward.
-    pub fn of<S: LocalScore>(states: &GraphStates, reward: &DagReward<S>) -> Result<Self> {
+    pub fn from_states<S: LocalScore>(states: &GraphStates, reward: &DagReward<S>) -> Result<Self> {
         let log_joint = log_rewards(reward, states, None)?;
         let log_z = log_sum_exp(log_joint.iter().copied());
         let probs = log_joint.iter().map(|x| (x - log_z).exp()).collect();
@@ -82,9 +82,9 @@ impl ExactPosterior {
     /// Computes the posterior marginals of edges, paths and Markov blankets.
     ///
     /// # Errors
-    /// Errors of [`Marginals::of`], for example if there are no graphs.
+    /// Errors of [`Marginals::from_graphs`], for example if there are no graphs.
     pub fn marginals(&self) -> Result<Marginals> {
-        Marginals::of(&self.states, Some(&self.probs))
+        Marginals::from_graphs(&self.states, Some(&self.probs))
     }
 
     /// Returns the `k` most probable graphs and their probabilities, with the most probable first.

@@ -72,14 +72,18 @@ impl EdgeMarginals {
             return Err(Error::config("nodes of exact edge marginals", n, expected));
         }
         if reward.score().n_nodes() != n {
-            let (got, remedy) = (reward.score().n_nodes(), "give the scores of one variable for each node");
+            let got = reward.score().n_nodes();
+            let remedy = "give the scores of one variable for each node";
             return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
         }
         let sums = ParentPosteriors::sum(n, &families(env, reward)?)?;
         let mut edge = PairMatrix::zeros(n);
         for (k, posterior) in sums.probs.iter().enumerate() {
-            let (node, parents) = (k >> n, k & ((1 << n) - 1));
-            NodeSet::of_bits(parents as u64).iter().for_each(|parent| edge.add(parent, node, *posterior));
+            let node = k >> n;
+            let parents = k & ((1 << n) - 1);
+            for parent in NodeSet::from_bits(parents as u64).iter() {
+                edge.add(parent, node, *posterior);
+            }
         }
         Ok(Self { edge, log_z: sums.log_total - reward.offset(), deviation: sums.deviation })
     }
@@ -88,12 +92,13 @@ impl EdgeMarginals {
 /// Returns a_j(P), the factor that node j contributes if P are its parents, indexed by node j and the bits of
 /// P. The entry is 0 if the environment doesn't allow P as the parents of j.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
-    let (n, config) = (env.n_nodes(), env.config());
+    let n = env.n_nodes();
+    let config = env.config();
     let mut out = vec![Wide::ZERO; n << n];
     for node in 0..n {
         let required = StructureConfig::sources(&config.required, node);
         let forbidden = StructureConfig::sources(&config.forbidden, node).with(node);
-        for parents in (0..1 << n).map(NodeSet::of_bits) {
+        for parents in (0..1 << n).map(NodeSet::from_bits) {
             let few = config.max_parents.is_none_or(|most| parents.len() <= most);
             if !few || parents.minus(forbidden) != parents || !required.minus(parents).is_empty() {
                 continue;

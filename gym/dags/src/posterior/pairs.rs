@@ -89,7 +89,8 @@ impl PairMatrix {
     }
 
     fn check(&self, n: usize) -> Result<()> {
-        let (expected, got) = (vec![self.n as i64; 2], vec![n as i64; 2]);
+        let expected = vec![self.n as i64; 2];
+        let got = vec![n as i64; 2];
         let other = || {
             Error::shape(
                 "pairs of nodes to compare",
@@ -107,7 +108,8 @@ impl PairMatrix {
     /// [`Error::Shape`] for matrices of different sizes.
     pub fn rmse(&self, other: &Self) -> Result<f64> {
         self.check(other.n)?;
-        let (mine, others) = (self.off_diagonal(), other.off_diagonal());
+        let mine = self.off_diagonal();
+        let others = other.off_diagonal();
         let squares: f64 = mine.iter().zip(&others).map(|(a, b)| (a - b).powi(2)).sum();
         Ok((squares / mine.len().max(1) as f64).sqrt())
     }
@@ -153,7 +155,10 @@ impl PairMatrix {
         let negatives = (pairs.len() - positives) as f64;
         let positives = positives as f64;
         pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let (mut hits, mut misses, mut auroc, mut auprc) = (0.0, 0.0, 0.0, 0.0);
+        let mut hits = 0.0;
+        let mut misses = 0.0;
+        let mut auroc = 0.0;
+        let mut auprc = 0.0;
         for tied in pairs.chunk_by(|a, b| a.0 == b.0) {
             let here = tied.iter().filter(|(_, edge)| *edge).count() as f64;
             let others = tied.len() as f64 - here;
@@ -198,7 +203,8 @@ impl PairMatrix {
 pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     let mut out = vec![false; n * n];
     for &(a, b) in edges {
-        let (a, b) = (a as usize, b as usize);
+        let a = a as usize;
+        let b = b as usize;
         if a.max(b) >= n {
             return Err(Error::out_of_range(a.max(b), n));
         }

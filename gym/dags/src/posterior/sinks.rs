@@ -119,7 +119,8 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
         // The sets of sinks are visited from the largest number to the smallest, because the derivative for
         // a set needs the derivatives for larger sets. The subsets ascend, so their complements descend.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
-            let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
+            let node = sinks.trailing_zeros() as usize;
+            let others = sinks & (sinks - 1);
             let cell = node << n | used;
             out[cell] = out[cell] + of_product[sinks] * product[others];
             if others != 0 {

@@ -48,7 +48,8 @@ impl Default for BdeConfig {
 /// and a_ck is the prior count for the same cell. N_c and a_c are the sums of N_ck and a_ck over k:
 ///
 /// ```text
-/// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c) + sum_k log Gamma(a_ck + N_ck) - log Gamma(a_ck) ]
+/// score(j | P) = sum_c [ log Gamma(a_c) - log Gamma(a_c + N_c)
+///                        + sum_k ( log Gamma(a_ck + N_ck) - log Gamma(a_ck) ) ]
 /// ```
 ///
 /// BDeu has `a_ck = s / (q r)` for an equivalent sample of size s, if the node has r values and its parents

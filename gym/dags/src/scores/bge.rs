@@ -91,7 +91,8 @@ impl Bge {
         if data.n_rows() > 1 {
             data.check_varying(&(0..data.n_rows()).collect::<Vec<_>>())?;
         }
-        let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
+        let alpha_mu = config.alpha_mu;
+        let alpha_w = config.alpha_w.unwrap_or(n as f64 + 2.0);
         check_positive("alpha_mu", alpha_mu)?;
         if !(alpha_w > n as f64 + 1.0 && alpha_w.is_finite()) {
             let got = format!("{alpha_w} for {n} variables");
@@ -103,7 +104,7 @@ impl Bge {
             return Err(Error::shape("the prior mean nu", [n as i64], [nu.len() as i64], remedy));
         }
         let groups = sets.iter().map(|rows| {
-            let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?;
+            let (mut r, mean) = Scatter::from_rows(n, rows.iter().map(|&row| data.row(row)))?;
             let count = rows.len() as f64;
             let t = alpha_mu * (alpha_w - n as f64 - 1.0) / (alpha_mu + 1.0);
             for i in 0..n {

@@ -50,7 +50,7 @@ impl LinearGaussianBic {
                 ));
             }
             data.check_varying(rows)?;
-            groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
+            groups.push((Scatter::from_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
         // Every group of rows is checked, because a parent may be constant in the rows that count for its
         // child.

@@ -21,19 +21,23 @@ impl Scatter {
     ///
     /// # Errors
     /// [`Error::Config`] if a sum overflows.
-    pub(super) fn of_rows<'a>(
+    pub(super) fn from_rows<'a>(
         n: usize,
         rows: impl ExactSizeIterator<Item = &'a [f64]> + Clone,
     ) -> Result<(Self, Vec<f64>)> {
         let mut mean = vec![0.0; n];
         let count = rows.len().max(1) as f64;
         for row in rows.clone() {
-            mean.iter_mut().zip(row).for_each(|(mean, x)| *mean += x / count);
+            for (mean, x) in mean.iter_mut().zip(row) {
+                *mean += x / count;
+            }
         }
         let mut values = vec![0.0; n * n];
         let mut deviation = vec![0.0; n];
         for row in rows {
-            deviation.iter_mut().zip(row).zip(&mean).for_each(|((d, x), mean)| *d = x - mean);
+            for ((d, x), mean) in deviation.iter_mut().zip(row).zip(&mean) {
+                *d = x - mean;
+            }
             for i in 0..n {
                 for j in 0..=i {
                     values[i * n + j] += deviation[i] * deviation[j];
@@ -81,7 +85,8 @@ impl Scatter {
         let mut log_det = 0.0;
         for i in 0..m {
             for j in 0..=i {
-                let (row_i, row_j) = (&lower[i * m..i * m + j], &lower[j * m..j * m + j]);
+                let row_i = &lower[i * m..i * m + j];
+                let row_j = &lower[j * m..j * m + j];
                 let products: f64 = row_i.iter().zip(row_j).map(|(a, b)| a * b).sum();
                 let rest = self.values[part[i] * self.n + part[j]] - products;
                 if i != j {

@@ -141,7 +141,9 @@ impl MoleculeCodec {
         let edges: Vec<_> = molecule.bonds().iter().map(edge).collect();
         let mut graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
         let highest = molecule.bonds().iter().map(|bond| bond.order.value()).max().unwrap_or(1);
-        let (atoms, order, rings) = (config.max_atoms, config.max_order.value(), molecule.n_rings());
+        let atoms = config.max_atoms;
+        let order = config.max_order.value();
+        let rings = molecule.n_rings();
         if graph.n_nodes() > atoms {
             return Err(refuse(format!(
                 "it has {} heavy atoms, but the environment builds at most {atoms}",
@@ -212,8 +214,10 @@ impl Rules {
 
     /// Returns the node that represents an atom, or the reason why the environment can't build the atom.
     fn node(&self, molecule: &Molecule, a: usize) -> std::result::Result<Node, String> {
-        let (atom, config) = (molecule.atoms()[a], &self.config);
-        let (bonds, valence) = (molecule.bond_orders(a), molecule.valence(a));
+        let atom = molecule.atoms()[a];
+        let config = &self.config;
+        let bonds = molecule.bond_orders(a);
+        let valence = molecule.valence(a);
         let name = || format!("it has an atom {} of charge {}", atom.element.symbol(), atom.charge);
         let Some(class) = config.elements.iter().position(|element| *element == atom.element) else {
             let listed: Vec<&str> = config.elements.iter().map(|element| element.symbol()).collect();
@@ -233,7 +237,7 @@ impl Rules {
                 name()
             ));
         }
-        let mut node = Node::of_class(class as u16);
+        let mut node = Node::from_class(class as u16);
         for (place, value) in [(self.charge_place(), charge), (self.step_place(), step - 1)] {
             if let Some(place) = place {
                 node.attributes.set(place, value as u8);
@@ -281,7 +285,8 @@ impl Rules {
             .map(|node| {
                 let value =
                     |place: Option<usize>| place.map_or(0, |place| usize::from(node.attributes.get(place)));
-                let (charge, step) = (value(self.charge_place()), value(self.step_place()));
+                let charge = value(self.charge_place());
+                let step = value(self.step_place());
                 AtomState { class: usize::from(node.class), charge, step, bonds: 0 }
             })
             .collect();

@@ -135,8 +135,8 @@ impl MoleculeEnv {
                 actions = actions.with(SetSign { codec: codec.clone(), of_bonds });
             }
         }
-        let (corrects_symmetry, treatment) =
-            (config.corrects_symmetry, scaffold.map(|_| config.scaffold_atoms));
+        let corrects_symmetry = config.corrects_symmetry;
+        let treatment = scaffold.map(|_| config.scaffold_atoms);
         let mut env = GraphEnv::new(Chemistry { roles, codec: codec.clone() }, actions, start)?;
         if let Some(treatment) = treatment {
             env = env.with_scaffold(treatment)?;
@@ -207,11 +207,13 @@ impl Chemistry {
     /// Forbids moves that close a ring at an atom without room for another bond, and moves that make too
     /// many rings or a ring that is too large.
     fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
-        let (rules, n) = (self.codec.rules(), graph.n_nodes());
+        let rules = self.codec.rules();
+        let n = graph.n_nodes();
         if let Some(scaffold) = rules.scaffold.as_ref().filter(|_| moves.any()) {
             let branch = scaffold.branches(graph);
             moves.retain(|action| {
-                let (a, b) = (branch[action.a as usize], branch[action.b as usize]);
+                let a = branch[action.a as usize];
+                let b = branch[action.b as usize];
                 a.is_some() && a == b
             });
         }
@@ -224,7 +226,8 @@ impl Chemistry {
         // closes a ring within the size limit. Consecutive moves with the same first atom share this result.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
-            let (a, b) = (action.a as usize, action.b as usize);
+            let a = action.a as usize;
+            let b = action.b as usize;
             let Some(size) = rules.config.max_ring_size.filter(|_| room[a] && room[b]) else {
                 return room[a] && room[b];
             };

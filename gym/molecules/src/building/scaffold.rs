@@ -36,7 +36,7 @@ pub(super) struct Fixed {
     molecule: Molecule,
     kinds: Vec<Kind>,
     /// The index of each scaffold atom's entry in `kinds`.
-    of: Vec<usize>,
+    kind_of_node: Vec<usize>,
     n_elements: usize,
     treatment: Scaffold,
 }
@@ -47,7 +47,8 @@ impl Fixed {
         let room = |a: usize| fragment.stems().iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
         let kind =
             |a: usize| Kind { atom: molecule.atoms()[a], orders: molecule.bond_orders(a), room: room(a) };
-        let (mut kinds, mut of) = (Vec::new(), Vec::new());
+        let mut kinds = Vec::new();
+        let mut of = Vec::new();
         for kind in (0..molecule.atoms().len()).map(kind) {
             let known = kinds.iter().position(|other| *other == kind);
             of.push(known.unwrap_or(kinds.len()));
@@ -55,7 +56,13 @@ impl Fixed {
                 kinds.push(kind);
             }
         }
-        Self { kinds, of, molecule, n_elements: config.elements.len(), treatment: config.scaffold_atoms }
+        Self {
+            kinds,
+            kind_of_node: of,
+            molecule,
+            n_elements: config.elements.len(),
+            treatment: config.scaffold_atoms,
+        }
     }
 
     /// Returns a name for each node class of scaffold atoms.
@@ -73,18 +80,18 @@ impl Fixed {
 
     /// Returns the number of atoms in the scaffold.
     pub(super) fn n_atoms(&self) -> usize {
-        self.of.len()
+        self.kind_of_node.len()
     }
 
     /// Returns `true` if an atom is part of the scaffold.
     pub(super) fn has(&self, atom: u32) -> bool {
-        (atom as usize) < self.of.len()
+        (atom as usize) < self.kind_of_node.len()
     }
 
     /// Returns the graph of the scaffold, which is the initial state.
     pub(super) fn graph(&self) -> Result<GraphState> {
-        let class = |kind: &usize| Node::of_class((self.n_elements + kind) as u16);
-        let nodes: Vec<Node> = self.of.iter().map(class).collect();
+        let class = |kind: &usize| Node::from_class((self.n_elements + kind) as u16);
+        let nodes: Vec<Node> = self.kind_of_node.iter().map(class).collect();
         let edge = |bond: &Bond| {
             let attribute = if bond.aromatic { AROMATIC } else { bond.order.value() - 1 };
             (bond.a as u32, bond.b as u32, bond_edge(attribute))
@@ -142,7 +149,7 @@ impl Fixed {
         let mut table = rules.config.table.clone();
         let mut atoms = rules.specs(graph)?;
         let any: Vec<u8> = (0..=u8::MAX).collect();
-        for (a, (atom, &kind)) in atoms.iter_mut().zip(&self.of).enumerate() {
+        for (a, (atom, &kind)) in atoms.iter_mut().zip(&self.kind_of_node).enumerate() {
             let mark = if self.treatment == Scaffold::Alike { kind } else { a };
             atom.charge = (FIRST_MARK + mark % CHARGES) as i8;
             atom.hydrogens = Some((mark / CHARGES) as u8);
@@ -162,7 +169,8 @@ impl Fixed {
     pub(super) fn with_form(&self, graph: &GraphState, form: &Molecule) -> Result<GraphState> {
         let mut out = graph.clone();
         for bond in form.bonds() {
-            let (a, b) = (bond.a as u32, bond.b as u32);
+            let a = bond.a as u32;
+            let b = bond.b as u32;
             if !(self.has(a) && self.has(b)) {
                 let mut edge = graph.edge(a, b).unwrap_or_default();
                 edge.attributes.set(0, bond.order.value() - 1);
@@ -176,9 +184,11 @@ impl Fixed {
 impl MoleculeConfig {
     /// Returns an error unless the scaffold has fewer atoms than `max_atoms` and at most `max_rings` rings.
     pub(super) fn check_scaffold(&self, scaffold: &Fragment) -> Result<()> {
-        let (molecule, smiles) = (scaffold.molecule(), scaffold.smiles());
+        let molecule = scaffold.molecule();
+        let smiles = scaffold.smiles();
         let refuse = |got: String, expected| Err(Error::config("scaffold", got, expected));
-        let (atoms, rings) = (molecule.atoms().len(), molecule.n_rings());
+        let atoms = molecule.atoms().len();
+        let rings = molecule.n_rings();
         if atoms >= self.max_atoms {
             let got = format!("{smiles} with {atoms} atoms, although `max_atoms` is {}", self.max_atoms);
             return refuse(got, "fewer atoms than `max_atoms`, which counts the atoms of the scaffold, too");

@@ -59,9 +59,9 @@ impl Rules {
         names: &[u32],
     ) -> Result<()> {
         for (class, edges) in self.extra_nodes(molecule, mark, names) {
-            let node = graph.add_node(Node::of_class(class));
+            let node = graph.add_node(Node::from_class(class));
             for (a, class) in edges {
-                graph.add_edge(node, a as u32, Edge::of_class(class))?;
+                graph.add_edge(node, a as u32, Edge::from_class(class))?;
             }
         }
         Ok(())
@@ -89,7 +89,8 @@ impl MoleculeCodec {
     /// Converts a state into a molecule that has a mark for each sign that is set in the state.
     pub(super) fn marked_state(&self, graph: &GraphState) -> Result<MarkedState> {
         let rules = self.rules();
-        let (mut marks, mut nodes) = (Vec::new(), Vec::new());
+        let mut marks = Vec::new();
+        let mut nodes = Vec::new();
         let names = rules.atom_nodes(graph);
         if names.len() == graph.n_nodes() {
             return Ok(MarkedState { molecule: self.plain(graph)?, names, nodes });
@@ -210,7 +211,8 @@ impl GraphActionType for SetSign {
                 StereoElement::Centre(a) => (!self.of_bonds).then_some(names[a] as usize),
                 StereoElement::DoubleBond(k) => {
                     let bond = molecule.bonds()[k];
-                    let (a, b) = (names[bond.a].min(names[bond.b]), names[bond.a].max(names[bond.b]));
+                    let a = names[bond.a].min(names[bond.b]);
+                    let b = names[bond.a].max(names[bond.b]);
                     let place = || graph.weighted_edges().position(|(c, d, _)| (c, d) == (a, b));
                     if self.of_bonds { place() } else { None }
                 }
@@ -239,7 +241,8 @@ impl GraphActionType for SetSign {
             return Move { class: 0, ..action };
         }
         let Ok(Some((state, place))) = self.set_sign(before, action) else { return action };
-        let (molecule, mark) = (&state.molecule, state.molecule.marks()[place]);
+        let molecule = &state.molecule;
+        let mark = state.molecule.marks()[place];
         let left: Vec<u32> =
             (0..before.n_nodes() as u32).filter(|a| !state.nodes[place].contains(a)).collect();
         let parent = before.induced(&left);

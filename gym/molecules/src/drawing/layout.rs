@@ -37,7 +37,9 @@ impl Molecule {
         // The bonds are in canonical order, so that isomorphic molecules have equal drawings.
         let mut bonds: Vec<_> =
             self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
-        bonds.iter_mut().for_each(|bond| *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2));
+        for bond in bonds.iter_mut() {
+            *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2);
+        }
         bonds.sort_unstable();
         let in_rings: Vec<_> = bonds.iter().filter(|bond| bond.2).map(|bond| (bond.0, bond.1)).collect();
         let mut layout = Layout {
@@ -184,7 +186,8 @@ impl Layout {
         }
         // Half the angle that a bond subtends at the arc's centre is found by bisection. As this angle
         // grows, the chord over all bonds shrinks from `bonds` to 0.
-        let (mut low, mut high) = (1e-9, PI / bonds);
+        let mut low = 1e-9;
+        let mut high = PI / bonds;
         for _ in 0..60 {
             let half = f64::midpoint(low, high);
             if (bonds * half).sin() / half.sin() > chord { low = half } else { high = half }

@@ -45,7 +45,8 @@ impl Molecule {
     /// ```
     pub fn molfile(&self, title: &str) -> Result<String, MoleculeError> {
         let refuse = |problem: String| Err(MoleculeError::Molfile { problem });
-        let (n, m) = (self.atoms().len(), self.bonds().len());
+        let n = self.atoms().len();
+        let m = self.bonds().len();
         if n.max(m) > MOST {
             return refuse(format!("{n} atoms and {m} bonds, but only {MOST} of each: write SMILES instead"));
         }

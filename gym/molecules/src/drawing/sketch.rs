@@ -42,7 +42,8 @@ impl Molecule {
         let places: Vec<Place> = upward.into_iter().map(|(x, y)| (x, -y)).collect();
         let labels: Vec<Option<Label>> = (0..places.len()).map(|a| Label::new(self, &places, a)).collect();
         let corners = labels.iter().flatten().flat_map(|label| [label.low, label.high]);
-        let (mut low, mut high) = ((f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY));
+        let mut low = (f64::INFINITY, f64::INFINITY);
+        let mut high = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for (x, y) in corners.chain(places.iter().copied()) {
             low = (low.0.min(x), low.1.min(y));
             high = (high.0.max(x), high.1.max(y));
@@ -59,7 +60,8 @@ impl Molecule {
                 draw_wedge(&mut canvas, wedge, ends, unit);
                 continue;
             }
-            let (p, q) = (places[bond.a], places[bond.b]);
+            let p = places[bond.a];
+            let q = places[bond.b];
             let length = distance(p, q).max(1e-9);
             let across = ((p.1 - q.1) / length, (q.0 - p.0) / length);
             let lines: &[f64] = match bond.order {

@@ -21,7 +21,8 @@ impl Molecule {
             if self.bonds()[k].in_ring || self.shows_sign(places, k) {
                 continue;
             }
-            let (a, b) = (self.bonds()[k].a, self.bonds()[k].b);
+            let a = self.bonds()[k].a;
+            let b = self.bonds()[k].b;
             let ends = (places[a], places[b]);
             for c in self.reach(b, usize::MAX, |other| other != k).into_iter().filter(|&c| c != b) {
                 places[c] = mirrored(places[c], ends.0, ends.1);

@@ -51,13 +51,15 @@ impl GraphActionType for Attach {
         let n = graph.n_nodes();
         if direction == Direction::Backward {
             let leaf = |a: usize| n > 1 && graph.out_degree(a as u32) == 1;
-            mask.iter_mut().enumerate().for_each(|(a, legal)| *legal = leaf(a));
+            for (a, legal) in mask.iter_mut().enumerate() {
+                *legal = leaf(a);
+            }
             return;
         }
         if n >= self.max_fragments {
             return;
         }
-        let tree = Tree::of(&graph);
+        let tree = Tree::from_graph(&graph);
         let n_ports = self.library.ports().len();
         for (a, columns) in mask.chunks_exact_mut(self.library.max_stems() * n_ports).enumerate() {
             for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports))
@@ -82,7 +84,7 @@ impl GraphActionType for Attach {
             }
             Direction::Forward => {
                 let (stem, port) = self.split(action.class);
-                let room = Tree::of(graph).room(&self.library, a as usize);
+                let room = Tree::from_graph(graph).room(&self.library, a as usize);
                 if graph.n_nodes() >= self.max_fragments
                     || room.get(usize::from(stem)).is_none_or(|&room| room == 0)
                 {
@@ -96,7 +98,7 @@ impl GraphActionType for Attach {
                         detail,
                     );
                 }
-                let new = graph.add_node(Node::of_class(port.fragment));
+                let new = graph.add_node(Node::from_class(port.fragment));
                 graph.add_edge(action.a, new, arc(stem, port.stem))?;
                 graph.add_edge(new, action.a, arc(port.stem, stem))?;
             }
@@ -109,9 +111,10 @@ impl GraphActionType for Attach {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
         // A node with several links isn't a leaf, so it can't be removed.
-        let links = Tree::of(before).links;
+        let links = Tree::from_graph(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
-        let (node, stem) = (link.to as u32, link.other_stem);
+        let node = link.to as u32;
+        let stem = link.other_stem;
         let fragment = before.node(action.a).unwrap_or_default().class;
         // After the leaf is removed, the remaining tree is brought into normal form. This may change the
         // index of the stem.

@@ -65,7 +65,8 @@ impl FragmentLibrary {
             search.branches[unit] = search.at(unit);
             search.branches[unit].sort_by_key(|branch| branch.size);
         }
-        let (mut met, mut out) = (HashSet::new(), Vec::new());
+        let mut met = HashSet::new();
+        let mut out = Vec::new();
         for branch in search.at(0) {
             let mut graph = branch.graph()?;
             normalise(self, &mut graph)?;
@@ -103,7 +104,9 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     let mut k = 0;
     while k < out.len() {
         let atoms = molecule.reach(out[k].hangs_by, usize::MAX, |bond| !is_cuttable(&molecule.bonds()[bond]));
-        atoms.iter().for_each(|&a| seen[a] = true);
+        for &a in atoms.iter() {
+            seen[a] = true;
+        }
         for &a in &atoms {
             for (b, _) in molecule.neighbours(a).filter(|(b, bond)| is_cuttable(bond) && !seen[*b]) {
                 let new = out.len();
@@ -161,12 +164,14 @@ impl Hanging {
     }
 
     fn graph(&self) -> Result<GraphState> {
-        let (mut nodes, mut arcs) = (vec![Node::of_class(self.fragment as u16)], Vec::new());
+        let mut nodes = vec![Node::from_class(self.fragment as u16)];
+        let mut arcs = Vec::new();
         let mut open = vec![(0, self)];
         while let Some((node, at)) = open.pop() {
             for (stem, branch) in &at.branches {
-                let (new, own) = (nodes.len() as u32, branch.root_stem.unwrap_or(0));
-                nodes.push(Node::of_class(branch.fragment as u16));
+                let new = nodes.len() as u32;
+                let own = branch.root_stem.unwrap_or(0);
+                nodes.push(Node::from_class(branch.fragment as u16));
                 arcs.extend([(node, new, arc(*stem, own)), (new, node, arc(own, *stem))]);
                 open.push((new, branch));
             }
@@ -251,7 +256,8 @@ impl<'a> Search<'a> {
     /// Returns the distinct trees that cover this unit and all units below it. The root of each tree is the
     /// fragment that covers this unit.
     fn at(&self, unit: usize) -> Vec<Rc<Hanging>> {
-        let (mut met, mut out) = (HashSet::new(), Vec::new());
+        let mut met = HashSet::new();
+        let mut out = Vec::new();
         let has = |fragment: &usize| self.made_of[*fragment].contains_key(&self.kinds[unit]);
         let first = Part { units: vec![unit], open: self.units[unit].next.clone(), left: Vec::new() };
         let mut open = vec![(first, (0..self.marked_fragments.len()).filter(has).collect::<Vec<usize>>())];
@@ -306,7 +312,7 @@ impl<'a> Search<'a> {
         let above = (unit > 0).then(|| place(self.units[unit].hangs_by));
         let cuts: Vec<usize> =
             above.into_iter().chain(part.left.iter().map(|(atom, _)| place(*atom))).collect();
-        let marked = MarkedFragment::of_part(self.molecule, &atoms, |a| {
+        let marked = MarkedFragment::from_atoms(self.molecule, &atoms, |a| {
             let cut = cuts.iter().filter(|&&k| atoms[k] == a).count() as u8;
             let atom = self.molecule.atoms()[a];
             (Atom { hydrogens: atom.hydrogens + cut, ..atom }, self.molecule.bond_orders(a) - cut, cut)
@@ -347,7 +353,8 @@ impl<'a> Search<'a> {
         out: &mut Vec<Rc<Hanging>>,
     ) {
         let hangs = stems.len() - part.left.len();
-        let (own, on) = (stems[..hangs].first().copied(), &stems[hangs..]);
+        let own = stems[..hangs].first().copied();
+        let on = &stems[hangs..];
         let lists: Vec<&[Rc<Hanging>]> =
             part.left.iter().map(|&(_, unit)| self.branches[unit].as_slice()).collect();
         // `choice` holds the index of the chosen branch in each list. The loop iterates over all

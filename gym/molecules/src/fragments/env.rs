@@ -71,7 +71,8 @@ impl Fragments {
     /// [`Error::Config`] for `max_fragments` of 0 or more than 1,000.
     pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
         if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
-            let (setting, got) = ("max_fragments", max_fragments.to_string());
+            let setting = "max_fragments";
+            let got = max_fragments.to_string();
             return Err(Error::config(setting, got, "1 to 1,000 fragments"));
         }
         let classes = library.fragments().len();
@@ -112,7 +113,8 @@ impl Fragments {
     /// // Toluene: the methyl group is attached to the last atom of the ring.
     /// let arc = |stems: [u8; 2]| Attributes::new(&stems).map(|attributes| Edge { class: 0, attributes });
     /// let arcs = [(0, 1, arc([6, 1])?), (1, 0, arc([1, 6])?)];
-    /// let graph = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0), Node::of_class(1)], &arcs)?;
+    /// let graph =
+    ///     GraphState::from_parts(GraphKind::Directed, &[Node::from_class(0), Node::from_class(1)], &arcs)?;
     /// let rules = env.env().rules();
     /// assert!(!rules.is_reachable(&graph));
     /// assert!(rules.is_reachable(&env.state(&graph)?));
@@ -165,12 +167,11 @@ impl Trees {
         if is_empty(&out) {
             return Ok(out);
         }
-        let (n, most) = (out.n_nodes(), self.max_fragments);
+        let n = out.n_nodes();
+        let most = self.max_fragments;
         if n > most {
-            let (setting, got) = (
-                "a graph to be read as fragments",
-                format!("a graph of {n} nodes, although `max_fragments` is {most}"),
-            );
+            let setting = "a graph to be read as fragments";
+            let got = format!("a graph of {n} nodes, although `max_fragments` is {most}");
             return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
         }
         normalise(&self.library, &mut out)?;
@@ -198,8 +199,8 @@ impl GraphRules for Trees {
         if is_empty(graph) {
             return Ok(0.0);
         }
-        let tree = Tree::of(graph);
+        let tree = Tree::from_graph(graph);
         tree.check(&self.library, graph)?;
-        Ok(Normal::of(&self.library, &tree).log_symmetry(&self.library, &tree))
+        Ok(Normal::new(&self.library, &tree).log_symmetry(&self.library, &tree))
     }
 }

@@ -59,7 +59,7 @@ impl FragmentLibrary {
     /// all fragments together. Two equal fragments are an error, too, because equal trees would then be
     /// different states.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
-        let library = Self::of(fragments)?;
+        let library = Self::from_fragments(fragments)?;
         let fragments = library.fragments();
         for (k, fragment) in fragments.iter().enumerate() {
             if let Some(same) = fragments[..k].iter().position(|other| other.is_same(fragment)) {
@@ -75,7 +75,7 @@ impl FragmentLibrary {
     }
 
     /// Creates a library of fragments that are known to be different from each other.
-    fn of(fragments: Vec<Fragment>) -> Result<Self> {
+    fn from_fragments(fragments: Vec<Fragment>) -> Result<Self> {
         if !(1..=MAX_COLUMNS).contains(&fragments.len()) {
             return Err(refused(fragments.len().to_string(), "1 to 4,096 fragments"));
         }
@@ -135,7 +135,8 @@ impl FragmentLibrary {
     /// than 4,096 fragments, and for more than 4,096 stems of all fragments together.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
-        let (mut lines, mut wrong) = (Vec::new(), Vec::new());
+        let mut lines = Vec::new();
+        let mut wrong = Vec::new();
         for (line, content) in (1..).zip(text.lines().map(str::trim)) {
             if content.is_empty() || content.starts_with('#') {
                 continue;
@@ -158,7 +159,9 @@ impl FragmentLibrary {
                 }
             }
         }
-        let Some((first, mut problem)) = wrong.first().cloned() else { return Self::of(fragments) };
+        let Some((first, mut problem)) = wrong.first().cloned() else {
+            return Self::from_fragments(fragments);
+        };
         for (line, more) in wrong.iter().take(NAMED).skip(1) {
             problem += &format!("; line {line}: {more}");
         }

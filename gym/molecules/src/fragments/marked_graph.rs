@@ -18,14 +18,14 @@ impl Fragment {
     /// use gfn_molecules::fragments::Fragment;
     /// let phenol = Molecule::from_smiles("Oc1ccccc1")?;
     /// // The stems are the two ortho atoms, which a symmetry exchanges.
-    /// let fragment = Fragment::of_molecule(&phenol, &[2, 6])?;
+    /// let fragment = Fragment::from_molecule(&phenol, &[2, 6])?;
     /// assert_eq!(fragment.n_symmetries(), 2);
     /// # Ok::<(), gfn_molecules::fragments::FragmentError>(())
     /// ```
     ///
     /// # Errors
     /// Errors of [`new`](Self::new).
-    pub fn of_molecule(molecule: &Molecule, stems: &[usize]) -> Result<Self, FragmentError> {
+    pub fn from_molecule(molecule: &Molecule, stems: &[usize]) -> Result<Self, FragmentError> {
         let smiles = molecule.smiles();
         let atoms = molecule.atoms().len();
         if let Some(&stem) = stems.iter().find(|stem| **stem >= atoms) {
@@ -34,7 +34,8 @@ impl Fragment {
         // Both molecules have the same canonical form. Their canonical orders therefore map the atoms of
         // one molecule to the atoms of the other.
         let written = Molecule::from_smiles(&smiles)?;
-        let (rank, order) = (ranks(&molecule.canonical().order), written.canonical().order);
+        let rank = ranks(&molecule.canonical().order);
+        let order = written.canonical().order;
         let mut stems: Vec<usize> = stems.iter().map(|stem| order[rank[*stem]] as usize).collect();
         stems.sort_unstable();
         Self::new(&smiles, &stems)
@@ -71,13 +72,15 @@ impl Fragment {
         }
         let left: Vec<usize> = (0..molecule.atoms().len()).filter(|a| !marks.contains(a)).collect();
         let stems: Vec<usize> = stems.iter().filter_map(|stem| left.binary_search(stem).ok()).collect();
-        Self::of_molecule(&molecule.part(&left, |_| true)?, &stems)
+        Self::from_molecule(&molecule.part(&left, |_| true)?, &stems)
     }
 }
 
 /// Replaces each `*` in a SMILES by an atom. Returns the new text and the indices of the new atoms.
 fn without_marks(smiles: &str) -> (String, Vec<usize>) {
-    let (mut out, mut marks, mut atom) = (String::new(), Vec::new(), 0);
+    let mut out = String::new();
+    let mut marks = Vec::new();
+    let mut atom = 0;
     let mut rest = smiles;
     while let Some(first) = rest.chars().next() {
         let bracket = (first == '[').then(|| rest.find(']')).flatten();

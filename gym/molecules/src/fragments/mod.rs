@@ -40,12 +40,13 @@ use crate::MoleculeReward;
 /// times the number of its trees.
 ///
 /// ```
-/// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
-/// use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
+/// use gfn::{Rng, env::Reward, policy::UniformPolicy, rollout::Sampler};
 /// use gfn_molecules::Molecule;
+/// use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 ///
 /// let trees = Fragments::new(&FragmentLibrary::standard()?, 5)?;
-/// let reward = FragmentReward::new(trees.library(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
+/// let reward =
+///     FragmentReward::new(trees.library(), |molecule: &Molecule| 0.1 + molecule.heteroatom_share());
 /// let samples = Sampler::new(trees.env(), &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
 /// assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
 /// # Ok::<(), gfn::Error>(())

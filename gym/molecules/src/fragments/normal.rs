@@ -38,13 +38,14 @@ impl Normal {
     /// code, times the number of permutations of equal subtrees on the same stem. If the centre of the tree
     /// is a bond, the tree is written from both ends of the bond, so that the result doesn't depend on the
     /// order of the nodes.
-    pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
+    pub(super) fn new(library: &FragmentLibrary, tree: &Tree) -> Self {
         let mut turns = vec![0; tree.fragments.len()];
         let mut branch = |node, parent| turned(library, tree, node, parent, &mut turns);
         let log_automorphisms = match centre(tree)[..] {
             [] => 0.0,
             [a, b] => {
-                let (one, other) = (branch(a, Some(b)), branch(b, Some(a)));
+                let one = branch(a, Some(b));
+                let other = branch(b, Some(a));
                 let swap = if one.code == other.code { 2f64.ln() } else { 0.0 };
                 one.log_automorphisms + other.log_automorphisms + swap
             }
@@ -64,15 +65,16 @@ impl Normal {
 /// Applies symmetries to the fragments of a graph, so that the graph gets its normal form. Returns the
 /// index of each fragment's symmetry, or an error if the graph isn't a tree of fragments.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
-    let tree = Tree::of(graph);
+    let tree = Tree::from_graph(graph);
     tree.check(library, graph)?;
-    let turns = Normal::of(library, &tree).turns;
+    let turns = Normal::new(library, &tree).turns;
     let turn = |node: usize, stem: u8| {
         library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)]
     };
     for (node, links) in tree.links.iter().enumerate() {
         for link in links {
-            let (stem, other) = (turn(node, link.stem), turn(link.to, link.other_stem));
+            let stem = turn(node, link.stem);
+            let other = turn(link.to, link.other_stem);
             if (stem, other) != (link.stem, link.other_stem) {
                 graph.set_edge(node as u32, link.to as u32, arc(stem, other))?;
             }
@@ -155,7 +157,8 @@ impl Branch {
             .map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code)))
             .collect();
         let mut best: Option<(u8, Vec<(u8, usize)>)> = None;
-        let (mut ways, mut chosen) = (0usize, 0);
+        let mut ways = 0usize;
+        let mut chosen = 0;
         for (k, symmetry) in fragment.symmetries().iter().enumerate() {
             let turn = |stem: u8| symmetry[usize::from(stem)];
             let mut images: Vec<(u8, usize)> = kinds.iter().map(|&(stem, kind)| (turn(stem), kind)).collect();

@@ -27,20 +27,23 @@ impl MarkedFragment {
     pub(super) fn new(molecule: &Molecule, stems: &[Stem]) -> Self {
         let room = |a: usize| stems.iter().find(|stem| stem.atom == a).map_or(0, |stem| stem.room);
         let all: Vec<usize> = (0..molecule.atoms().len()).collect();
-        Self::of_part(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
+        Self::from_atoms(molecule, &all, |a| (molecule.atoms()[a], molecule.bond_orders(a), room(a)))
     }
 
     /// Creates the labelled graph of some atoms of a molecule, in the given order, and of the bonds among
     /// them. `mark` returns the label of an atom.
-    pub(super) fn of_part(
+    pub(super) fn from_atoms(
         molecule: &Molecule,
         part: &[usize],
         mark: impl Fn(usize) -> (Atom, u8, u8),
     ) -> Self {
         let n = part.len();
         let mut place = vec![usize::MAX; molecule.atoms().len()];
-        part.iter().enumerate().for_each(|(k, &a)| place[a] = k);
-        let (mut bonds, mut beside) = (vec![vec![0; n]; n], vec![Vec::new(); n]);
+        for (k, &a) in part.iter().enumerate() {
+            place[a] = k;
+        }
+        let mut bonds = vec![vec![0; n]; n];
+        let mut beside = vec![Vec::new(); n];
         for (k, &a) in part.iter().enumerate() {
             for (b, bond) in molecule.neighbours(a).filter(|(b, _)| place[*b] < n) {
                 bonds[k][place[b]] = if bond.aromatic { AROMATIC } else { bond.order.value() };
@@ -117,7 +120,8 @@ pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), 
     {
         return Vec::new();
     }
-    let (from, to) = (MarkedFragment::new(one.0, one.1), MarkedFragment::new(other.0, other.1));
+    let from = MarkedFragment::new(one.0, one.1);
+    let to = MarkedFragment::new(other.0, other.1);
     let stems: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
     let found = from.images(&stems, &to, most);
     let place = |atom: usize| other.1.iter().position(|stem| stem.atom == atom).unwrap_or(0) as u8;

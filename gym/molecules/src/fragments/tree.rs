@@ -33,16 +33,18 @@ pub(super) fn arc(stem: u8, other: u8) -> Edge {
 
 impl Tree {
     /// Converts a graph into a tree without checking it. The graph may be incomplete.
-    pub(super) fn of(graph: &GraphState) -> Self {
+    pub(super) fn from_graph(graph: &GraphState) -> Self {
         let fragments: Vec<usize> = graph.nodes().map(|node| usize::from(node.class)).collect();
         let mut links = vec![Vec::new(); fragments.len()];
         for edge in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
             let stem = |k: usize| edge.weight.attributes.get(k).saturating_sub(1);
-            let (stem, other) = (stem(0), stem(1));
-            links[edge.source().index()].push(Link { to: edge.target().index(), stem, other_stem: other });
+            let link = Link { to: edge.target().index(), stem: stem(0), other_stem: stem(1) };
+            links[edge.source().index()].push(link);
         }
         // Links are sorted, because the order of a graph's arcs has no meaning.
-        links.iter_mut().for_each(|links| links.sort_unstable_by_key(|link| link.to));
+        for links in links.iter_mut() {
+            links.sort_unstable_by_key(|link| link.to);
+        }
         Self { fragments, links }
     }
 
@@ -128,9 +130,11 @@ impl FragmentLibrary {
     /// [`Error::Config`] for a graph that isn't a tree of this library's fragments: the empty graph, or a
     /// graph from another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
-        let tree = Tree::of(graph);
+        let tree = Tree::from_graph(graph);
         tree.check(self, graph)?;
-        let (mut atoms, mut bonds, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        let mut atoms = Vec::new();
+        let mut bonds = Vec::new();
+        let mut first = Vec::new();
         for &fragment in &tree.fragments {
             let molecule = self.fragments()[fragment].molecule();
             let start = atoms.len();

@@ -144,7 +144,9 @@ impl Pieces {
         for first in 0..seen.len() {
             if !seen[first] {
                 let atoms = molecule.reach(first, usize::MAX, |k| !is_cut(&molecule.bonds()[k]));
-                atoms.iter().for_each(|&a| seen[a] = true);
+                for &a in atoms.iter() {
+                    seen[a] = true;
+                }
                 self.count(molecule, &atoms, is_cut);
             }
         }
@@ -181,14 +183,14 @@ impl Piece {
     /// Returns the piece as a fragment. Returns `None` if the piece has no stem, or if it has too many
     /// stems or symmetries.
     fn fragment(&self) -> Option<Fragment> {
-        let (alike, rank) =
-            (MarkedFragment::new(&self.molecule, &[]), ranks(&self.molecule.canonical().order));
+        let alike = MarkedFragment::new(&self.molecule, &[]);
+        let rank = ranks(&self.molecule.canonical().order);
         let mut stems = Vec::new();
         for atom in 0..self.cuts.len() {
             let images = alike.images(&[atom], &alike, usize::MAX);
             let most = images.iter().map(|image| self.cuts[rank[image[0]]]).max();
             stems.extend(std::iter::repeat_n(atom, most.unwrap_or(0).into()));
         }
-        Fragment::of_molecule(&self.molecule, &stems).ok()
+        Fragment::from_molecule(&self.molecule, &stems).ok()
     }
 }

@@ -35,9 +35,9 @@ const SMALL_RING: usize = 8;
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
     let mut in_ring = vec![true; bonds.len()];
     let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
-    (0..n).for_each(|_| {
+    for _ in 0..n {
         graph.add_node(());
-    });
+    }
     for (a, b) in bonds {
         graph.add_edge(NodeIndex::new(a), NodeIndex::new(b), ());
     }
@@ -109,10 +109,9 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
     // An atom with fewer than two neighbouring candidates can't be in a ring of candidates.
     let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
     molecule.prune(&mut is_candidate, |bond| bond.in_ring);
-    gives
-        .iter_mut()
-        .zip(is_candidate)
-        .for_each(|(given, is_candidate)| *given = given.filter(|_| is_candidate));
+    for (given, is_candidate) in gives.iter_mut().zip(is_candidate) {
+        *given = given.filter(|_| is_candidate);
+    }
     let mut is_chord: Vec<Option<bool>> = vec![None; molecule.bonds().len()];
     let mut place = vec![None; n];
     let mut seen = vec![false; n];
@@ -122,13 +121,17 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
             continue;
         }
         let system = search.system(start);
-        system.iter().for_each(|&a| seen[a] = true);
+        for &a in system.iter() {
+            seen[a] = true;
+        }
         for ring in search.rings_of(&system) {
             let total: u32 = ring.iter().map(|&a| u32::from(gives[a].unwrap_or(0))).sum();
             if total % 4 != 2 {
                 continue;
             }
-            ring.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
+            for (k, &a) in ring.iter().enumerate() {
+                place[a] = Some(k);
+            }
             for &k in ring.iter().flat_map(|&a| molecule.bonds_at(a)) {
                 let bond = molecule.bonds()[k];
                 if let (Some(a), Some(b), true) = (place[bond.a], place[bond.b], bond.in_ring) {
@@ -136,7 +139,9 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
                     is_chord[k] = Some(is_chord[k] != Some(false) && apart != 1 && apart != ring.len() - 1);
                 }
             }
-            ring.iter().for_each(|&a| place[a] = None);
+            for &a in ring.iter() {
+                place[a] = None;
+            }
         }
     }
     is_chord.into_iter().enumerate().filter_map(|(k, is_chord)| Some((k, is_chord?))).collect()
@@ -193,7 +198,9 @@ impl<'a> RingSearch<'a> {
         self.path.push(start);
         let complete = self.grow(start);
         self.path.pop();
-        near.into_iter().for_each(|a| self.distance[a] = usize::MAX);
+        for a in near.into_iter() {
+            self.distance[a] = usize::MAX;
+        }
         complete
     }
 

@@ -131,7 +131,8 @@ impl Element {
     /// Returns `true` if this element attracts the electrons of `other` in RDKit's model. This is the case
     /// if it has more outer electrons, or the same number of outer electrons and a smaller atomic number.
     pub(super) fn draws_from(self, other: Self) -> bool {
-        let (own, others) = (self.outer_electrons(), other.outer_electrons());
+        let own = self.outer_electrons();
+        let others = other.outer_electrons();
         own > others || own == others && self.number() < other.number()
     }
 }

@@ -68,7 +68,8 @@ impl Molecule {
     /// Returns `true` if an atom can be part of a conjugated system.
     fn can_conjugate(&self, a: usize) -> bool {
         let atom = self.atoms()[a];
-        let (least, outer) = (usual(atom.element, 0)[0], atom.element.outer_electrons());
+        let least = usual(atom.element, 0)[0];
+        let outer = atom.element.outer_electrons();
         let stretched = atom.charge == 0 && self.valence(a) > least;
         // Phosphorus, sulphur and the heavier elements below them in the periodic table aren't part of
         // conjugated systems. A sulphur with one neighbour, as in C=S, is an exception.

@@ -18,7 +18,7 @@ impl Molecule {
     /// charge and hydrogens, and a flag that is 1 if the atom has a double bond in an aromatic ring.
     fn node(&self, a: usize) -> Node {
         let atom = self.atoms()[a];
-        let mut node = Node::of_class(atom.element as u16);
+        let mut node = Node::from_class(atom.element as u16);
         // The charge is stored in two's complement, so 0 stays 0, and -1 is 255.
         node.attributes.set(0, atom.charge as u8);
         node.attributes.set(1, atom.hydrogens);
@@ -30,7 +30,7 @@ impl Molecule {
     pub(super) fn graph(&self, class: impl Fn(usize) -> u8) -> GraphState {
         let nodes: Vec<Node> = (0..self.atoms().len()).map(|a| self.node(a)).collect();
         let edge =
-            |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::of_class(class(k).into()));
+            |(k, bond): (usize, &Bond)| (bond.a as u32, bond.b as u32, Edge::from_class(class(k).into()));
         let edges: Vec<_> = self.bonds().iter().enumerate().map(edge).collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges);
         debug_assert!(graph.is_ok());

@@ -46,7 +46,7 @@ impl AtomSpec {
     /// Creates the specification of a neutral atom. Hydrogens are added up to the smallest valence that its
     /// bonds allow.
     #[must_use]
-    pub fn of(element: Element) -> Self {
+    pub fn from_element(element: Element) -> Self {
         Self { element, charge: 0, hydrogens: None }
     }
 }
@@ -169,9 +169,12 @@ impl Molecule {
     /// accepts. Hydrogens replace the atoms' other bonds.
     pub(crate) fn part(&self, atoms: &[usize], keeps: impl Fn(&Bond) -> bool) -> Result<Self, MoleculeError> {
         let mut place = vec![None; self.atoms.len()];
-        atoms.iter().enumerate().for_each(|(k, &a)| place[a] = Some(k));
+        for (k, &a) in atoms.iter().enumerate() {
+            place[a] = Some(k);
+        }
         let ends = |bond: &Bond| Some((place[bond.a]?, place[bond.b]?, bond.order)).filter(|_| keeps(bond));
-        let (mut table, mut specs) = (ValenceTable::default(), Vec::with_capacity(atoms.len()));
+        let mut table = ValenceTable::default();
+        let mut specs = Vec::with_capacity(atoms.len());
         for &a in atoms {
             let Atom { element, charge, hydrogens, .. } = self.atoms[a];
             // The molecule may have been read with a table that has more valences than the default table.

@@ -58,7 +58,8 @@ fn for_each_ring(
             }
         }
         let way = |mut a: usize| {
-            let (mut atoms, mut on_way) = (vec![a], Vec::new());
+            let mut atoms = vec![a];
+            let mut on_way = Vec::new();
             while let Some((b, k)) = back[a] {
                 atoms.push(b);
                 on_way.push(k);
@@ -95,7 +96,9 @@ fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: us
     }
     for (leading, other) in rows.iter() {
         if row[leading / 64] >> (leading % 64) & 1 == 1 {
-            row.iter_mut().zip(other).for_each(|(word, other)| *word ^= other);
+            for (word, other) in row.iter_mut().zip(other) {
+                *word ^= other;
+            }
         }
     }
     let leading = row.iter().enumerate().find(|(_, word)| **word != 0);

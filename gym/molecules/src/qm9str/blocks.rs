@@ -51,12 +51,13 @@ pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known = known.filter(|known| (1..=LENGTH).contains(&known.len())).ok_or_else(|| {
         Error::config("blocks", format!("{blocks:?}"), "one to five numbers, each below 11")
     })?;
-    let (mut atoms, mut bonds) = (Vec::new(), Vec::new());
+    let mut atoms = Vec::new();
+    let mut bonds = Vec::new();
     let mut stem = None;
     for Block { smiles, left, right } in known {
         let first = atoms.len();
         let part = Molecule::from_smiles(smiles)?;
-        atoms.extend(part.atoms().iter().map(|atom| AtomSpec::of(atom.element)));
+        atoms.extend(part.atoms().iter().map(|atom| AtomSpec::from_element(atom.element)));
         bonds.extend(part.bonds().iter().map(|bond| (first + bond.a, first + bond.b, bond.order)));
         bonds.extend(stem.map(|stem| (stem, first + left, BondOrder::Single)));
         stem = Some(first + right);

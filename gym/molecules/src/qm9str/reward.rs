@@ -25,7 +25,7 @@ impl Qm9StrReward {
     /// Creates the reward with the exponent 5, which the literature uses.
     #[must_use]
     pub fn standard() -> Self {
-        Self::of(5.0)
+        Self::from_exponent(5.0)
     }
 
     /// Creates the reward with a given exponent. A higher exponent favours the best strings more.
@@ -33,10 +33,10 @@ impl Qm9StrReward {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless the exponent is above 0 and finite.
     pub fn with_exponent(exponent: f64) -> Result<Self> {
-        Ok(Self::of(rewards::positive("the reward exponent", exponent)?))
+        Ok(Self::from_exponent(rewards::positive("the reward exponent", exponent)?))
     }
 
-    fn of(exponent: f64) -> Self {
+    fn from_exponent(exponent: f64) -> Self {
         let logs: Vec<f64> = scores().map(|score| score.max(LOWEST).ln()).collect();
         let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
@@ -63,7 +63,7 @@ fn scores() -> impl Iterator<Item = f64> {
 
 impl Reward<VectorStates> for Qm9StrReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rewards::of_rows(states, Qm9Str::ENTRIES, |row| {
+        rewards::score_rows(states, Qm9Str::ENTRIES, |row| {
             let index = row.iter().try_fold(0, |index, &entry| {
                 let block = usize::from(entry).checked_sub(1).filter(|block| *block < BLOCKS.len())?;
                 Some(index * BLOCKS.len() + block)

@@ -71,7 +71,8 @@ impl Cleanup {
 /// Removes the isotope labels, which are the numbers at the beginning of brackets. Returns the new text and
 /// the number of removed labels.
 fn without_isotopes(smiles: &str) -> (String, usize) {
-    let (mut out, mut count) = (String::with_capacity(smiles.len()), 0);
+    let mut out = String::with_capacity(smiles.len());
+    let mut count = 0;
     let mut pieces = smiles.split('[');
     out.extend(pieces.next());
     for piece in pieces {

@@ -44,7 +44,7 @@ impl MoleculeFormat {
     /// Returns the format that a file name implies: `.sdf`, `.sd` and `.mol` (also with `.gz`) are SD
     /// files, and all other files contain SMILES.
     #[must_use]
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         let name = path.to_string_lossy().to_ascii_lowercase();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
         let is_sd = [".sdf", ".sd", ".mol"].iter().any(|ending| name.ends_with(ending));
@@ -66,10 +66,14 @@ impl MoleculeFormat {
 /// use gfn_molecules::{Cleanup, Molecule, MoleculeFormat, MoleculeReader};
 /// let file = "CCO ethanol\n[Na+].CC(=O)[O-]\n[Pt]\nC[CH2]\n";
 /// let mut reader = MoleculeReader::new(file.as_bytes(), MoleculeFormat::Smiles).with_cleanup(Cleanup::ALL);
-/// let formulas: Vec<String> = reader.by_ref().map(|molecule| molecule.map(|m| m.formula())).collect::<gfn::Result<_>>()?;
+/// let formulas: Vec<String> =
+///     reader.by_ref().map(|molecule| molecule.map(|m| m.formula())).collect::<gfn::Result<_>>()?;
 /// assert_eq!(formulas, ["C2H6O", "C2H4O2"]);
 /// let report = reader.report().to_string();
-/// assert!(report.ends_with("2 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I; 1 with a radical"), "{report}");
+/// assert!(
+///     report.ends_with("2 skipped; 1 with an element beyond B C N O F Si P S Cl Se Br I; 1 with a radical"),
+///     "{report}"
+/// );
 /// let table = "\"id\";\"Smiles\"\n\"CHEMBL1\";\"CCO\"\n";
 /// assert_eq!(MoleculeReader::new(table.as_bytes(), MoleculeFormat::Smiles).count(), 1);
 /// # Ok::<(), gfn::Error>(())
@@ -96,8 +100,8 @@ pub struct MoleculeReader<R> {
 type Record = (String, Option<MoleculeError>, usize);
 
 impl MoleculeReader<Box<dyn BufRead + Send>> {
-    /// Opens a file. [`MoleculeFormat::of`] determines the format from the file's name. A gzipped file is
-    /// decompressed while it is read.
+    /// Opens a file. [`MoleculeFormat::from_path`] determines the format from the file's name. A gzipped file
+    /// is decompressed while it is read.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be opened.
@@ -108,14 +112,16 @@ impl MoleculeReader<Box<dyn BufRead + Send>> {
         let is_gzipped = file.fill_buf().map_err(failed)?.starts_with(GZIP);
         let input: Box<dyn BufRead + Send> =
             if is_gzipped { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) };
-        Ok(Self { path: path.to_owned(), ..Self::new(input, MoleculeFormat::of(path)) })
+        Ok(Self { path: path.to_owned(), ..Self::new(input, MoleculeFormat::from_path(path)) })
     }
 }
 
 impl<R: BufRead> MoleculeReader<R> {
     /// Creates a stream from any buffered reader.
     pub fn new(input: R, format: MoleculeFormat) -> Self {
-        let (path, cleanup, report) = (PathBuf::from("molecules"), Cleanup::default(), ReadReport::default());
+        let path = PathBuf::from("molecules");
+        let cleanup = Cleanup::default();
+        let report = ReadReport::default();
         Self { input, path, format, cleanup, column: None, table: None, line: 0, report, is_at_end: false }
     }
 
@@ -159,7 +165,7 @@ impl<R: BufRead> MoleculeReader<R> {
             if error == MoleculeError::TooLarge {
                 smiles = smiles.chars().take(80).collect();
             }
-            let reason = match SkipReason::of(&error) {
+            let reason = match SkipReason::from_error(&error) {
                 SkipReason::Syntax if self.format == MoleculeFormat::Sd => SkipReason::Record,
                 reason => reason,
             };
@@ -195,7 +201,8 @@ impl<R: BufRead> MoleculeReader<R> {
         }
         let Some(table) = self.table_of(first)? else { return Ok(None) };
         let mut record = TableRecord::new(table);
-        let (mut is_complete, mut length) = (record.take(first), first.len());
+        let mut is_complete = record.take(first);
+        let mut length = first.len();
         while !is_complete && length < MAX_LINE {
             let Some(more) = self.next_line()? else { break };
             is_complete = record.take(&more);

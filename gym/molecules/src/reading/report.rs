@@ -39,7 +39,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    pub(super) fn of(error: &MoleculeError) -> Self {
+    pub(super) fn from_error(error: &MoleculeError) -> Self {
         match error {
             MoleculeError::NotRead { what, .. } => Self::NotRead(*what),
             MoleculeError::Valence { valence, allowed, .. }

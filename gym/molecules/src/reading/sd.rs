@@ -126,7 +126,9 @@ impl SdRecord {
             "M  END" => self.is_at_end = true,
             "M  CHG" | "M  RAD" | "M  ISO" => {
                 if kind != "M  ISO" && !std::mem::replace(&mut self.charged, true) {
-                    self.atoms.iter_mut().for_each(|atom| (atom.charge, atom.unpaired) = (0, 0));
+                    for atom in self.atoms.iter_mut() {
+                        (atom.charge, atom.unpaired) = (0, 0);
+                    }
                 }
                 let damaged = "a list of charges, radicals or isotopes is damaged";
                 let count: usize = field(text, 6, 3).ok_or(damaged)?;

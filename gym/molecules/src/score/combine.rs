@@ -97,7 +97,9 @@ impl MoleculeScore for Product {
         let mut out = vec![0.0; molecules.len()];
         for factor in &self.0 {
             let logs = checked_logs(factor, molecules)?;
-            out.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
+            for (sum, log) in out.iter_mut().zip(logs) {
+                *sum += log;
+            }
         }
         check_logs("the product of scores", out)
     }

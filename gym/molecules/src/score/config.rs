@@ -30,7 +30,7 @@ fn default_power() -> f64 {
 impl Factor {
     /// Creates a factor that is equal to the property.
     #[must_use]
-    pub fn of(property: Property) -> Self {
+    pub fn from_property(property: Property) -> Self {
         Self { property, shape: Shape::Value, power: default_power() }
     }
 }
@@ -98,7 +98,7 @@ impl ScoreConfig {
     ///   area of 40 to 90
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        let shaped = |property, shape| Factor { shape, ..Factor::of(property) };
+        let shaped = |property, shape| Factor { shape, ..Factor::from_property(property) };
         let exponential = |property| shaped(property, Shape::Exponential);
         let window = |property, least, most, width| shaped(property, Shape::Window { least, most, width });
         let factors = match name {
@@ -174,7 +174,7 @@ impl FactoredScore {
     /// `PatternError::GivenUp`, as [`Error::Config`], if the search for a substructure takes too long.
     pub fn properties(&self, molecules: &[Molecule]) -> Result<Vec<Vec<f64>>> {
         let of = |molecule: &Molecule| {
-            let subject = Subject::of(molecule);
+            let subject = Subject::new(molecule);
             let value = |(_, measure): &(Factor, Measure)| match measure {
                 Measure::Each(of) => of(&subject),
                 Measure::All(_) => Ok(f64::NAN),
@@ -184,7 +184,9 @@ impl FactoredScore {
         let mut rows: Vec<Vec<f64>> = Threads::try_map(molecules, MIN_PER_THREAD, of)?;
         for (k, (_, measure)) in self.0.iter().enumerate() {
             if let Measure::All(proxy) = measure {
-                rows.iter_mut().zip(proxy.outputs(molecules)?).for_each(|(row, value)| row[k] = value);
+                for (row, value) in rows.iter_mut().zip(proxy.outputs(molecules)?) {
+                    row[k] = value;
+                }
             }
         }
         Ok(rows)

@@ -133,7 +133,8 @@ fn check_logs(what: &'static str, logs: Vec<f64>) -> Result<Vec<f64>> {
 /// molecule, and none is plus infinity or NaN.
 fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
-    let (n, got) = (molecules.len() as i64, logs.len() as i64);
+    let n = molecules.len() as i64;
+    let got = logs.len() as i64;
     if n != got {
         return Err(Error::shape(
             "the list that a score returned",

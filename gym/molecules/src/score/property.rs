@@ -25,7 +25,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    pub(crate) fn of(molecule: &'a Molecule) -> Self {
+    pub(crate) fn new(molecule: &'a Molecule) -> Self {
         Self { molecule, translations: Translations::default() }
     }
 }
@@ -141,8 +141,8 @@ impl Property {
             Self::Donors => number(|molecule| molecule.n_donors() as f64),
             Self::Acceptors => number(|molecule| molecule.n_acceptors() as f64),
             Self::Similarity { to } => {
-                let reference = Fingerprint::of(&Molecule::from_smiles(to)?);
-                number(move |molecule| reference.tanimoto(&Fingerprint::of(molecule)))
+                let reference = Fingerprint::from_molecule(&Molecule::from_smiles(to)?);
+                number(move |molecule| reference.tanimoto(&Fingerprint::from_molecule(molecule)))
             }
             Self::Seh { weights } => Ok(Measure::All(SehProxy::load(weights, tch::Device::Cpu)?)),
             _ => self.to_measure(),

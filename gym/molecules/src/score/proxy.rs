@@ -97,7 +97,11 @@ impl TorchScriptProxy {
 /// Encodes molecules as the four input tensors of the network.
 fn encode(molecules: &[Molecule]) -> [Tensor; 4] {
     const AROMATIC: i64 = 4;
-    let (mut atoms, mut batch, mut from, mut to, mut types) = (vec![], vec![], vec![], vec![], vec![]);
+    let mut atoms = vec![];
+    let mut batch = vec![];
+    let mut from = vec![];
+    let mut to = vec![];
+    let mut types = vec![];
     for (nth, molecule) in molecules.iter().enumerate() {
         let first = batch.len();
         for atom in molecule.atoms() {

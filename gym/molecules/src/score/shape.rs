@@ -58,7 +58,8 @@ impl Shape {
                 (zero != one && (one - zero).is_finite(), "two finite numbers that differ")
             }
             Self::Limit { least, most, otherwise } => {
-                let (low, high) = (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY));
+                let low = least.unwrap_or(f64::NEG_INFINITY);
+                let high = most.unwrap_or(f64::INFINITY);
                 (
                     least.or(most).is_some() && low <= high && otherwise >= 0.0 && otherwise.is_finite(),
                     "`least`, `most` or both, the smaller one first, and a finite `otherwise` of 0 or more",

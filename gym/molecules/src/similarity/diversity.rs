@@ -12,8 +12,8 @@ use crate::score::check_all;
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, internal_diversity};
-/// let methane = Fingerprint::of(&Molecule::from_smiles("C")?);
-/// let water = Fingerprint::of(&Molecule::from_smiles("O")?);
+/// let methane = Fingerprint::from_molecule(&Molecule::from_smiles("C")?);
+/// let water = Fingerprint::from_molecule(&Molecule::from_smiles("O")?);
 /// assert!((internal_diversity(&[methane.clone(), water, methane])? - 2.0 / 3.0).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -48,7 +48,8 @@ pub(crate) fn check_ranked(what: &'static str, scores: &[f64]) -> Result<()> {
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
-/// let of = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::of(&molecule));
+/// let of =
+///     |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::from_molecule(&molecule));
 /// let fingerprints = [of("CCCCCO")?, of("CCCCCCO")?, of("c1ccncc1")?];
 /// assert_eq!(diverse_top_k(&[1.0, 2.0, 0.5], &fingerprints, 2, 0.7)?, [1, 2]);
 /// assert_eq!(diverse_top_k(&[1.0, 2.0, 0.5], &fingerprints, 2, 1.0)?, [1, 0]);
@@ -64,7 +65,8 @@ pub fn diverse_top_k(
     k: usize,
     similarity: f64,
 ) -> Result<Vec<usize>> {
-    let (n, got) = (scores.len() as i64, fingerprints.len() as i64);
+    let n = scores.len() as i64;
+    let got = fingerprints.len() as i64;
     if n != got {
         return Err(Error::shape(
             "fingerprints of scored molecules",
@@ -98,7 +100,8 @@ pub fn diverse_top_k(
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule, n_modes};
-/// let of = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::of(&molecule));
+/// let of =
+///     |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::from_molecule(&molecule));
 /// let fingerprints = [of("CCCCCO")?, of("CCCCCCO")?, of("c1ccncc1")?];
 /// assert_eq!(n_modes(&[1.0, 2.0, 0.5], &fingerprints, 0.5, 0.7)?, 2);
 /// assert_eq!(n_modes(&[1.0, 2.0, 0.5], &fingerprints, 1.0, 0.7)?, 1);

@@ -19,7 +19,8 @@ const WORDS: usize = 32;
 ///
 /// ```
 /// use gfn_molecules::{Fingerprint, Molecule};
-/// let of = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::of(&molecule));
+/// let of =
+///     |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::from_molecule(&molecule));
 /// let (toluene, phenol, hexane) = (of("Cc1ccccc1")?, of("Oc1ccccc1")?, of("CCCCCC")?);
 /// assert_eq!(toluene.tanimoto(&of("c1cccc(C)c1")?), 1.0);
 /// assert!(toluene.tanimoto(&phenol) > toluene.tanimoto(&hexane));
@@ -34,7 +35,7 @@ impl Fingerprint {
 
     /// Computes the fingerprint of a molecule from environments of up to two bonds around each atom.
     #[must_use]
-    pub fn of(molecule: &Molecule) -> Self {
+    pub fn from_molecule(molecule: &Molecule) -> Self {
         Self::with_radius(molecule, 2)
     }
 
@@ -86,8 +87,10 @@ impl Molecule {
     #[must_use]
     pub fn environments(&self, radius: usize) -> Vec<u64> {
         let alone = |(a, atom): (usize, &crate::Atom)| {
-            let (number, hydrogens) = (u64::from(atom.element.number()), u64::from(atom.hydrogens));
-            let (beside, in_ring) = (self.neighbours(a).len() as u64, u64::from(self.in_ring(a)));
+            let number = u64::from(atom.element.number());
+            let hydrogens = u64::from(atom.hydrogens);
+            let beside = self.neighbours(a).len() as u64;
+            let in_ring = u64::from(self.in_ring(a));
             mixed([number, u64::from(atom.charge as u8), hydrogens, beside, in_ring])
         };
         let mut numbers: Vec<u64> = self.atoms().iter().enumerate().map(alone).collect();

@@ -80,7 +80,8 @@ impl CoxProcess {
 /// Draws a Poisson number, which is the number of exponential waiting times that fit into an interval of
 /// length `mean`.
 fn poisson(mean: f64, rng: &mut Rng) -> f64 {
-    let (mut time, mut n) = (0.0, 0.0);
+    let mut time = 0.0;
+    let mut n = 0.0;
     loop {
         time -= (1.0 - rng.uniform()).ln();
         if time > mean {
@@ -110,7 +111,9 @@ impl Target for CoxProcess {
         let mut out = self.pulled(points)?;
         let area = 1.0 / self.dim() as f64;
         let each = out.values_mut().iter_mut().zip(points.values()).zip(self.counts.iter().cycle());
-        each.for_each(|((g, x), y)| *g = y - area * x.exp() - *g);
+        for ((g, x), y) in each {
+            *g = y - area * x.exp() - *g;
+        }
         Ok(out)
     }
 }

@@ -51,7 +51,9 @@ impl Target for Funnel {
             let precision = (-x[0]).exp();
             let squares: f64 = x[1..].iter().map(|y| y * y).sum();
             x[0] = -x[0] / (self.sd * self.sd) + 0.5 * (squares * precision - (self.dim - 1) as f64);
-            x[1..].iter_mut().for_each(|y| *y *= -precision);
+            for y in x[1..].iter_mut() {
+                *y *= -precision;
+            }
         }
         Ok(out)
     }
@@ -66,7 +68,9 @@ impl Target for Funnel {
         for x in out.values_mut().chunks_exact_mut(self.dim) {
             x[0] = self.sd * normals.next(rng);
             let sd = (0.5 * x[0]).exp();
-            x[1..].iter_mut().for_each(|y| *y = sd * normals.next(rng));
+            for y in x[1..].iter_mut() {
+                *y = sd * normals.next(rng);
+            }
         }
         Some(out)
     }

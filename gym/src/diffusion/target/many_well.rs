@@ -56,7 +56,9 @@ impl ManyWell {
             cumulative.push(sum + f64::midpoint(pair[0], pair[1]));
         }
         let total = cumulative.last().copied().unwrap_or(0.0);
-        cumulative.iter_mut().for_each(|sum| *sum /= total);
+        for sum in cumulative.iter_mut() {
+            *sum /= total;
+        }
         let integral = total * 2.0 * REACH / INTERVALS as f64;
         let log_z = (dim / 2) as f64 * (integral.ln() + 0.5 * std::f64::consts::TAU.ln());
         Ok(Self { dim, log_z, cumulative })
@@ -92,7 +94,8 @@ impl Target for ManyWell {
         for x in out.values_mut().chunks_exact_mut(2) {
             let u = rng.uniform();
             let k = self.cumulative.partition_point(|&sum| sum <= u).clamp(1, INTERVALS);
-            let (low, high) = (self.cumulative[k - 1], self.cumulative[k]);
+            let low = self.cumulative[k - 1];
+            let high = self.cumulative[k];
             // The distribution function is interpolated linearly between the points of the quadrature, which
             // are a thousandth apart.
             let part = if high > low { (u - low) / (high - low) } else { 0.5 };

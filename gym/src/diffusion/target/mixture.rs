@@ -267,7 +267,9 @@ impl Target for Posterior {
     fn gradient(&self, points: &Reals) -> Result<Reals> {
         let mut out = self.posterior.gradient(points)?;
         let prior = self.prior.gradient(points)?;
-        out.values_mut().iter_mut().zip(prior.values()).for_each(|(p, q)| *p -= q);
+        for (p, q) in out.values_mut().iter_mut().zip(prior.values()) {
+            *p -= q;
+        }
         Ok(out)
     }
 

@@ -117,8 +117,10 @@ impl Reward<DiffusionStates> for Energy {
         let mut out = vec![0.0; states.len()];
         let log_density = checked_log_density(self.target.as_ref(), &states.points.select(&away))?;
         for (&row, log_density) in away.iter().zip(log_density) {
-            let (step, point) = (states.steps[row] as usize, states.points.row(row));
-            let (t, v) = (step as f64 / process.steps() as f64, process.variance(step));
+            let step = states.steps[row] as usize;
+            let point = states.points.row(row);
+            let t = step as f64 / process.steps() as f64;
+            let v = process.variance(step);
             let squares: f64 = point.iter().map(|x| x * x).sum();
             let log_reference = -0.5 * (squares / v + point.len() as f64 * (std::f64::consts::TAU * v).ln());
             out[row] = t * log_density + (1.0 - t) * log_reference;
@@ -203,7 +205,8 @@ pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Re
     match gradient.values().iter().position(|value| !value.is_finite()) {
         None => Ok(gradient),
         Some(k) => {
-            let (row, value) = (k / points.width(), gradient.values()[k]);
+            let row = k / points.width();
+            let value = gradient.values()[k];
             Err(not_finite("the target's gradient is finite everywhere", value, points, row))
         }
     }
@@ -213,6 +216,7 @@ fn not_finite(check: &'static str, value: f64, points: &Reals, row: usize) -> Er
     /// The largest number of coordinates in an error message. A longer list would fill the screen.
     const SHOWN: usize = 8;
     let point = points.row(row);
-    let (shown, more) = (&point[..point.len().min(SHOWN)], if point.len() > SHOWN { ", ..." } else { "" });
+    let shown = &point[..point.len().min(SHOWN)];
+    let more = if point.len() > SHOWN { ", ..." } else { "" };
     Error::contract(check, format!("{value} at row {row}, point {shown:?}{more}"))
 }

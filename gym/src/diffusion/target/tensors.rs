@@ -17,7 +17,8 @@ type Density = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send>;
 /// use gfn::env::Reals;
 /// use gfn_gym::diffusion::{FromTensors, Target};
 /// use tch::{Device, Kind, Tensor};
-/// let bowl = |points: &Tensor| Ok(points.square().sum_dim_intlist([1i64].as_slice(), false, points.kind()) * -0.5);
+/// let bowl =
+///     |points: &Tensor| Ok(points.square().sum_dim_intlist([1i64].as_slice(), false, points.kind()) * -0.5);
 /// let target = FromTensors::new(2, Kind::Double, Device::Cpu, bowl)?;
 /// assert_eq!(target.gradient(&Reals::from_rows([[1.0, -3.0]]))?.row(0), [-1.0, 3.0]);
 /// # Ok::<(), gfn::Error>(())

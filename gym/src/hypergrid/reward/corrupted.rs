@@ -40,7 +40,8 @@ impl Corrupted {
 
 /// Returns, for each tier of the base reward, the share of all points that meet the conditions of this tier.
 fn shares(base: &GridReward, sample: &mut Rng) -> Vec<f64> {
-    let (grid, n) = (base.grid(), base.grid().n_states() as f64);
+    let grid = base.grid();
+    let n = base.grid().n_states() as f64;
     let mut sampled = |is_in: &dyn Fn(&[u16]) -> bool| {
         let found = (0..SAMPLES).filter(|_| is_in(&random_point(grid, sample))).count();
         found as f64 / SAMPLES as f64
@@ -127,7 +128,9 @@ impl GridReward {
                 promoted: if share < 1.0 { (rate * share / (1.0 - share)).min(1.0) } else { 0.0 },
             });
         }
-        let (grid, base, threshold) = (self.grid, self.base, self.mode_threshold);
+        let grid = self.grid;
+        let base = self.base;
+        let threshold = self.mode_threshold;
         Ok(Self::new(RewardKind::Corrupted, &grid, base, threshold, Corrupted { base: self, rate, tiers }))
     }
 }

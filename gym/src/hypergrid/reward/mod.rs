@@ -184,7 +184,8 @@ impl GridReward {
         if n > limit {
             return Err(Error::TooManyStates { limit: usize::try_from(limit).unwrap_or(usize::MAX) });
         }
-        let (mut z, mut n_modes) = (0.0, 0);
+        let mut z = 0.0;
+        let mut n_modes = 0;
         for start in (0..n).step_by(CHUNK as usize) {
             let states = self.grid.states_of(start..n.min(start + CHUNK))?;
             z += self.reward(&states).iter().sum::<f64>();
@@ -214,7 +215,9 @@ impl GridReward {
         if has_mode {
             return Ok(());
         }
-        let (kind, height, ndim) = (self.kind, self.grid.height(), self.grid.ndim());
+        let kind = self.kind;
+        let height = self.grid.height();
+        let ndim = self.grid.ndim();
         Err(Error::config(
             "the reward's modes",
             format!(

@@ -153,7 +153,8 @@ impl OriginalReward {
     pub fn new(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
         let r0 = checked(r0, r1, r2)?;
         let zones = ZoneReward::new(grid, 5, [r0, r0 + r1, r0 + r1 + r2]);
-        let (log_z, n_modes) = (zones.exact_log_z(), zones.n_at_least(Zone::Band));
+        let log_z = zones.exact_log_z();
+        let n_modes = zones.n_at_least(Zone::Band);
         let reward = GridReward::new(RewardKind::Original, grid, r0, r0 + r1 + r2, zones);
         Ok(Self { reward, log_z, n_modes })
     }

@@ -38,7 +38,7 @@ fn shuffle(graph: &GraphState, fixed: usize, rng: &mut Rng) -> GraphState {
 /// Adds an edge between two nodes, in one direction or in both, unless there is an edge already.
 fn join(graph: &mut GraphState, a: u32, b: u32, rng: &mut Rng) {
     let both = graph.is_directed() && rng.below(2) == 0;
-    let edge = Edge::of_class(rng.below(4) as u16 / 2);
+    let edge = Edge::from_class(rng.below(4) as u16 / 2);
     let _ = graph.add_edge(a, b, edge);
     if both {
         let _ = graph.add_edge(b, a, if rng.below(2) == 0 { edge } else { Edge::default() });
@@ -69,7 +69,7 @@ fn random_graph(rng: &mut Rng) -> GraphState {
         let a = rng.below(n as usize) as u32;
         match rng.below(6) {
             0 => {
-                let leaf = graph.add_node(Node::of_class(rng.below(4) as u16 / 3));
+                let leaf = graph.add_node(Node::from_class(rng.below(4) as u16 / 3));
                 join(&mut graph, a, leaf, rng);
             }
             1 => {
@@ -77,7 +77,7 @@ fn random_graph(rng: &mut Rng) -> GraphState {
             }
             2 => {
                 let twin = double(&mut graph, a);
-                let edge = Edge::of_class(rng.below(3) as u16 / 2);
+                let edge = Edge::from_class(rng.below(3) as u16 / 2);
                 graph.add_edge(a, twin, edge).unwrap();
                 if graph.is_directed() {
                     graph.add_edge(twin, a, edge).unwrap();
@@ -104,8 +104,10 @@ fn random_graph(rng: &mut Rng) -> GraphState {
 #[test]
 fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
     let mut rng = Rng::seeded(1);
-    let (mut plain, mut canonizer) = (Canonizer::default(), Canonizer::default());
-    let (mut n_same, mut n_symmetric) = (0, 0);
+    let mut plain = Canonizer::default();
+    let mut canonizer = Canonizer::default();
+    let mut n_same = 0;
+    let mut n_symmetric = 0;
     for _ in 0..6000 {
         let graph = random_graph(&mut rng);
         let n = graph.n_nodes();
@@ -119,7 +121,8 @@ fn a_reduced_graph_has_the_symmetry_and_the_key_of_the_whole_one() {
 
         let mut other = shuffle(&graph, fixed.min(n), &mut rng);
         if rng.below(2) == 0 {
-            let (a, b) = (rng.below(n) as u32, rng.below(n) as u32);
+            let a = rng.below(n) as u32;
+            let b = rng.below(n) as u32;
             if other.remove_edge(a, b).is_err() {
                 join(&mut other, a, b, &mut rng);
             }
@@ -149,8 +152,10 @@ fn copies_of_searched_parts_are_interchangeable() {
             double(&mut part, rng.below(n) as u32);
         }
         // The hub has edges to all nodes, which keeps the part connected.
-        let hub = part.add_node(Node::of_class(1));
-        (0..hub).for_each(|a| part.add_edge(hub, a, Edge::default()).unwrap());
+        let hub = part.add_node(Node::from_class(1));
+        for a in 0..hub {
+            part.add_edge(hub, a, Edge::default()).unwrap();
+        }
         let (_, alone) = search(&mut canonizer, &part, 0, false);
 
         let n_part = part.n_nodes() as u32;

@@ -330,7 +330,7 @@ fn attention_agrees_with_pytorch_geometric() {
         let kind = if case.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let schema = GraphSchema { edge_classes: case.edge_classes, ..GraphSchema::plain(kind, 4) };
         let graph = |(n, edges): &(usize, Vec<(u32, u32, u16)>)| {
-            let edges: Vec<_> = edges.iter().map(|&(a, b, class)| (a, b, Edge::of_class(class))).collect();
+            let edges: Vec<_> = edges.iter().map(|&(a, b, class)| (a, b, Edge::from_class(class))).collect();
             GraphState::from_parts(kind, &vec![Node::default(); *n], &edges).unwrap()
         };
         let states = GraphStates::from(case.graphs.iter().map(graph).collect::<Vec<_>>());

@@ -66,9 +66,9 @@ pub(super) fn attention(batch: &GraphBatch<'_>, rows: [&Tensor; 3], heads: i64) 
         let mut padded_rows = Vec::new();
         let mut masked = Vec::new();
         for nodes in graphs.into_iter().map(range) {
-            nodes
-                .clone()
-                .for_each(|node| position[node] = (base + padded_rows.len() + node - nodes.start) as i64);
+            for node in nodes.clone() {
+                position[node] = (base + padded_rows.len() + node - nodes.start) as i64;
+            }
             padded_rows.extend(
                 (0..length).map(|k| if k < nodes.len() { nodes.start + k } else { nodes.start } as i64),
             );
@@ -89,10 +89,14 @@ pub(super) fn add_softmax<'a>(
     values: impl Iterator<Item = &'a [f32]>,
 ) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
+    for score in scores.iter_mut() {
+        *score = (*score - largest).exp();
+    }
     let total: f32 = scores.iter().sum();
     for (weight, value) in scores.iter().map(|score| score / total).zip(values) {
-        sum.iter_mut().zip(value).for_each(|(x, y)| *x += weight * y);
+        for (x, y) in sum.iter_mut().zip(value) {
+            *x += weight * y;
+        }
     }
 }
 

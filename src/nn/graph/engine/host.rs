@@ -43,7 +43,9 @@ impl HostRows {
 
 /// Adds the numbers of a row to those of another row.
 fn add_to(row: &mut [f32], other: &[f32]) {
-    row.iter_mut().zip(other).for_each(|(x, y)| *x += y);
+    for (x, y) in row.iter_mut().zip(other) {
+        *x += y;
+    }
 }
 
 impl Engine for HostGraphs<'_> {
@@ -73,13 +75,15 @@ impl Engine for HostGraphs<'_> {
             .get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
-            entries.iter().for_each(|&entry| add_to(row, table.row(entry as usize)));
+            for &entry in entries.iter() {
+                add_to(row, table.row(entry as usize));
+            }
         }
         out
     }
 
     fn linear(&self, layer: &Linear, rows: &HostRows) -> HostRows {
-        let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::of(layer));
+        let packed = self.packed.get_or_pack(&[layer.weight()], || HostLinear::from_linear(layer));
         HostRows { values: packed.rows(&rows.values, rows.len()), width: packed.outputs() }
     }
 
@@ -117,18 +121,24 @@ impl Engine for HostGraphs<'_> {
             let means = |graph: &[f32], term: fn(f64) -> f64| {
                 let mut sums = vec![0.0; width];
                 let rows = graph.chunks_exact(width);
-                rows.for_each(|row| {
-                    sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += term(f64::from(x)))
-                });
+                for row in rows {
+                    for (sum, &x) in sums.iter_mut().zip(row) {
+                        *sum += term(f64::from(x));
+                    }
+                }
                 sums.into_iter().map(move |sum| sum / n as f64)
             };
             let shift: Vec<f32> =
                 means(graph, |x| x).zip(mean_scale).map(|(mean, s)| -(mean as f32) * s).collect();
-            graph.chunks_exact_mut(width).for_each(|row| add_to(row, &shift));
+            for row in graph.chunks_exact_mut(width) {
+                add_to(row, &shift);
+            }
             let variances = means(graph, |x| x * x).zip(weight);
             let factors: Vec<f32> = variances.map(|(v, w)| w / (v + GraphNorm::EPS).sqrt() as f32).collect();
             for row in graph.chunks_exact_mut(width) {
-                row.iter_mut().zip(&factors).for_each(|(x, factor)| *x *= factor);
+                for (x, factor) in row.iter_mut().zip(&factors) {
+                    *x *= factor;
+                }
                 add_to(row, bias);
             }
         }
@@ -137,13 +147,17 @@ impl Engine for HostGraphs<'_> {
 
     fn relu(&self, mut rows: HostRows) -> HostRows {
         // NaN stays NaN, because `NaN < 0.0` is false. So the check before actions are drawn finds NaN.
-        rows.values.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+        for x in rows.values.iter_mut() {
+            *x = if *x < 0.0 { 0.0 } else { *x };
+        }
         rows
     }
 
     fn scale_by_one_plus(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
         let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
-        rows.values.iter_mut().for_each(|x| *x *= factor);
+        for x in rows.values.iter_mut() {
+            *x *= factor;
+        }
         rows
     }
 
@@ -151,7 +165,9 @@ impl Engine for HostGraphs<'_> {
         if others.values.len() == rows.values.len() {
             add_to(&mut rows.values, &others.values);
         } else {
-            rows.values.chunks_exact_mut(others.width).for_each(|row| add_to(row, &others.values));
+            for row in rows.values.chunks_exact_mut(others.width) {
+                add_to(row, &others.values);
+            }
         }
         rows
     }
@@ -159,17 +175,18 @@ impl Engine for HostGraphs<'_> {
     fn max(&self, mut rows: HostRows, others: &HostRows) -> HostRows {
         // NaN stays NaN, as in libtorch: `is_nan` keeps a NaN in `x`, and a comparison with a NaN in `y` is
         // false.
-        rows.values
-            .iter_mut()
-            .zip(&others.values)
-            .for_each(|(x, y)| *x = if *x > *y || x.is_nan() { *x } else { *y });
+        for (x, y) in rows.values.iter_mut().zip(&others.values) {
+            *x = if *x > *y || x.is_nan() { *x } else { *y };
+        }
         rows
     }
 
     fn scale(&self, mut rows: HostRows, factors: &HostRows) -> HostRows {
         // If `factors` holds a single number, `cycle` repeats this number for all rows.
         for (row, factor) in rows.values.chunks_exact_mut(rows.width).zip(factors.values.iter().cycle()) {
-            row.iter_mut().for_each(|x| *x *= factor);
+            for x in row.iter_mut() {
+                *x *= factor;
+            }
         }
         rows
     }
@@ -181,7 +198,9 @@ impl Engine for HostGraphs<'_> {
     fn gather(&self, rows: &HostRows, which: Option<&Vec<i64>>) -> HostRows {
         let Some(which) = which else { return rows.clone() };
         let mut values = Vec::with_capacity(which.len() * rows.width);
-        which.iter().for_each(|&row| values.extend_from_slice(rows.row(row as usize)));
+        for &row in which.iter() {
+            values.extend_from_slice(rows.row(row as usize));
+        }
         HostRows { values, width: rows.width }
     }
 
@@ -189,7 +208,9 @@ impl Engine for HostGraphs<'_> {
         let mut out = HostRows::zeros(offsets.len(), rows.width);
         let ends = offsets.iter().skip(1).map(|&end| end as usize).chain([entries.len()]);
         for ((sum, &start), end) in out.values.chunks_exact_mut(rows.width).zip(offsets).zip(ends) {
-            entries[start as usize..end].iter().for_each(|&entry| add_to(sum, rows.row(entry as usize)));
+            for &entry in entries[start as usize..end].iter() {
+                add_to(sum, rows.row(entry as usize));
+            }
         }
         out
     }
@@ -206,10 +227,10 @@ impl Engine for HostGraphs<'_> {
         for ((&entry, &message), &receiver) in entries.iter().zip(messages).zip(receivers) {
             let sum = &mut to.values[receiver as usize * rows.width..][..rows.width];
             let sent = rows.row(entry as usize).iter().zip(edges.row(message as usize));
-            sum.iter_mut().zip(sent).for_each(|(sum, (x, edge))| {
+            for (sum, (x, edge)) in sum.iter_mut().zip(sent) {
                 let sent = x + edge;
                 *sum += if sent < 0.0 { 0.0 } else { sent };
-            });
+            }
         }
         to
     }
@@ -255,12 +276,18 @@ impl Engine for HostGraphs<'_> {
         for n in self.arrays.sizes() {
             let start = values.len();
             values.resize(start + width, 0.0f32);
-            rows.by_ref().take(n).for_each(|row| add_to(&mut values[start..], row));
+            for row in rows.by_ref().take(n) {
+                add_to(&mut values[start..], row);
+            }
             let n = n.max(1) as f32;
             values.extend_from_within(start..);
             let (mean, damped) = values[start..].split_at_mut(width);
-            mean.iter_mut().for_each(|x| *x /= n);
-            damped.iter_mut().for_each(|x| *x /= n.sqrt());
+            for x in mean.iter_mut() {
+                *x /= n;
+            }
+            for x in damped.iter_mut() {
+                *x /= n.sqrt();
+            }
         }
         HostRows { values, width: 2 * width }
     }
@@ -268,7 +295,9 @@ impl Engine for HostGraphs<'_> {
     fn add_to_nodes(&self, mut nodes: HostRows, graphs: &HostRows) -> HostRows {
         let mut rows = nodes.values.chunks_exact_mut(nodes.width);
         for (n, added) in self.arrays.sizes().zip(graphs.values.chunks_exact(graphs.width)) {
-            rows.by_ref().take(n).for_each(|row| add_to(row, added));
+            for row in rows.by_ref().take(n) {
+                add_to(row, added);
+            }
         }
         nodes
     }

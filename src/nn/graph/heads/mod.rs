@@ -19,7 +19,7 @@ use crate::nn::{Mlp, MlpConfig, Scope};
 use edge::EdgeHead;
 use pairs::PairHead;
 use symmetry::Gate;
-pub use symmetry::Symmetry;
+pub use symmetry::SymmetryInput;
 pub(in crate::nn) use symmetry::{SymmetryLayer, require_symmetries};
 
 /// The largest number of nodes for which initial logits aren't scaled down. Larger graphs need smaller

@@ -226,7 +226,9 @@ pub(in crate::nn) fn host_scores_of_pairs(
     columns: usize,
 ) -> Vec<f32> {
     let depth = query.width / columns;
-    query.values.iter_mut().for_each(|x| *x /= (depth as f32).sqrt());
+    for x in query.values.iter_mut() {
+        *x /= (depth as f32).sqrt();
+    }
     let is_directed = arrays.is_directed();
     map_pairs(arrays, columns, |a, b, _, column| {
         let part = column * depth..(column + 1) * depth;

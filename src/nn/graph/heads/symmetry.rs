@@ -24,30 +24,30 @@ const MAX_SLOTS: usize = 256;
 /// effect for each graph. The input costs time: automorphisms are counted for each graph to which a legal
 /// move leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub enum Symmetry {
+pub enum SymmetryInput {
     /// Chooses another setting that suits the environment (the default). If states are graphs up to
-    /// isomorphism with at most 256 slots of forward moves, the setting is [`Seen`](Self::Seen) for up to 8
+    /// isomorphism with at most 256 slots of forward moves, the setting is [`Exact`](Self::Exact) for up to 8
     /// nodes, and [`Refined`](Self::Refined) for more nodes. For other environments the setting is
-    /// [`Unseen`](Self::Unseen).
+    /// [`Ignored`](Self::Ignored).
     #[default]
     Auto,
     /// The network uses the exact number of automorphisms, [`SymmetryCount::Exact`], for graphs of any size.
-    Seen,
+    Exact,
     /// The network uses an upper bound of the number of automorphisms by colour refinement,
     /// [`SymmetryCount::Refined`], for graphs of any size.
     Refined,
     /// The network doesn't use numbers of automorphisms.
-    Unseen,
+    Ignored,
 }
 
-impl Symmetry {
+impl SymmetryInput {
     /// Returns the method by which automorphisms are counted; `None` if they aren't counted, or if
     /// [`Auto`](Self::Auto) hasn't been resolved.
     pub(in crate::nn) fn count(self) -> Option<SymmetryCount> {
         match self {
-            Self::Seen => Some(SymmetryCount::Exact),
+            Self::Exact => Some(SymmetryCount::Exact),
             Self::Refined => Some(SymmetryCount::Refined),
-            Self::Auto | Self::Unseen => None,
+            Self::Auto | Self::Ignored => None,
         }
     }
 
@@ -58,14 +58,14 @@ impl Symmetry {
     pub(in crate::nn) fn resolve(self, env: &GraphEnv) -> Result<Self> {
         let is_labelled = env.actions().semantics() == Semantics::Labelled;
         match self {
-            Self::Seen | Self::Refined if is_labelled => Err(Error::config(
+            Self::Exact | Self::Refined if is_labelled => Err(Error::config(
                 "symmetry",
                 format!("{self:?}, in an environment of labelled graphs"),
-                "`Auto` or `Unseen`, because policies of labelled graphs never depend on automorphisms",
+                "`Auto` or `Ignored`, because policies of labelled graphs never depend on automorphisms",
             )),
-            Self::Auto if is_labelled || is_expensive(env) => Ok(Self::Unseen),
+            Self::Auto if is_labelled || is_expensive(env) => Ok(Self::Ignored),
             Self::Auto if env.schema().max_nodes > MAX_NODES_COUNTED => Ok(Self::Refined),
-            Self::Auto => Ok(Self::Seen),
+            Self::Auto => Ok(Self::Exact),
             resolved => Ok(resolved),
         }
     }
@@ -86,7 +86,7 @@ pub(in crate::nn) fn require_symmetries(symmetries: Option<&MoveSymmetries>) -> 
             "a graph network that reads symmetries",
             "the numbers of automorphisms of these graphs and of the graphs that their moves lead to",
             "pass the result of `GraphEnv::move_symmetries` to `GraphBatch::with_symmetries`, as \
-             `GraphPolicy` does, or build the network with `Symmetry::Unseen`",
+             `GraphPolicy` does, or build the network with `SymmetryInput::Ignored`",
         )
     })
 }
@@ -144,8 +144,7 @@ impl Gate {
         symmetries: &MoveSymmetries,
         graphs: &E::Rows,
     ) -> Result<E::Rows> {
-        let (block, changes) =
-            symmetries.of_block(k, engine.shape(&logits).iter().product::<i64>() as usize)?;
+        let (block, changes) = symmetries.block(k, engine.shape(&logits).iter().product::<i64>() as usize)?;
         if changes.is_empty() {
             return Ok(logits);
         }

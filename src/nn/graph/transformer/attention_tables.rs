@@ -143,7 +143,9 @@ impl<'a> HostTables<'a> {
         let pair = row * self.length + from;
         self.masked[pair] = false;
         self.degree[row] += 1;
-        features.for_each(|feature| self.counts[pair * self.features.count + feature] += 1.0);
+        for feature in features {
+            self.counts[pair * self.features.count + feature] += 1.0;
+        }
     }
 
     /// Adds the messages of graph `g` of the batch, which is graph `k` of the group.
@@ -165,7 +167,9 @@ impl<'a> HostTables<'a> {
             self.add_message(k, 0, node, relation(Relation::Node));
         }
         // Every row attends to itself. Padded rows do, too, so that no softmax is over an empty set.
-        (0..self.length).for_each(|row| self.add_message(k, row, row, relation(Relation::Itself)));
+        for row in 0..self.length {
+            self.add_message(k, row, row, relation(Relation::Itself));
+        }
     }
 
     /// Copies the tables to a device, as a group of `graphs` graphs.

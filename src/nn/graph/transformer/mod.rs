@@ -196,7 +196,8 @@ impl Layer {
     /// rows.
     fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
         let width = projected.size()[1] / 3;
-        let (heads, depth) = (self.heads, width / self.heads);
+        let heads = self.heads;
+        let depth = width / self.heads;
         let (graphs, length) = group.sizes;
         // The parts have the shape `[3, G, heads, L, depth]`. The three entries of the first dimension are
         // query, key and value.

@@ -109,7 +109,9 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
         let free = |&k: &usize| mates[raw[k].a].is_none() && mates[raw[k].b].is_none();
         let others =
             partners(atoms.len(), raw, candidates.iter().copied().filter(|k| !is_aromatic(*k) && free(k)));
-        mates.iter_mut().zip(others).for_each(|(mate, other)| *mate = mate.or(other));
+        for (mate, other) in mates.iter_mut().zip(others) {
+            *mate = mate.or(other);
+        }
         if (0..atoms.len()).all(|a| !needs[a] || mates[a].is_some()) {
             for (bond, raw) in molecule.bonds_mut().iter_mut().zip(raw) {
                 bond.order = order(raw, &mates);
@@ -123,7 +125,9 @@ pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) ->
 /// bonds will be double bonds.
 fn partners(n: usize, raw: &[RawBond], bonds: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
     let mut graph = UnGraph::<(), (), u32>::default();
-    (0..n).for_each(|_| _ = graph.add_node(()));
+    for _ in 0..n {
+        _ = graph.add_node(());
+    }
     graph.extend_with_edges(bonds.map(|k| (raw[k].a as u32, raw[k].b as u32)));
     let matching = maximum_matching(&graph);
     graph.node_indices().map(|a| matching.mate(a).map(|b| b.index())).collect()

@@ -249,7 +249,8 @@ impl Reader<'_> {
         let Some(last) = self.last else { return self.fail("a ring number has no atom before it") };
         let number =
             if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
-        let (mark, up) = (self.mark.take(), self.up.take());
+        let mark = self.mark.take();
+        let up = self.up.take();
         let Some(open) = self.rings.remove(&number) else {
             let place = self.marks.reserve(last);
             self.rings.insert(number, OpenRing { atom: last, mark, up, place });
@@ -272,7 +273,8 @@ impl Reader<'_> {
 
     /// Reads the ring number after `%`: two digits, or up to five digits in parentheses.
     fn long_ring_number(&mut self) -> Result<u32> {
-        let (mut number, mut digits) = (0, 0);
+        let mut number = 0;
+        let mut digits = 0;
         let bracketed = self.take(b'(');
         let most = if bracketed { 5 } else { 2 };
         while let Some(digit) = if digits < most { self.digit() } else { None } {

@@ -75,7 +75,8 @@ impl TextTree {
         }
         let mut out = String::new();
         // A ring that is opened gets the smallest number that isn't in use.
-        let (mut free, mut used) = (BinaryHeap::new(), 0);
+        let mut free = BinaryHeap::new();
+        let mut used = 0;
         let mut numbers = HashMap::new();
         let mut stack: Vec<Piece> = Vec::new();
         for root in self.roots.iter().rev() {

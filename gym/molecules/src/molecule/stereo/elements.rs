@@ -166,6 +166,8 @@ impl Molecule {
 /// lists. Also returns the number of distinct lists.
 fn numbered(looks: Vec<Vec<usize>>) -> (Vec<usize>, usize) {
     let mut places: BTreeMap<&Vec<usize>, usize> = looks.iter().map(|look| (look, 0)).collect();
-    places.values_mut().enumerate().for_each(|(k, place)| *place = k);
+    for (k, place) in places.values_mut().enumerate() {
+        *place = k;
+    }
     (looks.iter().map(|look| places[look]).collect(), places.len())
 }

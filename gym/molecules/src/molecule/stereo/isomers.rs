@@ -44,7 +44,9 @@ impl Molecule {
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
-        classes.iter().for_each(|class| *count.entry(class).or_insert(0) += 1);
+        for class in classes.iter() {
+            *count.entry(class).or_insert(0) += 1;
+        }
         let alone = |a: usize| count[&classes[a]] == 1;
         let is_fixed = |element: &StereoElement| self.ends(*element).into_iter().all(alone);
         let candidates =
@@ -104,7 +106,8 @@ impl Molecule {
         if self.marks().is_empty() {
             return self;
         }
-        let (possible, classes) = (self.candidates(), self.classes());
+        let possible = self.candidates();
+        let classes = self.classes();
         self = self.keeping(|mark| {
             possible.binary_search(&mark.element).is_ok() && !self.has_equal_ends(mark.element, &classes)
         });

@@ -84,10 +84,17 @@ impl Molecule {
     /// let butene = Molecule::from_smiles("CC=CC")?;
     /// let mut texts = Vec::new();
     /// for positive in [true, false] {
-    ///     let marks: Vec<_> = butene.stereo_elements().into_iter().map(|element| gfn_molecules::StereoMark { element, positive }).collect();
+    ///     let marks: Vec<_> = butene
+    ///         .stereo_elements()
+    ///         .into_iter()
+    ///         .map(|element| gfn_molecules::StereoMark { element, positive })
+    ///         .collect();
     ///     texts.push(butene.with_marks(&marks)?.key());
     /// }
-    /// assert_eq!(texts, [Molecule::from_smiles("C/C=C\\C")?.key(), Molecule::from_smiles("C/C=C/C")?.key()]);
+    /// assert_eq!(
+    ///     texts,
+    ///     [Molecule::from_smiles("C/C=C\\C")?.key(), Molecule::from_smiles("C/C=C/C")?.key()]
+    /// );
     /// # Ok::<(), gfn_molecules::MoleculeError>(())
     /// ```
     pub fn with_marks(&self, marks: &[StereoMark]) -> Result<Self, MoleculeError> {

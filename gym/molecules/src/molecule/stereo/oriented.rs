@@ -75,7 +75,8 @@ impl Molecule {
             }
             StereoElement::DoubleBond(k) => {
                 let bond = self.bonds()[k];
-                let (one, other) = (self.beside(bond.a, k), self.beside(bond.b, k));
+                let one = self.beside(bond.a, k);
+                let other = self.beside(bond.b, k);
                 let node = |side: usize| {
                     let across = if mark.positive { side } else { 1 - side };
                     let mut edges = vec![(bond.a, OWN), (bond.b, OWN)];
@@ -92,10 +93,10 @@ impl Molecule {
     /// Adds the nodes that represent the given marks to the graph of a molecule.
     fn orient(&self, graph: &mut GraphState, marks: &[StereoMark]) {
         for (class, edges) in marks.iter().flat_map(|mark| self.extra_nodes(*mark)) {
-            let node = graph.add_node(Node::of_class(FIRST_CLASS + class));
+            let node = graph.add_node(Node::from_class(FIRST_CLASS + class));
             for (a, class) in edges {
                 // Adding the edge can't fail, because the node is new and its atoms differ from each other.
-                let added = graph.add_edge(node, a as u32, Edge::of_class(FIRST_EDGE_CLASS + class));
+                let added = graph.add_edge(node, a as u32, Edge::from_class(FIRST_EDGE_CLASS + class));
                 debug_assert!(added.is_ok());
             }
         }
@@ -123,7 +124,8 @@ impl Molecule {
                     graph.set_node(a as u32, node)
                 }
                 StereoElement::DoubleBond(k) => {
-                    let (a, b) = (self.bonds()[k].a as u32, self.bonds()[k].b as u32);
+                    let a = self.bonds()[k].a as u32;
+                    let b = self.bonds()[k].b as u32;
                     let mut edge = graph.edge(a, b).unwrap_or_default();
                     edge.attributes.set(0, value);
                     graph.set_edge(a, b, edge)

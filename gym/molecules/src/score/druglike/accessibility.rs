@@ -111,7 +111,8 @@ fn parse_text(bytes: &[u8]) -> std::result::Result<BTreeMap<u32, f64>, String> {
 impl Subject<'_> {
     pub(crate) fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
         let counts = morgan::environments(self, 2);
-        let (mut sum, mut total) = (0.0, 0.0);
+        let mut sum = 0.0;
+        let mut total = 0.0;
         for (fragment, &count) in &counts {
             let contribution = table.0.get(fragment).copied().unwrap_or(UNKNOWN);
             sum += contribution * f64::from(count);
@@ -147,6 +148,6 @@ impl Molecule {
     /// Marks of stereochemistry are ignored: every atom that could be a stereocentre counts as one.
     #[must_use]
     pub fn synthetic_accessibility(&self, table: &AccessibilityTable) -> f64 {
-        Subject::of(self).synthetic_accessibility(table)
+        Subject::new(self).synthetic_accessibility(table)
     }
 }

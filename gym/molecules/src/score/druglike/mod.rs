@@ -39,7 +39,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn qed(&self) -> f64 {
-        chematic_chem::qed(Subject::of(self).plain())
+        chematic_chem::qed(Subject::new(self).plain())
     }
 
     /// Computes log P, the decimal logarithm of the partition coefficient between octanol and water. The
@@ -53,7 +53,7 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn log_p(&self) -> f64 {
-        chematic_chem::logp_crippen(Subject::of(self).plain())
+        chematic_chem::logp_crippen(Subject::new(self).plain())
     }
 
     /// Returns the number of Lipinski's four rules that the molecule breaks. The rules allow a weight of at
@@ -62,6 +62,6 @@ impl Molecule {
     /// [`n_donors`](Self::n_donors) and [`n_acceptors`](Self::n_acceptors).
     #[must_use]
     pub fn n_lipinski_violations(&self) -> usize {
-        Subject::of(self).n_lipinski_violations()
+        Subject::new(self).n_lipinski_violations()
     }
 }

@@ -19,7 +19,8 @@ fn hash(values: impl IntoIterator<Item = u32>) -> u32 {
 /// bonds as an earlier environment is left out.
 pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32, u32> {
     let molecule = subject.molecule;
-    let (n, words) = (molecule.atoms().len(), molecule.bonds().len().div_ceil(64));
+    let n = molecule.atoms().len();
+    let words = molecule.bonds().len().div_ceil(64);
     let alone = |a: usize| {
         let atom = molecule.atoms()[a];
         let [number, degree, hydrogens] =
@@ -42,13 +43,19 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();
     let mut counts = BTreeMap::new();
-    numbers.iter().for_each(|&number| *counts.entry(number).or_default() += 1);
+    for &number in numbers.iter() {
+        *counts.entry(number).or_default() += 1;
+    }
     for layer in 0..radius as u32 {
-        let (mut next, mut wider, mut found) = (vec![0; n], covered.clone(), Vec::new());
+        let mut next = vec![0; n];
+        let mut wider = covered.clone();
+        let mut found = Vec::new();
         for a in (0..n).filter(|&a| !done[a]) {
             for (k, b) in at(a) {
                 wider[a][words - 1 - k / 64] |= 1 << (k % 64);
-                wider[a].iter_mut().zip(&covered[b]).for_each(|(word, more)| *word |= more);
+                for (word, more) in wider[a].iter_mut().zip(&covered[b]) {
+                    *word |= more;
+                }
             }
             let mut beside: Vec<_> = at(a).map(|(k, b)| [kind(k), numbers[b]]).collect();
             beside.sort_unstable();

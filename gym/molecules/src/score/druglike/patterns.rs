@@ -161,7 +161,7 @@ impl Patterns {
     /// # Errors
     /// [`PatternError::GivenUp`] if the search for a pattern takes too many steps.
     pub fn found_in(&self, molecule: &Molecule) -> std::result::Result<Vec<&str>, PatternError> {
-        self.matches(&Subject::of(molecule))
+        self.matches(&Subject::new(molecule))
     }
 
     pub(crate) fn matches(&self, subject: &Subject<'_>) -> std::result::Result<Vec<&str>, PatternError> {
@@ -177,7 +177,8 @@ impl Patterns {
 
 impl Pattern {
     fn read(name: String, smarts: &str) -> std::result::Result<Self, PatternError> {
-        let (length, depth) = (smarts.len(), depth(smarts));
+        let length = smarts.len();
+        let depth = depth(smarts);
         if length > MAX_LENGTH || depth > MAX_DEPTH {
             let start = smarts.chars().take(40).collect();
             return Err(PatternError::TooLarge { start, length, depth });
@@ -205,7 +206,8 @@ impl Pattern {
             ..RdkitParityConfig::default()
         };
         let given_up = |why: String| {
-            let (smarts, smiles) = (self.smarts.clone(), subject.molecule.smiles());
+            let smarts = self.smarts.clone();
+            let smiles = subject.molecule.smiles();
             PatternError::GivenUp { smarts, smiles, why }
         };
         match has_match_rdkit_parity_bounded(&self.query, target, &config) {
@@ -219,7 +221,9 @@ impl Pattern {
 /// Returns the maximum of two numbers: the depth of nested brackets, and the number of consecutive
 /// negations. The parser recurses once for each bracket and each negation, so both numbers must be limited.
 fn depth(smarts: &str) -> usize {
-    let (mut open, mut negations, mut most) = (0usize, 0usize, 0usize);
+    let mut open = 0usize;
+    let mut negations = 0usize;
+    let mut most = 0usize;
     for byte in smarts.bytes() {
         negations = if byte == b'!' { negations + 1 } else { 0 };
         match byte {
@@ -246,7 +250,8 @@ fn folded(query: &QueryMolecule) -> QueryMolecule {
         _ => None,
     };
     let ends: Vec<Option<usize>> = (0..query.atoms.len()).map(end).collect();
-    let (mut out, mut places) = (QueryMolecule::new(), vec![None; ends.len()]);
+    let mut out = QueryMolecule::new();
+    let mut places = vec![None; ends.len()];
     for (a, atom) in query.atoms.iter().enumerate().filter(|(a, _)| ends[*a].is_none()) {
         let count = ends.iter().filter(|beside| **beside == Some(a)).count();
         let asked = (0..count.min(usize::from(u8::MAX))).fold(folded_within(&atom.query), |asked, fewer| {

@@ -35,9 +35,10 @@ use crate::Molecule;
 /// then be 0 or more.
 ///
 /// ```no_run
-/// use std::time::Duration;
 /// use gfn_molecules::ExternalScorer;
-/// let scorer = ExternalScorer::new(["python3", "examples/rdkit_scorer.py", "qed"], Duration::from_secs(60))?;
+/// use std::time::Duration;
+/// let scorer =
+///     ExternalScorer::new(["python3", "examples/rdkit_scorer.py", "qed"], Duration::from_secs(60))?;
 /// let scores = scorer.scores(&["CCO".into(), "c1ccccc1".into()])?;
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -194,11 +194,15 @@ struct Batch {
 
 impl Batch {
     fn new(molecules: &[Molecule], device: Device) -> Self {
-        let (mut features, mut arrows, mut of, mut firsts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut features = Vec::new();
+        let mut arrows = Vec::new();
+        let mut of = Vec::new();
+        let mut firsts = Vec::new();
         // The bond type and the source atom of each arrow.
         let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
-            let (first, kinds) = (of.len(), molecule.bond_kinds());
+            let first = of.len();
+            let kinds = molecule.bond_kinds();
             firsts.push(first as i64);
             for (a, hybridization) in molecule.hybridizations().into_iter().enumerate() {
                 features.extend(row(molecule, a, hybridization));
@@ -290,13 +294,15 @@ impl Weights {
             let made = state.matmul(&self.state);
             let seen = |(atoms, kind): (&Tensor, &Tensor)| state.index_select(0, atoms).matmul(kind);
             let rows = Tensor::cat(&batch.of_kind.iter().zip(&self.kinds).map(seen).collect::<Vec<_>>(), 0);
-            let (mean, own) =
-                (bags(&rows, &batch.sources, &batch.arrows, Pool::Mean), made.narrow(1, 0, WIDTH));
+            let mean = bags(&rows, &batch.sources, &batch.arrows, Pool::Mean);
+            let own = made.narrow(1, 0, WIDTH);
             let message = leaky(&(mean + own + &self.arrays[3]));
             let from_message = message.matmul(&self.message) + &self.arrays[10];
             let from_state = made.narrow(1, WIDTH, 3 * WIDTH) + &self.arrays[11];
-            let (message, kept) = (from_message.chunk(3, 1), from_state.chunk(3, 1));
-            let (reset, update) = ((&message[0] + &kept[0]).sigmoid(), (&message[1] + &kept[1]).sigmoid());
+            let message = from_message.chunk(3, 1);
+            let kept = from_state.chunk(3, 1);
+            let reset = (&message[0] + &kept[0]).sigmoid();
+            let update = (&message[1] + &kept[1]).sigmoid();
             let new = (&message[2] + reset * &kept[2]).tanh();
             state = &new + update * (state - &new);
         }

@@ -209,7 +209,8 @@ impl MultiplicativeCoprime {
             places: vec![1; n],
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
-        let (kind, mode_tiers) = (RewardKind::MultiplicativeCoprime, weights.len());
+        let kind = RewardKind::MultiplicativeCoprime;
+        let mode_tiers = weights.len();
         build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 

@@ -189,7 +189,8 @@ fn build_table(
         values.push(values[values.len() - 1] + weight);
     }
     let n_free = grid.ndim() - n_constrained;
-    let (base, mode_threshold) = (values[0], values[mode_tiers]);
+    let base = values[0];
+    let mode_threshold = values[mode_tiers];
     let points =
         TieredReward { grid: *grid, n_free, weights, values, mode_tiers, conditions: Box::new(conditions) };
     Ok(GridReward::new(kind, grid, base, mode_threshold, points))

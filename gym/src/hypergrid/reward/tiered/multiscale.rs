@@ -88,7 +88,8 @@ impl ConditionalMultiscale {
         n_rules: usize,
         seed: u64,
     ) -> Self {
-        let (base, n_digits) = (4, (grid.height().ilog2() / 2) as usize);
+        let base = 4;
+        let n_digits = (grid.height().ilog2() / 2) as usize;
         let tiers = tiers[..tiers.len().min(n_digits)].to_vec();
         let mut rng = Rng::seeded(seed);
         let mut coefficients_of = |t: usize| (0..t).map(|_| rng.below(base) as u32).collect();
@@ -128,7 +129,8 @@ impl ConditionalMultiscale {
                  in the first tier",
             ));
         }
-        let (n_tiers, n_constrained) = (self.tiers.len(), self.dims.len());
+        let n_tiers = self.tiers.len();
+        let n_constrained = self.dims.len();
         let share = f64::from(self.filter_width) / f64::from(self.base);
         let is_rare = |&t: &usize| share.powi((t * n_constrained) as i32) < 0.1;
         let mode_tiers = (1..=n_tiers).find(is_rare).unwrap_or(n_tiers);
@@ -140,7 +142,8 @@ impl ConditionalMultiscale {
     /// Checks the parameters against a grid and returns the number of digits of its coordinates.
     fn check(&self, grid: &HyperGrid) -> Result<u32> {
         let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        let (height, base) = (grid.height() as u64, u64::from(self.base));
+        let height = grid.height() as u64;
+        let base = u64::from(self.base);
         let n_digits = (1..=16).find(|&n| base.checked_pow(n) == Some(height)).unwrap_or(0);
         if self.base < 2 || n_digits == 0 {
             let got = format!("{base} at height {height}");
@@ -177,8 +180,9 @@ impl ConditionalMultiscale {
     }
 
     fn conditions(&self, grid: &HyperGrid, n_digits: u32) -> CoordinateConditions {
-        let (base, width, height) =
-            (u64::from(self.base), u64::from(self.filter_width), grid.height() as u64);
+        let base = u64::from(self.base);
+        let width = u64::from(self.filter_width);
+        let height = grid.height() as u64;
         let n_rules = self.coefficients.len();
         let digit = move |x: u64, t: u32| x / base.pow(n_digits - 1 - t) % base;
         let sum = |(t, tier): (u32, &MultiscaleTier)| {

@@ -63,7 +63,7 @@ pub struct ParityTier {
 pub struct ParityCheck {
     /// The set of coordinates whose bits are added up. Bit `i` represents the `i`-th dimension of
     /// [`BitwiseXor::dims`].
-    pub of: u64,
+    pub bits: u64,
     /// The planes on which the bits of the listed coordinates must add up to an odd number: bit `b`
     /// represents plane `b`. On all other planes of the tier these bits must add up to an even number.
     pub odd: u32,
@@ -75,7 +75,7 @@ impl BitwiseXor {
     /// 100.
     #[must_use]
     pub fn standard(grid: &HyperGrid) -> Self {
-        let even = ParityCheck { of: lowest_bits(grid.ndim()), odd: 0 };
+        let even = ParityCheck { bits: lowest_bits(grid.ndim()), odd: 0 };
         let tier = |(weight, top)| ParityTier { weight, bits: (0, top), checks: vec![vec![even]] };
         let tiers = [(1.0, 5), (10.0, 7), (100.0, 9)].map(tier).to_vec();
         Self { r0: 0.0, dims: (0..grid.ndim()).collect(), tiers, selector: Vec::new() }
@@ -102,7 +102,7 @@ impl BitwiseXor {
             let free = n_dims - 1 - system.rank() as usize;
             let checks = independent_rows(&mut system, n.min(free), n_dims, &mut rng);
             let mut check =
-                |of: u128| ParityCheck { of: of as u64, odd: if rng.below(2) == 1 { u32::MAX } else { 0 } };
+                |of: u128| ParityCheck { bits: of as u64, odd: if rng.below(2) == 1 { u32::MAX } else { 0 } };
             let checks = vec![checks.into_iter().map(&mut check).collect()];
             tiers.push(ParityTier { weight, bits: (0, n_bits(grid) - 1), checks });
             weight *= 10.0;
@@ -134,7 +134,8 @@ impl BitwiseXor {
         seed: u64,
     ) -> Result<Self> {
         check_dims(grid, &self.dims)?;
-        let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
+        let n_dims = self.dims.len();
+        let n_bits = n_bits(grid);
         let trunk = LinearSystem::from_all(self.systems(grid)?.iter().flatten());
         let width = n_dims * n_bits as usize;
         let n_select = n_rules.clamp(1, 1 << 17).next_power_of_two().ilog2();
@@ -175,7 +176,7 @@ impl BitwiseXor {
             let point = of_rule.solution(free).unwrap_or(free);
             let is_odd = |of: u128, plane: u32| u32::from(parity(on_plane(of, n_bits, plane) & point));
             let odd = |of: u128| (bits.0..=bits.1).fold(0, |odd, plane| odd | is_odd(of, plane) << plane);
-            checks.push(sets.iter().map(|&of| ParityCheck { of: of as u64, odd: odd(of) }).collect());
+            checks.push(sets.iter().map(|&of| ParityCheck { bits: of as u64, odd: odd(of) }).collect());
         }
         self.tiers.push(ParityTier { weight, bits, checks });
         Ok(self)
@@ -213,19 +214,21 @@ impl BitwiseXor {
             n_rules,
         };
         let weights: Vec<f64> = self.tiers.iter().map(|tier| tier.weight).collect();
-        let (kind, mode_tiers) = (RewardKind::BitwiseXor, weights.len());
+        let kind = RewardKind::BitwiseXor;
+        let mode_tiers = weights.len();
         build_table(kind, grid, self.r0, self.dims.len(), weights, mode_tiers, conditions)
     }
 
     /// Returns for each tier the equations of its checks: a system of equations for each of the tier's lists
     /// of checks.
     fn systems(&self, grid: &HyperGrid) -> Result<Vec<Vec<LinearSystem>>> {
-        let (n_dims, n_bits) = (self.dims.len(), n_bits(grid));
+        let n_dims = self.dims.len();
+        let n_bits = n_bits(grid);
         let checks = self.tiers.iter().flat_map(|tier| tier.checks.iter().flatten());
-        if let Some(check) = checks.into_iter().find(|check| check.of & !lowest_bits(n_dims) != 0) {
+        if let Some(check) = checks.into_iter().find(|check| check.bits & !lowest_bits(n_dims) != 0) {
             return Err(Error::config(
                 "a parity check",
-                format!("{:#b} on {n_dims} constrained dimensions", check.of),
+                format!("{:#b} on {n_dims} constrained dimensions", check.bits),
                 "one bit for each constrained dimension",
             ));
         }
@@ -233,7 +236,7 @@ impl BitwiseXor {
             let mut system = LinearSystem::new();
             for check in checks {
                 for plane in tier.bits.0..=tier.bits.1.min(n_bits - 1) {
-                    system.add(on_plane(check.of.into(), n_bits, plane), check.odd >> plane & 1 == 1);
+                    system.add(on_plane(check.bits.into(), n_bits, plane), check.odd >> plane & 1 == 1);
                 }
             }
             system

@@ -1,6 +1,7 @@
-//! A benchmark of replicas on threads: training steps per second for several numbers of replicas, measured in
-//! turn. Run `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers
-//! of replicas.
+//! A benchmark of replicas: copies of a model that are trained together, each on a thread and with a share of
+//! the batch. It measures training steps per second for several numbers of replicas, in turn. Run
+//! `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of
+//! replicas.
 //!
 //! Learning rates are 0, so that every step does the same work. The batch is the same for every number of
 //! replicas.

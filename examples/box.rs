@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         batch: 128,
         epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: STEPS / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
-        // Gradients are clipped, because a density has no upper bound.
+        // Gradients are clipped: a density has no upper bound, so its gradient may be very large.
         adam: AdamConfig { lr: 3e-3, log_z_lr: 1e-2, max_norm: Some(10.0), ..AdamConfig::default() },
         ..TrainerConfig::default()
     };

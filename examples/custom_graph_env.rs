@@ -34,9 +34,9 @@ fn main() -> Result<()> {
     let mut rng = Rng::seeded(0);
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let env = GraphEnv::new(Acyclic, actions, GraphState::directed(4))?
-        // Every edge of an acyclic graph may have been added last. The backward actions of `AddEdge`, which
-        // remove any edge, are therefore right. These actions are also faster than actions that the library
-        // derives.
+        // Any edge of an acyclic graph can be the edge that was added last. Therefore `ByType` can be used:
+        // the backward actions of `AddEdge`, which remove any edge. They are faster than the backward actions
+        // that the library derives from the rules.
         .with_backward(BackwardRule::ByType);
     // Checks that steps, masks and backward actions of the environment agree.
     check_graph_env(&env, Budget::thorough(), &mut rng)?;

@@ -14,8 +14,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Rng, tch};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-use gfn_plot::Table;
-use gfn_plot::{Figure, Panel};
+use gfn_plot::{Figure, Panel, Table};
 
 const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
@@ -31,14 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let target = space.target_distribution(&reward, None)?;
 
     let features = KHot::new(grid.ndim(), grid.height());
-    let policy = MlpPolicy::new(
-        &env,
-        features,
-        MlpPolicyConfig::default(),
-        runtime.device(),
-        tch::Kind::Float,
-        &mut rng,
-    )?;
+    let config = MlpPolicyConfig::default();
+    let policy = MlpPolicy::new(&env, features, config, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 16,
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },

@@ -34,7 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("{}\n{} trees of {} fragments", vocabulary.report(), trees.len(), library.fragments().len());
 
-    // Each time that training uses a tree, it draws a new backward trajectory from the tree.
+    // The data set holds each tree with one backward trajectory. Training uses only the tree:
+    // `UniformBackward` below means that a new backward trajectory is drawn each time.
     let states = GraphStates::from(trees);
     let walks = Sampler::new(&env, &UniformPolicy).backward(&states, &mut rng)?.walks(&env)?;
     let capacity = states.graphs().len();

@@ -53,7 +53,7 @@ def _libtorch():
     if os.environ.get("LIBTORCH"):
         named = Path(os.environ["LIBTORCH"])
         version = _version(named)
-        # A libtorch without a known version is accepted here; torch-sys checks it.
+        # A libtorch whose version can't be read is accepted here, because torch-sys checks it later.
         if version and not _minor(version):
             raise RuntimeError(
                 f"{wanted}, but LIBTORCH names torch {version} in {named}: unset LIBTORCH, or set it to the "

@@ -122,7 +122,8 @@ def main(program, folder):
     errors = call(*long, "--run", folder / "whole", code=1).stderr
     assert "line 800 isn't a line of metrics (missing field `reward_calls`" in errors, errors
     assert not (folder / "whole/result.json").exists()
-    # A resumed run repeats the steps after its checkpoint. Their lines in the metrics file are dropped.
+    # The metrics file now has a line of a step after the checkpoint. A resumed run repeats this step, so it
+    # drops the line.
     metrics.write_text(kept + '{"step":801}\n')
     call(*long, "--run", folder / "whole")
     assert metrics.read_text() == kept and result(folder / "whole")["loss"] == before["loss"]

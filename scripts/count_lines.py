@@ -45,7 +45,8 @@ def code_lines(text):
             while lines[at].strip().startswith("#["):
                 at += 1
             if lines[at].rstrip().endswith("{"):
-                # The tested item ends at the closing brace that is indented as the item's first line.
+                # An item that is compiled only for tests ends at the closing brace that is indented as the
+                # item's first line.
                 end = lines[at][: len(lines[at]) - len(lines[at].lstrip())] + "}"
                 while not lines[at].startswith(end):
                     at += 1

@@ -41,8 +41,8 @@ BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results
 # The files from which the program is built. These files must have no uncommitted changes, so that a result
 # belongs to a commit.
 SOURCES = ["src", "gym", "judge", "extras", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# The number of seconds after which a run is ended. The second number is the largest load average of a machine
-# that counts as quiet; the previous run contributes 1 to it.
+# The number of seconds after which a run is ended, and the largest load average of a machine that counts as
+# quiet. The limit of the load average is above 1, because the run that has just ended still adds 1 to it.
 LIMIT, QUIET = 900, 1.3
 
 

@@ -281,9 +281,10 @@ TABLES = [
     },
 ]
 
-# The rows of the README's table. A row has a description, a reference to the cell of a row above, and a
-# comparison. The comparison is a text, a text around the cell of another row, or a text around numbers that
-# must occur in docs/results/earlier.md.
+# The rows of the README's table. `what` describes the row. `here` is the cell that is shown: the name of a
+# row of the tables above, a kind and a key. `beside` is what the cell is compared with: a text, a text with
+# {} in the place of another cell, or a text with {} in the place of numbers that must occur in
+# docs/results/earlier.md.
 HEADLINES = [
     {
         "what": "rings, 5 nodes, directed: exact Jensen-Shannon divergence over 2^20 graphs",

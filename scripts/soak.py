@@ -63,7 +63,8 @@ FULL, READ_ONLY, TOO_LARGE, NO_FOLDER = (
     "File too large",
     "doesn't exist|No such file",
 )
-# The largest memory of a run that could read an endless device.
+# The limit in bytes on the memory of a run that writes its metrics to the endless device /dev/full. If the
+# run read this device to its end, it would otherwise use all memory of the machine.
 MEMORY = 4 * 2**30
 
 
@@ -340,8 +341,8 @@ def attack(program, flags, run, rng, target, count):
         if (run / "result.json").exists():
             # The run was already complete when it was killed.
             return problems
-        # A save renames two folders. Random kills rarely hit the moment between the two, so this state is
-        # made once.
+        # A save renames two folders. Random kills rarely hit the moment between the two renames, so the state
+        # of this moment is made on purpose, once.
         if (
             count["moved"] == 0
             and saved > every
@@ -359,8 +360,7 @@ def is_saving(run):
 
 def compare(whole, broken):
     """Compares the files of an uninterrupted run with those of a run that was killed. Returns the number of
-    compared files, the number of files that the killed run has left behind in addition, and a list of
-    differences."""
+    compared files, the number of files that only the killed run has, and a list of differences."""
     named = [
         {str(path.relative_to(run)) for path in run.rglob("*") if path.is_file()} for run in (whole, broken)
     ]

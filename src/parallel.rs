@@ -16,24 +16,25 @@ use rayon::prelude::*;
 
 thread_local! {
     static ALONE: Cell<bool> = const { Cell::new(false) };
-    /// The state of the trials of each place in the code that splits work.
+    /// The state of the trials (comparisons of the pool with the calling thread) of each place in the code
+    /// that splits work.
     static CHOICES: RefCell<HashMap<&'static Location<'static>, Choice>> = RefCell::default();
 }
 
-/// The number of calls of a trial. Half of these calls use the pool.
+/// The number of calls of a trial, which compares the thread pool with the calling thread. Half of these
+/// calls use the pool.
 const TRIAL_CALLS: u32 = 32;
-/// The time of all calls of a trial, in seconds, after which the trial ends early. The outcome of such a
-/// trial counts like `NEEDED_WINS` trials.
+/// The total time of a trial's calls, in seconds, after which the trial ends early. Such a trial counts as
+/// `NEEDED_WINS` trials if the pool wins it.
 const LONG_TRIAL: f64 = 0.5;
-/// The smallest size of a large call, as a multiple of the minimum number of rows per thread. Large calls use
-/// the pool without a trial.
+/// The smallest size of a large call. The unit is the minimum number of rows per thread. Large calls use the
+/// thread pool without a trial.
 const LARGE_CALL: usize = 1_024;
 /// The number of successive trials that the pool must win before the calls between trials use it. A trial
 /// that ended early because its calls are long counts as this many trials. After a single lost trial the pool
 /// isn't used any more between trials.
 const NEEDED_WINS: u32 = 4;
-/// The largest time per row in the pool with which the pool wins a trial, as a share of the time per row on
-/// the calling thread.
+/// The largest share of the calling thread's time per row that the pool may take per row to win a trial.
 const MAX_POOL_TIME_SHARE: f64 = 0.9;
 /// The number of calls between two trials while the pool is used. Each successive lost trial doubles the
 /// number, up to 16 times this constant. After a trial that ended early, the number is at most 32 times the
@@ -44,9 +45,9 @@ const PAUSE: u32 = 256;
 /// calls.
 #[derive(Clone, Copy, Default, Debug)]
 struct Choice {
-    /// The number of calls until the next trial begins.
+    /// The number of calls until the next trial (a comparison of the pool with the calling thread) begins.
     pause: u32,
-    /// The number of calls of the current trial.
+    /// The number of calls made so far in the current trial.
     calls: u32,
     /// The number of successive trials that the pool has won.
     wins: u32,
@@ -63,13 +64,13 @@ impl Choice {
         if self.pause > 0 {
             return self.wins >= NEEDED_WINS;
         }
-        // The Thue-Morse sequence decides which calls use the pool. This sequence distributes early, large
-        // and regularly repeated calls equally over both halves of a trial.
+        // The Thue-Morse sequence decides which calls use the pool. Early, large and regularly repeated calls
+        // are then equally frequent among the calls with and without the pool.
         self.calls.count_ones() % 2 == 1
     }
 
-    /// Records the time of a call, unless it comes between two trials. The last call of a trial decides the
-    /// trial.
+    /// Records the time of a call, unless it comes between two trials. If it is the last call of a trial,
+    /// decides if the pool has won the trial.
     fn record(&mut self, pooled: bool, rows: usize, seconds: f64) {
         if self.pause > 0 {
             self.pause -= 1;
@@ -92,17 +93,19 @@ impl Choice {
     }
 }
 
-/// A call that may be split. The time is measured until the call is dropped.
+/// A piece of work that may be split over threads. Its time is measured from its start until this value is
+/// dropped.
 struct Call {
     rows: usize,
     is_pooled: bool,
-    /// The place in the code of the call, and the call's start time; `None` if the call is too small or too
+    /// The place in the code that splits the work, and the start time; `None` if the work is too small or too
     /// large for trials.
     measured: Option<(&'static Location<'static>, Instant)>,
 }
 
 impl Call {
-    /// Begins a call of `rows` rows. `per_thread` is the minimum number of rows per thread.
+    /// Begins work on `rows` rows, and decides if it uses the thread pool. `per_thread` is the minimum number
+    /// of rows per thread.
     #[track_caller]
     fn begin(rows: usize, per_thread: usize) -> Self {
         if rows < 2 * per_thread || ALONE.get() || rayon::current_num_threads() == 1 {
@@ -129,7 +132,8 @@ impl Drop for Call {
 
 /// Runs `work` without splitting it, for callers that already keep all threads busy.
 pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    /// The previous value of `ALONE`, which is restored when this guard is dropped, even if `work` panics.
+    /// The previous value of `ALONE` (`true` while this thread splits no work), which is restored when this
+    /// guard is dropped, even if `work` panics.
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {

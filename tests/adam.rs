@@ -167,7 +167,7 @@ fn two_ones(kind: Kind) -> Parameters {
 
 #[test]
 fn a_gradient_whose_square_overflows_changes_nothing() {
-    // `edge` is the largest accepted gradient: its square times 1 - beta2 is just below the largest f32.
+    // `edge` is the limit of accepted gradients: its square times 1 - beta2 is the largest f32.
     let edge = (f64::from(f32::MAX) / 1e-3).sqrt();
     for (size, fits) in [(1e19, true), (0.99 * edge, true), (1.01 * edge, false), (1e30, false)] {
         let parameters = two_ones(Kind::Float);
@@ -266,8 +266,8 @@ fn a_parameter_without_a_gradient_is_left_alone_until_it_has_had_one() {
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < 1.0);
         assert_eq!(b.double_value(&[0]), 1.0);
-        // Momentum must still move this parameter, because its gradient is zero. A parameter with a zero
-        // gradient differs from a parameter without a gradient.
+        // The gradient of this parameter is zero, but not undefined, so momentum must still move the
+        // parameter. A parameter without a gradient would stay as it is.
         let before = a.double_value(&[0]);
         adam.step().unwrap();
         assert!(a.double_value(&[0]) < before);
@@ -295,8 +295,8 @@ fn a_loaded_state_goes_on_bit_for_bit() {
                     adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
                     adam.load_state(&state).unwrap();
                 }
-                // The second parameter has no gradient in every other step, including the first step after
-                // the interruption.
+                // The second parameter has no gradient in every other step. The first step after the
+                // optimizer's state was saved and loaded is such a step.
                 let shift = rng.normal();
                 for (i, p) in parameters.iter().enumerate() {
                     if i != 1 || step % 2 == 1 {

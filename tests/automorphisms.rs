@@ -12,7 +12,7 @@ use gfn::graph::{
 use gfn::{Error, Rng};
 
 /// The largest time that a computation may take. A computation usually takes a few hundredths of a second, or
-/// more without optimisation. A full search would take far longer than this limit.
+/// more if it is compiled without optimisation. A full search would take far longer than this limit.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
@@ -102,8 +102,8 @@ fn classes_directions_and_scaffolds_are_respected() {
         let order = canonizer.canonical(&star, fixed).order;
         assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
     }
-    // The graph is a wheel with 60 leaves for each combination of a class of nodes and a class of edges.
-    // Half of its edges are reversed.
+    // The graph is a star with 60 leaves for each combination of a class of leaves and a class of edges. If
+    // the graph is directed, half of the edges point to the centre.
     for kind in [GraphKind::Undirected, GraphKind::Directed] {
         let mut wheel = GraphState::with_nodes(kind, 1);
         for k in 0..240 {
@@ -257,8 +257,9 @@ fn keys_of_large_symmetric_graphs_are_fast_and_distinct() {
     }
 }
 
-/// Returns a graph of pentagons that are all joined to one node by an edge. The pentagons are neither twins
-/// nor leaves, so the search must determine their order.
+/// Returns a graph of pentagons that are all joined to one node by an edge. Leaves, and nodes with equal
+/// neighbours, are counted without a search. Pentagons have neither, so the search must find that they are
+/// interchangeable.
 fn flower(petals: usize) -> GraphState {
     let petal = |k: usize| {
         let ring = (0..5).map(move |j| (1 + 5 * k + j, 1 + 5 * k + (j + 1) % 5));
@@ -279,7 +280,7 @@ fn slow_searches_are_refused_without_side_effects() {
             let error = canonizer.log_automorphisms(&large, 0).unwrap_err();
             assert!(matches!(error, Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 }), "{error}");
             assert!(error.to_string().contains("log_automorphisms"), "{error}");
-            // The same buffers must be usable after the error.
+            // The same canonizer, with its buffers, must be usable after the error.
             assert_close(canonizer.log_automorphisms(&small, 0).unwrap(), expected, "a small flower");
             assert!(canonizer.log_automorphisms(&large, 0).is_err());
         });
@@ -319,7 +320,7 @@ fn an_environment_hands_the_error_on() {
 fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
     let directed = |n: usize, edges: &[(u32, u32, u16)]| {
         let mut out = GraphState::with_nodes(GraphKind::Directed, n);
-        for &(a, b, class) in edges.iter() {
+        for &(a, b, class) in edges {
             out.add_edge(a, b, Edge::from_class(class)).unwrap();
         }
         out

@@ -1,4 +1,5 @@
-//! Derived backward masks are compared with a direct definition, and their cost is measured.
+//! The backward masks that the library derives from an environment's forward moves are compared with a direct
+//! definition, and their cost is measured.
 
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,8 @@ enum Restriction {
     /// The restriction forbids edges from a higher to a lower node, so that no directed cycle can be
     /// closed.
     Acyclic,
-    /// The restriction forbids the first legal slot of each type. Whether a slot is legal therefore depends
-    /// on other slots.
+    /// The restriction forbids the first legal slot of each action type. Whether a slot is legal therefore
+    /// depends on other slots.
     AllButTheFirst,
 }
 

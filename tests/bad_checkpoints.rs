@@ -227,13 +227,13 @@ fn checkpoints_of_something_else_change_nothing() {
         &mut rings,
         &folder,
         &of_coloured,
-        &["by trajectory balance", "resume with the settings"],
+        &["but this run has trajectory balance", "resume with the settings"],
     );
     check_unchanged(
         &mut coloured,
         &folder,
         &of_rings,
-        &["by sub-trajectory balance", "resume with the settings"],
+        &["but this run has sub-trajectory balance", "resume with the settings"],
     );
 
     // The network is the same, but the graphs have five nodes instead of four, and the actions have other

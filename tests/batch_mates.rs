@@ -25,7 +25,7 @@ const LETTERS: usize = 6;
 enum Factor {
     /// The term is this number times the number of states in the batch.
     PerState(f64),
-    /// The term is this number times the mean of all entries of the batch.
+    /// The term is this number times the mean of all entries of the batch's state vectors.
     Mean(f64),
 }
 

@@ -1,5 +1,5 @@
-//! Sets the run path of this package's tests and examples, so that they find libtorch even if they are
-//! started without cargo.
+//! Writes the folder of libtorch into this package's tests and examples (as their `rpath`), so that they find
+//! libtorch even if they are started without cargo.
 
 fn main() {
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");

@@ -209,8 +209,8 @@ fn key_equality_agrees_with_vf2() {
     assert!(n_isomorphic > 100 && n_different > 100, "{n_isomorphic} isomorphic pairs, {n_different} others");
 }
 
-/// Tests circulant graphs. All of their nodes look the same, so refinement alone can't distinguish the
-/// nodes.
+/// Tests circulant graphs. All of their nodes are equivalent, so colour refinement without a search can't
+/// distinguish the nodes.
 #[test]
 fn relabelling_changes_no_key_where_refinement_says_nothing() {
     let mut rng = Rng::seeded(3);

@@ -22,8 +22,8 @@ const BUDGET: Budget = Budget { samples: 1_000, subsets: 16, size: 12, paths: 32
 /// The tolerance for exact metrics in single precision.
 const ROUNDING: f64 = 1e-5;
 
-/// A P_B that prefers some parents. The logit of a pair of states is `scale` times a hash of the pair
-/// between 0 and 1.
+/// A P_B that prefers some parents. The logit of the step from a state to a parent is `scale` times a hash of
+/// the two states between 0 and 1.
 struct OrderedBackward<'a, E: EnumerableEnv> {
     graph: &'a StateGraph<E>,
     scale: f64,

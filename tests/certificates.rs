@@ -45,7 +45,8 @@ fn an_exact_policy_gets_a_clean_report() {
     let log_z = graph.target_distribution(&reward, None).unwrap().log_z;
     let certificate = certify(&env, &exact, &reward, None, BUDGET, &mut Rng::seeded(0)).unwrap();
     assert!(certificate.is_clean() && certificate.limits.is_empty(), "{certificate}");
-    // The policy's own samples give no unconditional upper bound, only an upper bound under a condition.
+    // The policy's own samples give no unconditional upper bounds. They give only an upper bound on the total
+    // variation under the condition that log Z isn't above a stated value.
     assert!(certificate.tv.at_most == 1.0 && certificate.log_z.at_most.is_none());
     assert!(certificate.tv.at_most_by_importance.unwrap() < 0.01 && certificate.tv.at_least < 1e-4);
     assert!((certificate.log_z.estimate.unwrap().estimate - log_z).abs() < 1e-5);
@@ -56,8 +57,8 @@ fn an_exact_policy_gets_a_clean_report() {
     let read: gfn_judge::Certificate = serde_json::from_str(&text).unwrap();
     assert_eq!((read.findings, read.log_z), (certificate.findings, certificate.log_z));
 
-    // Objects sampled from the target give upper bounds for both quantities. The bounds are as tight as the
-    // number of objects allows.
+    // Objects sampled from the target give upper bounds for total variation and log Z. The bounds are as
+    // tight as the number of objects allows.
     let target = graph.target_distribution(&reward, None).unwrap().probs;
     let given = graph.states().select(&draw_objects(&graph, &target, 2_000, &mut Rng::seeded(1)));
     let certificate = certify(&env, &exact, &reward, Some(&given), BUDGET, &mut Rng::seeded(2)).unwrap();
@@ -162,7 +163,8 @@ fn intervals_cover_the_truth() {
         let found = log_probs(&env, &UniformPolicy, &objects, 40, rng).unwrap();
         let covers = ends.iter().zip(found).filter(|(state, found)| {
             let p = uniform[**state].ln();
-            // The probability of an object with a single path is exact except for rounding.
+            // The estimate for an object to which a single path leads is exact, and its interval has no
+            // width. The tolerance allows for rounding.
             found.log_p.low - 1e-6 <= p && p <= found.log_p.high + 1e-6
         });
         of_log_p += covers.count();

@@ -207,7 +207,7 @@ fn a_custom_loop_notices_it_too() {
     trainer.steps_by(10, &mut own).unwrap();
     assert_eq!(changes(&trainer).len(), 1);
     // The trainer doesn't know which trajectories of a user-supplied batch are replayed, so it must not
-    // compare them.
+    // compare their log-rewards with those of earlier steps.
     let (mut trainer, _) = self::trainer(move |_, _| 0.0, config());
     steps(&mut trainer, 9);
     let mut given = |trainer: &mut Trainer<VectorEnv>| {

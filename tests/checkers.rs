@@ -70,8 +70,10 @@ fn right_environments_pass() {
         }
         let fewer = Reverse(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
-        // Derived masks don't allow backward moves to change the initial graph, but here the edges of the
-        // initial graph change. The environment therefore uses masks by type.
+        // With `BackwardRule::Derived`, backward moves can't change the initial graph. Here, however, actions
+        // remove the edges of the initial graph, and backward moves add them again. The environment therefore
+        // uses `BackwardRule::ByType`, with which each action type computes its backward mask without regard
+        // to the initial graph and to the rules for forward moves.
         let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
         check_env(&env, Budget::thorough().with_walks(20), &mut rng()).unwrap();
     }
@@ -86,7 +88,8 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 #[test]
 fn masks_by_type_that_forget_the_environment_are_caught() {
     // Nodes and edges may be added in any order, so an isolated node and any edge may have been the last
-    // addition. Masks by type assume exactly that.
+    // addition. The backward masks of `BackwardRule::ByType`, which ignore rules for forward moves, assume
+    // exactly that.
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
     let kind = GraphKind::Undirected;
     let capped = |max_edges, rule| {
@@ -97,8 +100,8 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     };
     check_graph_env(&capped(usize::MAX, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng())
         .unwrap();
-    // No action is legal after the second edge, so an isolated node can't have been the last addition.
-    // Masks by type don't take that into account, so the check must fail.
+    // No action is legal after the second edge, so an isolated node can't have been the last addition. The
+    // backward masks of `BackwardRule::ByType` don't take that into account, so the check must fail.
     let found =
         message(check_env(&capped(2, BackwardRule::ByType), Budget::thorough().with_walks(30), &mut rng()));
     assert!(
@@ -261,8 +264,9 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
     }
 }
 
-/// Tests the functions that watch a check or a search for the best pairing. If such a function returns an
-/// error, the check or the search must stop with this error.
+/// Tests callbacks that are called repeatedly during a check of an environment, or during a search for the
+/// cheapest pairing of points. If a callback returns an error, the check or the search must stop with this
+/// error.
 #[test]
 fn a_watching_function_can_end_it() {
     let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };

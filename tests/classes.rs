@@ -1,4 +1,4 @@
-//! Tests that isomorphic rows of a batch are evaluated once. The result must be the same as if each row
+//! Tests that isomorphic states of a batch are evaluated once. The result must be the same as if each state
 //! were evaluated.
 use gfn::Rng;
 use gfn::distribution::Distribution;
@@ -66,8 +66,8 @@ fn scores_do_not_depend_on_who_stands_for_a_class() {
     }
 }
 
-/// Tests renamed actions. An action is renamed to another row of its isomorphism class, and back. The
-/// renamed action must lead to an isomorphic child.
+/// Tests the translation of actions between isomorphic states of a batch. Each action is translated from its
+/// state to the first state of the isomorphism class. There it must lead to an isomorphic child.
 #[test]
 fn renamed_actions_lead_to_isomorphic_children() {
     let env = ColoredGraphs::new(5).unwrap().into_env();

@@ -193,8 +193,9 @@ fn replayed_objects_are_in_focus_in_hindsight() {
         let conditions = latest.conditions().unwrap();
         let log_rewards = latest.recorded_log_rewards().unwrap();
         assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
-        // Fresh trajectories come first in the batch. Many are outside of the cone, because only words of
-        // one letter are near an axis.
+        // Fresh trajectories come first in the batch. Many of their objects are outside of the cone around
+        // the goal direction, because the goal directions are the axes of the objectives, and only words of a
+        // single letter are near an axis.
         let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
         assert!(outside(0..32) > 10);
         let decoded = conditioning.decode(conditions).unwrap();

@@ -218,8 +218,8 @@ fn tensors_move_to_a_device_and_nothing_else_changes() {
     }
 }
 
-/// Checks that each action leads to the next row or to the terminal state, and that its reverse action
-/// leads back. The trajectories may have been sampled in either direction.
+/// Checks that each action leads to the trajectory's next state or to its terminal state, and that the
+/// reverse action leads back. The trajectories may have been sampled in either direction.
 fn check_form<E: EnumerableEnv>(env: &E, trajectories: &Trajectories<E>) {
     let all = trajectories.transitions();
     let states = all.states();
@@ -258,7 +258,7 @@ fn backward_trajectories_come_in_the_forward_form() {
     check_form(&env, &back);
     assert_eq!(back.terminal_states(), forward.terminal_states());
     assert_ne!(back.actions(), forward.actions(), "another way to the same ends");
-    // Replaying the actions forwards must give the same rows.
+    // Replaying the actions forwards must give the same states.
     let replayed = Trajectories::replay(&env, back.actions(), back.offsets()).unwrap();
     assert_eq!(replayed.states(), back.states());
     let inner: Vec<usize> = (0..back.n_transitions()).filter(|&row| !back.is_exit()[row]).collect();

@@ -54,7 +54,7 @@ fn trainer(env: GraphEnv) -> Result<Trainer<GraphEnv>> {
 fn a_trainer_compares_masks_by_type_with_derived_ones() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         // No action is legal after the second edge, so an isolated node can't have been the last addition.
-        // Masks by type don't take that into account, so the check must fail.
+        // The backward masks of `BackwardRule::ByType` don't take that into account, so the check must fail.
         let error = trainer(MaxEdges::env(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
@@ -125,7 +125,7 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     };
     let error = env_with_schema(schema(10_000), 10_000, 50).unwrap_err();
     assert!(is_refusal(&error), "{error}");
-    // The graph is much larger than the graphs that the environment was built for.
+    // The graph `large` has far more nodes than the 10 that the environment's schema allows.
     let env = env_with_schema(schema(10), 10, 50).unwrap();
     let large = GraphState::with_nodes(GraphKind::Directed, 10_000);
     // The last slot would have the number 4,999,949,999, or 704,982,703 after an overflow of 32 bits.
@@ -136,8 +136,8 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     assert!(is_refusal(&error), "{error}");
     let first = Move { a: 1, b: 0, class: 49 };
     assert_eq!(set.encode(Direction::Forward, &large, kind, first).unwrap(), 500_049);
-    // Two cases are tested: a backward step that removes an edge whose slot has no number, and the exit,
-    // whose slot comes after those of all pairs of nodes.
+    // Two slots have numbers that are too large for 32 bits: the slot of the edge that the backward step
+    // removes, and the slot of the exit, which comes after the slots of all pairs of nodes.
     let mut states = GraphStates::from(vec![large.clone()]);
     states.graphs_mut()[0].add_edge(9999, 9998, gfn::graph::Edge::from_class(49)).unwrap();
     let error = env.step(Direction::Backward, &mut states, &Slots(vec![0])).unwrap_err();
@@ -175,7 +175,7 @@ fn env_on_nodes(n: usize, rules: impl GraphRules + 'static) -> GraphEnv {
 
 fn check_refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
     let error = result.unwrap_err();
-    for word in words.iter() {
+    for word in words {
         assert!(error.to_string().contains(word), "{word}: {error}");
     }
 }
@@ -254,7 +254,8 @@ fn states_of_another_environment_are_refused() {
     check_refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["whose states were listed"]);
 }
 
-/// Rules with three entries, which are set one at a time. The variants contain different mistakes.
+/// Rules for vectors with three entries, which are set one at a time. The variants contain different
+/// mistakes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bits {
     /// The rules are correct.

@@ -16,9 +16,8 @@ use tch::Device;
 
 use crate::trainers::Folder;
 
-/// Simulates observations of a random network. The first part has `rows` observations without
-/// interventions. The other parts have the same number together; in each of them, another variable is
-/// fixed.
+/// Simulates observations of a random network. The first part has `rows` observations without interventions.
+/// The other parts together have about `rows` observations. Each of them fixes one of the variables.
 fn simulate(n: usize, rows: usize, seed: u64) -> Vec<ContinuousData> {
     let rng = &mut Rng::seeded(seed);
     let truth = GraphLaw::ErdosRenyi { edges: n as f64 }.draw(n, rng).unwrap();
@@ -33,7 +32,7 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
     let mut text = parts[0].names().join(",") + ",set\n";
     for part in parts {
         for row in 0..part.n_rows() {
-            for x in part.row(row).iter() {
+            for x in part.row(row) {
                 write!(text, "{x},").unwrap();
             }
             let set = part.interventions().map_or_else(Vec::new, |targets| targets[row].iter().collect());

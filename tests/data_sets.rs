@@ -149,7 +149,7 @@ fn buffers_come_back_with_losses_conditions_and_eviction_order() {
     second.load_state(&env, &first.state(&env).unwrap()).unwrap();
     let [a, b] = [&first, &second].map(|buffer| buffer.walks().unwrap().terminal);
     assert_eq!(a, b);
-    // An object that was added without a path must be stored with the labels of its first path.
+    // An object that was added without a path must also keep the order of its nodes.
     let objects = first.walks().unwrap();
     assert!(!objects.has_paths());
     let mut plain = ReplayBuffer::new(config).unwrap().terminal_only();
@@ -273,8 +273,8 @@ fn an_interrupted_save_leaves_the_old_data_set() {
     assert!(!folder.join(".data.partial").exists());
 }
 
-/// Tests buffers in whose saved state one tensor was replaced. Loading must give typed errors. Invalid
-/// states are found when they are replayed.
+/// Tests saved states of a buffer in which one tensor is changed or missing. Loading such a state must give a
+/// typed error and leave the buffer unchanged.
 #[test]
 fn forged_tensors_are_typed_errors() {
     let env = Chain::new(30);

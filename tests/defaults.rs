@@ -23,8 +23,8 @@ use crate::watched::WarningRecorder;
 
 type GrowthTrainer = Trainer<GraphEnv>;
 
-/// Builds a trainer on connected graphs with up to four nodes. Graphs grow by leaves, edges and
-/// subdivisions. There are 11 graphs up to isomorphism, and log Z is 4.640.
+/// Builds a trainer on connected graphs with up to four nodes. Actions add a leaf, add an edge, or insert a
+/// node into an edge. There are 11 graphs up to isomorphism, and log Z is 4.640.
 fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> GrowthTrainer {
     starting_at(None, objective, config, seed)
 }
@@ -153,7 +153,8 @@ fn exploration_is_the_default_where_it_suits() {
     trainer(gradient(), small.clone(), 0).step().unwrap();
     let explored = TrainerConfig { epsilon: Some(TrainerConfig::EPSILON), ..small.clone() };
     assert!(matches!(trainer(gradient(), explored.clone(), 0).step(), Err(Error::Missing { .. })));
-    // A missing setting means the default schedule for other objectives, not the absence of exploration.
+    // For an off-policy objective a missing setting means the default schedule, not the absence of
+    // exploration.
     let first = |config: TrainerConfig| {
         let mut trainer = trainer(TrajectoryBalance, config, 1);
         [(); 4].map(|()| trainer.step().unwrap().loss)
@@ -161,7 +162,7 @@ fn exploration_is_the_default_where_it_suits() {
     let unexplored = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
     assert_eq!(first(small.clone()), first(explored));
     assert_ne!(first(small.clone()), first(unexplored));
-    // A settings file without the field must give the same settings.
+    // A settings file without the field `epsilon` must give the same settings.
     let mut json = serde_json::to_value(&small).unwrap();
     let settings = json.as_object_mut().unwrap();
     assert!(settings.remove("epsilon").is_some());

@@ -107,7 +107,8 @@ fn a_resumed_run_says_what_is_changed() {
             && message.contains("`batch` is 8 there and 9 here"),
         "{message}"
     );
-    // The loop must report the change before its first step. Here, the warning is an error.
+    // The loop must report the change before its first step. Warnings are errors in this run, so the run must
+    // fail.
     let mut strict = run(true, 1.0, kept(9));
     strict.resume(&path).unwrap();
     let error = Fit::new(2).on_warning(OnWarning::Fail).run(&mut strict).unwrap_err();

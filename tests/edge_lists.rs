@@ -83,8 +83,9 @@ fn names_of_nodes_are_kept() {
     assert_eq!(read("# none\n").graph.n_nodes(), 0);
 }
 
-/// Tests two lines of numbers. If they are too long for edges, they are sources and targets. An earlier
-/// version took the further numbers for weights.
+/// Tests texts of two lines of numbers. If a line has too many numbers for one edge, the first line lists the
+/// sources of all edges, and the second line lists their targets. An earlier version took the further numbers
+/// for weights of a single edge.
 #[test]
 fn an_edge_index_is_read_from_two_lines() {
     for text in ["0 1 1 2 2 3\n1 0 2 1 3 2\n", "# edge_index\n0,1,1,2,2,3\n\n1,0,2,1,3,2\n"] {

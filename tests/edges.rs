@@ -37,8 +37,8 @@ fn edges_of_alternating_classes_have_different_logits() {
         let ring = alternating_ring(kind);
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
-        // The blocks are those that set the attribute forwards, and that remove the edge or its attribute
-        // backwards.
+        // The checked logits are those of three action types, each with a row per edge: setting the attribute
+        // forwards, and removing the edge or its attribute backwards.
         for block in
             [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]]
         {

@@ -133,8 +133,8 @@ fn check_exact<E: EnumerableEnv>(
     }
 }
 
-/// Checks that each row of a backward trajectory leads to the next row. Replaying the actions must give the
-/// same objects, and the same step probabilities under a policy that ignores labels.
+/// Checks that each action of a backward trajectory leads from its state to the next state. Replaying the
+/// actions must give the same objects, and the same step probabilities under a policy that ignores labels.
 fn check_conversion<E: EnumerableEnv>(
     name: &str,
     env: &E,
@@ -303,8 +303,9 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
                 };
             }
         }
-        // A single block with a row per slot replaces the blocks of the mask. The softmax over the slots of
-        // a state stays the same.
+        // The mask has a block of logits per action type. A single block with one logit per row, and a row
+        // per slot, replaces them all, because `logits` is a flat list. The softmax over a state's slots
+        // stays the same.
         let block = Block { name: "slots".into(), width: 1, row_ptr: masks.slot_ptr.clone() };
         let masks = Masks { blocks: vec![block], ..masks };
         let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([-1, 1])])?;

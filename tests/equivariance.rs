@@ -114,7 +114,7 @@ fn checks_use_no_number_of_the_trainers_stream() {
     );
 }
 
-/// A policy with a prior whose probabilities underflow, whatever the labels are.
+/// A policy that gives the exit all probability except for values that underflow, whatever the labels are.
 struct UnderflowPolicy;
 
 impl Policy<GraphEnv> for UnderflowPolicy {
@@ -126,7 +126,7 @@ impl Policy<GraphEnv> for UnderflowPolicy {
         _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
-        // The exit has nearly all the probability, so all other probabilities underflow.
+        // The logits of the other actions are 2,000 below that of the exit, so their probabilities underflow.
         let blocks: Vec<Tensor> = masks
             .blocks
             .iter()

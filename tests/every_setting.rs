@@ -225,7 +225,8 @@ fn settings_of_a_graph_network() {
     let all = [&others[2..], &more].concat();
     check_all_but(&["ablation"], &configured, &all, run);
     check_some(&net(), &others, run);
-    // A convolution must see all properties of the environment's graphs if `ablation` is `false`.
+    // The convolution GIN can't see all properties of the environment's graphs, which is an error if
+    // `ablation` is `false`.
     let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ablation: true, ..net() };
     check_some(&blind, &[("ablation", json!(false))], run);
     // A network gets symmetry features up to isomorphism, unless they are turned off.

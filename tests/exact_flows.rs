@@ -124,8 +124,8 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let upper = eubo(env, &exact, &reward, &objects, &mut rng).unwrap();
     assert!((upper.mean - target.log_z).abs() < 1e-5);
 
-    // The uniform policy is inexact. The bounds of this policy must lie on both sides of log Z, and its
-    // estimate of Z must be unbiased.
+    // The uniform policy is inexact. The bounds that its trajectories give must lie on both sides of log Z,
+    // and the estimate of Z must be unbiased.
     let estimate = estimate_log_z(env, &UniformPolicy, &reward, 20_000, &mut rng).unwrap();
     let upper = eubo(env, &UniformPolicy, &reward, &objects, &mut rng).unwrap();
     assert!(estimate.elbo.mean < target.log_z - 0.02 && upper.mean > target.log_z + 0.02);
@@ -316,8 +316,9 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             _: Quantities,
         ) -> Result<Evaluation<GraphActionCategorical>> {
             let masks = env.masks(Direction::Forward, states);
-            // The logit of a row is its index within the graph, so that nodes with high labels are
-            // preferred. Such a policy depends on node labels.
+            // An action type has a row of logits per node or pair of nodes. Each logit is the index of its
+            // row within the graph, so that nodes with high labels are preferred. Such a policy depends on
+            // node labels.
             let blocks: Vec<Tensor> = masks
                 .blocks
                 .iter()

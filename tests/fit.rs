@@ -232,7 +232,8 @@ fn no_step_is_made_if_a_checkpoint_cannot_be_saved() {
         assert!(matches!(error, Error::File { .. }) && error.to_string().contains(problem), "{error}");
         assert_eq!(trainer.steps_done(), 0);
     }
-    // The test write must leave nothing behind, and must not change an existing checkpoint.
+    // `try_path` writes a folder on trial. It must leave nothing behind, and must not change an existing
+    // checkpoint.
     let path = folder.join("checkpoint");
     Checkpoint::try_path(&path).unwrap();
     assert!(!path.exists());

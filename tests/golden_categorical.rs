@@ -10,7 +10,8 @@ use tch::{Device, Kind, Tensor};
 /// A test case from the JSON file, converted into the library's types.
 struct Case {
     masks: Masks,
-    /// The first row of each action type in each state: `first_row[type][state]`.
+    /// The logits of an action type form a table, in which each state has some rows. `first_row[type][state]`
+    /// is the index of the state's first row in the table of the action type.
     first_row: Vec<Vec<usize>>,
     logits: Vec<Vec<f64>>,
 }
@@ -72,7 +73,8 @@ impl Case {
             .collect()
     }
 
-    /// Returns the slot within a state that belongs to the given action type, row of the batch and column.
+    /// Returns the slot of a state that belongs to a logit of the action type `t`. `row` and `column` are the
+    /// logit's place in the table of this action type for the whole batch.
     fn slot(&self, state: usize, t: usize, row: usize, column: usize) -> u32 {
         let before: usize = (0..t)
             .map(|u| {
@@ -340,9 +342,10 @@ fn logits_may_lie_on_the_host() {
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }
 
-/// Tests batches in which each state has one row of one block. Such batches use other libtorch operations
-/// than general batches, which work on segments. Values and gradients must be the same. A state without
-/// legal slots must give no values, whether the logits are scaled or not.
+/// Tests batches with a single action type and one row of logits per state (`Masks::dense`). Other libtorch
+/// operations compute their log-probabilities than those of general batches, in which a state is a segment of
+/// a flat list. Values and gradients must be the same. A state without legal slots must give no values,
+/// whether the logits are scaled or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();

@@ -75,7 +75,7 @@ impl Inputs {
         scores.set(Quantity::StateLogReward, Tensor::from_slice(&self.state_log_reward)).unwrap();
         let mut change = vec![0.0; self.state_log_reward.len()];
         for ends in self.offsets.windows(2) {
-            // The last row of a trajectory is its exit, which doesn't change the log-reward.
+            // The last transition of a trajectory is its exit, which doesn't change the log-reward.
             (ends[0]..ends[1] - 1)
                 .for_each(|t| change[t] = self.state_log_reward[t + 1] - self.state_log_reward[t]);
         }
@@ -188,8 +188,8 @@ fn residuals_equal_golden_numbers() {
             let expected = numbers(&case["residuals"][name]);
             assert_eq!(got.len(), expected.len());
             for (g, e) in got.iter().zip(&expected) {
-                // The sign of a deviation from the mean is a convention, so both signs are accepted for
-                // these objectives.
+                // The residuals of the objectives named `ZVar` are deviations from the mean. Their sign is a
+                // convention, so both signs are accepted.
                 let same = (g - e).abs() < 1e-9 || (name.ends_with("ZVar") && (g + e).abs() < 1e-9);
                 assert!(same, "{} {name}: {g} instead of {e}", case["name"]);
             }

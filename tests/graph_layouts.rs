@@ -116,8 +116,8 @@ fn each_format_is_read_for_what_it_is() {
             let path = folder.join(&format!("graph.{ending}"));
             fs::write(&path, text).unwrap();
             assert_eq!(Instances::read_named(&path).unwrap(), named, "{name}");
-            // Nodes have numbers instead of names if a file is read as a list of graphs, so only such texts
-            // are compared.
+            // `Instances::read` reads a list of graphs, whose nodes have numbers instead of names. It is
+            // therefore compared only for texts in which the names are numbers.
             if named.names.iter().all(|name| name.parse::<u64>().is_ok())
                 && !text.to_lowercase().contains("source")
             {
@@ -200,8 +200,8 @@ fn formats_that_are_not_read_are_named() {
         ("1 0 0\n0 1 0\n0 0 1\n", 1, "the matrix of 3 rows and 3 columns"),
         ("1 0 0 1\n1 1 0 0\n0 1 1 0\n", 1, "the matrix of 3 rows and 4 columns"),
         ("0 5 2\n1 0 1\n3 1 0\n", 1, "the matrix of 3 rows and 3 columns"),
-        // The counts of these texts are wrong, or their lines don't fit the format that their first line
-        // suggests.
+        // These texts state wrong numbers of nodes or edges, or their lines don't fit the format that their
+        // first line suggests.
         ("5 7\n1 2 1\n1 3 -1\n2 3 1\n", 2, "the line has 3 words, but the first line has 2"),
         ("5 7\n1 2 0.5\n1 3 1.5\n2 3 1.0\n", 2, "the line has 3 words, but the first line has 2"),
         ("0 1 2\n3 4\n", 2, "the line has 2 words, but the first line has 3"),

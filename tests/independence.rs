@@ -52,7 +52,7 @@ fn check_refused(result: Result<()>, direction: &str) {
     }
 }
 
-/// The quantity that a policy uses as the logits of the first slots of a block.
+/// The quantity from which a policy computes some of its logits.
 #[derive(Clone, Copy, Debug)]
 enum Logit {
     /// The number of edges of the state's graph. A policy may depend on it.
@@ -65,7 +65,7 @@ enum Logit {
     NotANumber,
 }
 
-/// A policy whose logits are 0, except for some logits in one direction.
+/// A policy whose logits are 0, except for the first column of each action type's logits in one direction.
 #[derive(Debug)]
 struct LogitPolicy(Logit, Direction);
 
@@ -93,8 +93,8 @@ impl Policy<GraphEnv> for LogitPolicy {
                 let rows = block.rows() as i64;
                 let width = block.width as i64;
                 let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
-                // The logits must differ between edges. Adding the same number to all logits has no effect
-                // if there is no exit.
+                // If an action type has a row of logits per edge, the quantity is multiplied by the index of
+                // the row (modulo 9). The same number in all rows would have no effect without an exit.
                 let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
                 let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
                 let first =
@@ -133,7 +133,8 @@ fn policies_that_give_nan_are_reported() {
     }
 }
 
-/// A policy whose quantity for the logits can be changed during a run.
+/// A policy like [`LogitPolicy`], except that the quantity for its forward logits can be changed during a
+/// run.
 struct ChangeableLogit(Cell<Logit>);
 
 impl Policy<GraphEnv> for ChangeableLogit {

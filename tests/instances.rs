@@ -255,8 +255,8 @@ fn parts_for_one_log_z_or_one_distribution_refuse_several_instances() {
     assert!(labelled.with_instances(vec![edges(100_000)]).is_err());
 }
 
-/// Rules with two entries. Actions increase the first entry if it started at 0, and decrease it if it
-/// started at 3. The second entry stays constant and holds the index of the instance.
+/// Rules for vectors with two entries. Actions increase the first entry if it started at 0, and decrease it
+/// if it started at 3. The second entry stays constant and holds the index of the instance.
 struct TwoStarts(Vec<Vec<u16>>);
 
 impl VectorRules for TwoStarts {

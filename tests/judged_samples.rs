@@ -1,5 +1,5 @@
-//! Tests of the reader of samples for `reproduce judge`. Every line must count. A line that isn't a sample
-//! of the task must count as invalid.
+//! Tests of the reader of samples for `reproduce judge`. Each line must count as a sample, as an invalid
+//! sample (if it isn't an object of the task), or as a header. No line may be ignored silently.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/judging/samples.rs"]
@@ -64,7 +64,7 @@ fn each_line_is_a_sample_an_invalid_one_or_a_header() {
         ("None\n3 3\n", 1, 1, "line 1 counts as an invalid sample"),
         ("0 0\nx y\n1 2 3\n3 3\n", 2, 2, "line 2 counts as an invalid sample"),
         // The header that pandas writes for unnamed columns looks like a sample. A note must tell the user.
-        ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove it if it is a header"),
+        ("0,1\n3,3\n", 2, 0, "line 1, \"0,1\", counts as a sample: remove this line if it is a header"),
         ("0 1\n3 3\n", 2, 0, ""),
         (",0,1\n0,3,3\n1,2,2\n", 1, 2, "line 1, \",0,1\", counts as a sample"),
     ];
@@ -175,6 +175,6 @@ fn trees_may_name_species_as_the_alignment_does() {
     let tree = "((Homo erectus,Pan),'Homo sapiens');";
     assert_eq!(with_numbers(tree, &names), "((1,2),0);");
     assert_eq!(with_numbers("((Homo,Pan),1);", &names), "((Homo,2),1);");
-    // Numbers must be treated as indices, even if the names are numbers in another order.
+    // Numbers in a tree must be taken for indices of names, even if the names are numbers in another order.
     assert_eq!(with_numbers("((0,1),2);", &["2", "1", "0"].map(str::to_owned)), "((0,1),2);");
 }

@@ -19,7 +19,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
 use tch::{Device, Kind, Tensor};
 
-/// Builds an environment of graphs with at most 4 nodes. If the schema has room for more than 8 nodes,
+/// Builds an environment of graphs with at most 4 nodes. If `max_nodes`, the limit of the schema, is above 8,
 /// isomorphic states of a batch aren't merged.
 fn env_with_rules(rules: impl GraphRules + 'static, semantics: Semantics, max_nodes: usize) -> GraphEnv {
     let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
@@ -308,7 +308,7 @@ fn nodes_of_the_initial_graph_are_not_taken_away() {
     let kind = GraphKind::Undirected;
     let start = |edges: &[(u32, u32)]| {
         let mut graph = GraphState::with_nodes(kind, 4);
-        for &(a, b) in edges.iter() {
+        for &(a, b) in edges {
             graph.add_edge(a, b, Edge::default()).unwrap();
         }
         graph

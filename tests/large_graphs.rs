@@ -63,7 +63,7 @@ fn a_network_says_the_same_on_either_side_of_the_border() {
     let policy = GraphPolicy(net);
     // The parameters are set to larger numbers, because all outputs of an untrained network would be nearly
     // equal.
-    for parameter in Policy::<GraphEnv>::parameters(&policy).unwrap().iter() {
+    for parameter in Policy::<GraphEnv>::parameters(&policy).unwrap() {
         let numbers = Tensor::arange(parameter.tensor.numel() as i64, (Kind::Float, Device::Cpu)).sin() * 2.0;
         tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
     }

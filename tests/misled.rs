@@ -112,7 +112,8 @@ fn equal_states_of_steps_are_rewarded_once() {
     let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
     let needs = ModifiedDetailedBalance::default().needs();
     let scores = score(&words(), &CountingReward(&calls), &UniformPolicy, &trajectories, needs).unwrap();
-    // There are 14 different words with a preceding word, and each needs the reward of two states.
+    // There are 14 different steps that add a letter. Each needs the reward of the states before and after
+    // it.
     assert_eq!(calls.into_inner(), 2 * 14);
     let change = scores.get(Quantity::LogRewardChange).unwrap();
     let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));

@@ -1,5 +1,5 @@
-//! Tests of modes that are found in training: a million modes in a checkpoint, and files of modes that were
-//! changed.
+//! Tests of modes that are found in training: a million modes in a checkpoint, and saved modes whose tensors
+//! were changed.
 
 use std::ops::ControlFlow;
 

@@ -77,7 +77,8 @@ fn a_gradient_reaches_every_parameter() {
             let dead = dead(&env, &net, config.estimators.n_conditions, &TrajectoryBalance);
             assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
         }
-        // Detailed balance doesn't use log Z, so its parameter is the only one without a gradient.
+        // Detailed balance doesn't use log Z, so the parameter log Z is the only parameter without a
+        // gradient.
         let net = net(&env, base.clone(), Kind::Double);
         assert_eq!(dead(&env, &net, 0, &DetailedBalance::default()), ["log_z"], "{kind:?} {base:?}");
     }

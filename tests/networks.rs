@@ -207,8 +207,8 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
             let net =
                 net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config.clone() }, floats);
             for graphs in &batches {
-                // The shape of every block is already checked: the constructor of distributions refuses wrong
-                // shapes.
+                // The shapes of the logits needn't be checked here, because the constructor of distributions
+                // refuses wrong shapes.
                 let found = evaluate(&env, &net, graphs);
                 let flow = found.values.get(Quantity::LogFlow).unwrap();
                 assert_eq!((flow.size(), flow.kind()), (vec![graphs.len() as i64], floats));

@@ -291,7 +291,7 @@ fn a_resumed_run_leaves_the_lines_of_a_whole_one() {
         let text = fs::read_to_string(folder.join(name)).unwrap();
         let mut lines: Vec<BTreeMap<String, Value>> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        for line in lines.iter_mut() {
+        for line in &mut lines {
             line.retain(|name, _| name != "seconds");
         }
         lines

@@ -41,7 +41,8 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
-/// The range of rows that came from the source, and the size of the batch, for each batch.
+/// A list with an entry for each batch: the range of the trajectories that came from the source, and the size
+/// of the batch.
 type SharedRows = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
 /// A source that returns only the word `1 1`: `surplus` more trajectories than requested, with log-rewards if

@@ -22,8 +22,8 @@ impl RecordedGradients {
         RecordingOptimizer { parameters, lr, recorded_gradients: self.clone() }
     }
 
-    /// Returns the recorded gradients and removes them. An update has one list of numbers for all parameters;
-    /// a parameter without a gradient has zeros.
+    /// Returns the recorded gradients and removes them. The result has a list for each update, with the
+    /// gradients of all parameters; a parameter without a gradient has zeros.
     #[must_use]
     pub(crate) fn take(&self) -> Vec<Vec<f64>> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))

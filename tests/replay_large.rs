@@ -171,8 +171,8 @@ fn no_draw_and_no_eviction_passes_over_all_objects() {
     }
 }
 
-/// The features of a position: scattered points in four dimensions, one more than the dimensions of the
-/// buffer's cells.
+/// The features of a position: a scattered point in four dimensions. The buffer searches for near objects in
+/// the cells of a grid with only three dimensions, to which it maps the points.
 struct ScatteredPositions;
 
 impl ScatteredPositions {

@@ -1,11 +1,12 @@
-//! The step records of the program `reproduce`. The module is private there, so this test program compiles
-//! its file itself.
+//! Tests of the step records of the program `reproduce`. Their module is private there, so this test program
+//! compiles the module's file itself.
 
 use std::collections::BTreeMap;
 
 use crate::run_folders::steps::{StepRecord, Steps};
 
-/// The largest number of entries that are kept in memory.
+/// The largest number of step records that are kept in memory. If there are more steps, a record stands for
+/// several consecutive steps.
 const MAX_KEPT: usize = 1 << 16;
 
 #[test]

@@ -92,7 +92,7 @@ where
         tch::set_num_threads(1);
         let folder = Folder::new(&format!("threads-{name}-{threads}"));
         // The batch is large enough for parallel work on graphs, which begins at 64 graphs per thread, and on
-        // distinct rows, which begins at 256 rows. The first step has only fresh trajectories.
+        // distinct states, which begins at 256 states. The first step has only fresh trajectories.
         let mut trainer = make(Setting { batch: 2400, ..Setting::new(3, ReplayPath::PolicyBackward) });
         trainer.prefill(500).unwrap();
         let stats: Vec<_> = (0..2).map(|_| trainer.step().unwrap()).collect();

@@ -85,8 +85,8 @@ fn symmetries_of_alike_nodes_merge_states() {
     let with_scaffold = scaffolds().map(|scaffold| {
         [Scaffold::Alike, Scaffold::ToldApart].map(|scaffold_kind| growth(scaffold.clone(), scaffold_kind))
     });
-    // These initial graphs have no edges. The nodes of such a graph must be interchangeable without a
-    // setting.
+    // These initial graphs have no edges. The nodes of such a graph must be interchangeable by default,
+    // without a call of `with_scaffold`.
     let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
         let env = loose_growth(kind, 3, NODES, 2);
         [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
@@ -170,7 +170,10 @@ fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     let env = GraphEnv::new(Free, actions(), star).unwrap();
     assert_eq!(env.scaffold(), Scaffold::ToldApart);
     let error = env.clone().with_scaffold(Scaffold::Alike).unwrap_err();
-    assert!(matches!(error, Error::Config { setting: "symmetries of the initial graph", .. }), "{error}");
+    assert!(
+        matches!(error, Error::Config { setting: "the number of symmetries of the initial graph", .. }),
+        "{error}"
+    );
     assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 8);
 }
 
@@ -184,7 +187,7 @@ fn any_number_of_nodes_without_edges_may_be_alike() {
         let env = loose_growth(kind, n, n + 3, 9);
         let joined = |edges: [(u32, u32); 2]| {
             let mut graph = GraphState::with_nodes(kind, n + 3);
-            for &(a, b) in edges.iter() {
+            for &(a, b) in &edges {
                 graph.add_edge(a, b, Edge::default()).unwrap();
             }
             graph

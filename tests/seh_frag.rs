@@ -46,8 +46,8 @@ fn toward(direction: &[f64]) -> Condition {
     Condition { beta: BETA, preferences: vec![1.0; 4], focus: Some(direction.to_vec()) }
 }
 
-/// Checks that, among equally good objects, objects nearer to the direction have a higher log-reward. The
-/// objects lie inside the cone and outside.
+/// Checks that, if the sum of their objectives is equal, objects nearer to the goal direction have a higher
+/// log-reward. The objects lie inside of the cone around this direction and outside of it.
 #[test]
 fn objects_nearer_to_the_direction_are_worth_more() {
     let direction = [0.5; 4];
@@ -73,7 +73,8 @@ fn objects_nearer_to_the_direction_are_worth_more() {
     };
     let directions = Directions::OneOf(vec![direction.to_vec()]);
     assert!(falls(focus(COSINE, BETA, LEAST, directions.clone())));
-    // As a negative control, earlier settings of the task, with a hard cone, don't have this property.
+    // As a negative control, earlier settings of the task don't have this property, because they give all
+    // objects outside of the cone the same reward.
     assert!(!falls(Focus { cosine: COSINE, ..Focus::new(directions) }));
 }
 
@@ -163,8 +164,8 @@ fn a_policy_follows_the_focus() {
     let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
     assert!(mean(&learned) > 3.0 * mean(&of_random), "{learned:?} of {of_random:?}");
     assert!(learned.iter().filter(|share| **share > 0.0).count() >= 8, "{learned:?}");
-    // The earlier settings of the task must be worse: directions from a Dirichlet distribution, a hard cone
-    // and no hindsight.
+    // The earlier settings of the task must be worse: directions from a Dirichlet distribution, a cone
+    // outside of which all objects have the same reward, and no hindsight.
     assert!(mean(&as_before) < mean(&of_random), "{as_before:?} of {of_random:?}");
 }
 

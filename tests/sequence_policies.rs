@@ -138,7 +138,7 @@ fn rows_may_be_selected_and_mixed() {
         for warm in [false, true] {
             let roll_out = start_roll_out(&policy);
             if warm {
-                for states in by_length(&states).iter() {
+                for states in &by_length(&states) {
                     drop(log_probs_by_step(&roll_out, states));
                 }
             }
@@ -244,7 +244,7 @@ fn any_change_of_weights_is_detected() {
             let draw = || Sampler::new(&env(), &policy).forward(200, &mut Rng::seeded(3)).unwrap();
             let drawn = draw();
             let before = log_probs_in_one_pass(&policy, &words());
-            for parameter in parameters(&policy).iter() {
+            for parameter in parameters(&policy) {
                 halve(&parameter.tensor);
             }
             let after = log_probs_in_one_pass(&policy, &words());

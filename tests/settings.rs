@@ -201,7 +201,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
             assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
         }
         // The nodes of an initial graph are distinguished from other nodes. Here the initial graph is node 0,
-        // so only the second graph must differ.
+        // so only the second graph, in which node 0 is swapped, must give another logit.
         let kind = GraphKind::Undirected;
         let actions =
             ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));

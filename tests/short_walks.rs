@@ -49,9 +49,9 @@ impl DiscreteEnv for CountsInitialStates {
     }
 }
 
-/// Checks that reading a file doesn't build more states than there is room for. A trajectory of one action
-/// takes a few bytes, but a whole state in memory. A buffer must refuse too many trajectories before it
-/// builds their states; containers without a limit build one state per trajectory.
+/// Checks that reading a file into a buffer doesn't build more states than the buffer has room for. A
+/// trajectory of one action takes a few bytes, but a whole state in memory. A buffer must refuse too many
+/// trajectories before it builds their states; containers without a limit build one state per trajectory.
 #[test]
 fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     const WALKS: usize = 5000;
@@ -67,7 +67,7 @@ fn a_file_of_short_walks_makes_no_more_states_than_there_is_room_for() {
     let take_largest = || env.1.swap(0, Ordering::Relaxed);
     take_largest();
     let error = ReplayBuffer::new(config(100)).unwrap().load_state(&env, &state).unwrap_err();
-    assert!(error.to_string().contains("room for 100"), "{error}");
+    assert!(error.to_string().contains("the capacity is 100"), "{error}");
     assert!(take_largest() <= 1);
     assert_eq!(Trajectories::load(&env, folder.join("walks")).unwrap().len(), WALKS);
     assert_eq!(take_largest(), WALKS);

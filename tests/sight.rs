@@ -137,8 +137,8 @@ fn output_difference(config: &GraphNetConfig, [one, other]: &[GraphState; 2]) ->
     of(one).iter().zip(of(other)).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Checks which features distinguish two pairs of graphs that message passing alone can't distinguish, which
-/// is the negative control. Closed walks distinguish the small pair. Closed walks don't distinguish the
+/// Checks which features distinguish the graphs of two pairs. As the negative control, message passing alone
+/// distinguishes neither pair. Closed walks distinguish the small pair. Closed walks don't distinguish the
 /// strongly regular pair, for which the second-order Weisfeiler-Leman test fails, too. Colour refinement with
 /// fixed nodes distinguishes both pairs.
 #[test]

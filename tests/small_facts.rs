@@ -1,5 +1,5 @@
-//! Tests of small facts that no other test checks: changes of single operators in these lines would otherwise
-//! be undetected.
+//! Tests of small facts that no other test checks. Without these tests, changes of single operators in the
+//! library's code would be undetected.
 
 use crate::words::{fresh, trainer, with_flow};
 use gfn::distribution::GraphActionCategorical;

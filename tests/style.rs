@@ -1,12 +1,13 @@
-//! Rules of style that a program can check: parameters have names, conditions are `if`s, documentation opens
-//! with a noun or a verb, and no name is a bare participle or pronoun.
+//! Tests of rules of style that a program can check: a parameter is a name instead of a tuple pattern,
+//! conditions are `if`s, documentation opens with a noun or a verb, and no name is a bare participle or
+//! pronoun.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders that are read; what lies in a folder `tests` isn't.
+/// The folders whose code is checked, except for folders `tests` inside them.
 const FOLDERS: [&str; 8] = ["src", "gym", "plot", "judge", "extras", "dist", "python", "examples"];
-/// The folders whose comments are counted, with all that lies in them, tests included.
+/// The folders whose documentation comments are checked, including folders `tests` inside them.
 const COMMENTED: [&str; 12] = [
     "src", "gym", "plot", "judge", "extras", "dist", "python", "examples", "benches", "tests", "scripts",
     "docs",
@@ -17,7 +18,8 @@ const MAX_HEADLESS_PERCENT: f64 = 1.0;
 const HEADLESS: &str = "what whatever whether how who whoever whom whose which where when why those these \
     that this of by so as none one some both beside else nobody then also it they them others other in to \
     from for with under before after at on not without behind same per between";
-/// Participles and pronouns that say nothing as the whole name of a type, a field, a function or a module.
+/// Participles and pronouns that don't describe a type, a field, a function or a module, if they are its
+/// whole name.
 const BARE_NAMES: &str = "of asked seen own elsewhere given made found kept drawn told other others wanted \
     facts sight fits looked called rest one ones some those these it them same none held stored taken used \
     known gone said shown sent shared noted named raised described built written spent lost met moved listed \
@@ -66,7 +68,8 @@ fn all_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Lists each line of all files that `offends` returns.
+/// Lists the violations of a rule in all files. `offends` checks one file, and returns the line and a
+/// description of each violation.
 fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = Vec::new();
@@ -79,12 +82,12 @@ fn offences(offends: fn(&str) -> Vec<(usize, String)>) -> Vec<String> {
     found
 }
 
-/// The line of a byte, from 1.
+/// Returns the number of the line that contains the byte with index `at`. The first line has the number 1.
 fn line_of(code: &str, at: usize) -> usize {
     code[..at].matches('\n').count() + 1
 }
 
-/// The text between the bracket that `code` begins with and the one that closes it.
+/// Returns the text between the bracket at the beginning of `code` and its closing bracket.
 fn bracketed(code: &str) -> &str {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -100,7 +103,7 @@ fn bracketed(code: &str) -> &str {
     ""
 }
 
-/// The parts of a list of parameters.
+/// Splits a list of parameters at its commas, except for commas inside of brackets.
 fn parameters(list: &str) -> Vec<&str> {
     let mut depth = 0;
     let mut start = 0;
@@ -123,7 +126,7 @@ fn parameters(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Functions with a parameter that is a tuple taken apart: `(a, b): (A, B)`.
+/// Lists the functions that have a tuple pattern as a parameter, such as `(a, b): (A, B)`.
 fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("fn ") {
@@ -133,7 +136,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
             continue;
         }
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        // Generic parameters may hold brackets of their own: `F: Fn(&T)`.
+        // Generic parameters may contain round brackets, such as `F: Fn(&T)`. The search skips them.
         let mut depth = 0;
         let mut before = ' ';
         let open = code[at..].char_indices().find(|&(_, c)| {
@@ -157,7 +160,7 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Tuples that a `let` takes apart right where they are written: `let (a, b) = (1, 2);`.
+/// Lists each `let` with a tuple pattern and a tuple as its value, such as `let (a, b) = (1, 2);`.
 fn tuple_lets(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices("let (") {
@@ -175,7 +178,7 @@ fn tuple_lets(code: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Arms `true` and `false` of a `match`.
+/// Lists the arms `true` and `false` of each `match`.
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
@@ -187,7 +190,7 @@ fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()
 }
 
-/// The opening lines of documentation comments: of Rust items, or of Python docstrings.
+/// Returns the first line of each documentation comment or Python docstring, with its number.
 fn openings<'a>(path: &Path, text: &'a str) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
     let is_python = path.extension().is_some_and(|extension| extension != "rs");
@@ -217,7 +220,7 @@ fn is_headless(opening: &str) -> bool {
     HEADLESS.split_whitespace().any(|headless| word.eq_ignore_ascii_case(headless))
 }
 
-/// Names of types, functions, modules and fields that are bare participles or pronouns.
+/// Lists the types, functions, modules and fields whose whole name is a participle or a pronoun.
 fn bare_names(code: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut is_struct = false;

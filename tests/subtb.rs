@@ -1,5 +1,5 @@
-//! Tests of sub-trajectory balance. The library processes all pairs of states without storing them. The
-//! result must equal that of a computation that stores all pairs.
+//! Tests of sub-trajectory balance. The library sums over all pairs of states of a trajectory without storing
+//! a number per pair. The result must equal that of a computation that stores all pairs.
 
 use gfn::Rng;
 use gfn::objective::Quantity;
@@ -30,7 +30,7 @@ const LOSSES: [RegressionLoss; 6] = [
 fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     let mut rng = Rng::seeded(4);
     let mut offsets = vec![0];
-    for n in lengths.iter() {
+    for n in lengths {
         offsets.push(offsets[offsets.len() - 1] + n);
     }
     let rows = offsets[lengths.len()];
@@ -48,7 +48,8 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     (scores, leaves)
 }
 
-/// Computes the loss and its gradients from all pairs at once, as the sum of `weights * regression(values)`.
+/// Computes the loss and its gradients from all pairs of a trajectory's states at once, as the sum of
+/// `weights * regression(values)`.
 fn dense(
     objective: &SubTrajectoryBalance,
     regression: RegressionLoss,

@@ -1,5 +1,6 @@
-//! Tests of the number of automorphisms |Aut| as a feature of graph networks: counts compared with
-//! permutations, the network with tensors and on the host, and the benefit of the feature.
+//! Tests of the number of automorphisms |Aut| as a feature of graph networks: the counts are compared with
+//! permutations, a network that computes with tensors is compared with its copy on the host, and the benefit
+//! of the feature is measured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,7 +54,8 @@ fn counts_of_moves_equal_those_of_permutations() {
         for row in 0..states.len() {
             let own = count_automorphisms(&states.graphs()[row]) as f64;
             assert!((counted.of_graphs[row] - own.ln()).abs() < 1e-12);
-            // This list has the counts of the slots of one state, block by block.
+            // This list has a number for each slot of one state, action type by action type: the change of ln
+            // |Aut| that the action of this slot causes.
             let of_row = counted.blocks.iter().zip(&counted.of_slots).flat_map(|(block, all)| {
                 all[block.row_ptr[row] * block.width..block.row_ptr[row + 1] * block.width].iter().copied()
             });
@@ -138,7 +140,8 @@ fn both_forms_of_the_network_read_the_same_counts() {
     }
 }
 
-/// Checks that counts of the same graphs are refused if they come from an environment with other actions.
+/// Checks that numbers of automorphisms that were counted for the same graphs are refused if they come from
+/// an environment with other actions.
 #[test]
 fn counts_of_other_moves_are_refused() {
     let kind = GraphKind::Undirected;

@@ -1,6 +1,6 @@
-//! Tests of the thread settings of a process, and of numbers of threads that must not change bits. Each run
-//! is a separate process of this test program, in which only the test `child` runs. In other processes
-//! `child` does nothing.
+//! Tests of the thread settings of a process, and that the number of rayon's threads doesn't change the bits
+//! of a run's results. Each run is a separate process of this test program, in which only the test `child`
+//! runs. In other processes `child` does nothing.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};

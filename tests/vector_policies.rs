@@ -175,8 +175,8 @@ fn each_state_has_a_separate_row() {
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::tabular(&env(), ByNumber::new(3, 3), config, Device::Cpu, Kind::Double).unwrap();
-    // Each of the 27 rows has three forward logits, a flow and one backward logit. log Z is an additional
-    // parameter.
+    // Each of the 27 rows of the table has three forward logits, a flow and one backward logit. log Z is an
+    // additional parameter.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
     let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, quantities()).unwrap();
@@ -201,7 +201,7 @@ fn states_without_a_number_are_refused() {
         let policy = MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Float).unwrap();
         policy.evaluate(env, states, None, Quantities::PF).unwrap_err().to_string()
     }
-    // The last word is [2, 2, 2], whose key is 26.
+    // The key of the last word, [2, 2, 2], is 26. Tables for smaller keys must refuse it.
     let last = VectorStates::from_rows([[2u16, 2, 2]]);
     assert!(message(&env(), ByNumber::new(2, 3), &last).contains("26 of 9 columns"));
     let gap = VectorStates::from_rows([[0u16, 1, 0]]);
@@ -343,7 +343,7 @@ fn heads_share_a_torso() {
         drawn[policy.choose_head(&mut rng)] += 1;
     }
     assert!(drawn.iter().all(|&n| (70..130).contains(&n)), "{drawn:?}");
-    assert!(policy.use_head(3).unwrap_err().to_string().contains("3 of 3"));
+    assert!(policy.use_head(3).unwrap_err().to_string().contains("3, but the policy has 3 heads"));
     let none = MlpPolicyConfig { heads: 0, ..MlpPolicyConfig::default() };
     let none = MlpPolicy::new(&env(), KHot::new(3, 3), none, Device::Cpu, Kind::Float, &mut rng);
     assert!(none.unwrap_err().to_string().starts_with("heads is 0"));

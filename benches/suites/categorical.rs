@@ -11,8 +11,8 @@ use tch::{Kind, Tensor};
 
 use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graph, random_graphs};
 
-/// Draws standard normal logits for each block of these masks. The logits are leaf tensors that require a
-/// gradient.
+/// Draws a tensor of standard normal logits for each block of the masks. A block holds the slots of one
+/// action type in all states. The tensors are leaves that require a gradient.
 fn logits(masks: &Masks) -> Vec<Tensor> {
     let mut rng = Rng::seeded(2);
     let blocks = masks.blocks.iter().map(|block| {
@@ -23,7 +23,8 @@ fn logits(masks: &Masks) -> Vec<Tensor> {
     blocks.collect()
 }
 
-/// Builds the distribution, draws a sample, and returns the gradients of its log-probability.
+/// Builds the distribution, draws an action for each state, and returns the gradients of the summed
+/// log-probabilities with respect to the logits.
 fn round(masks: Masks, blocks: &[Tensor], rng: &mut Rng) -> Vec<Tensor> {
     let rows: Vec<usize> = (0..masks.len()).collect();
     let dist = GraphActionCategorical::new(masks, blocks).expect("blocks that fit");
@@ -58,8 +59,9 @@ fn bench_states(
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "categorical");
-    // These graphs have 10 to 30 nodes, and most of their actions are pairs of nodes. docs/decisions.md
-    // compares this case with recursionpharma's class.
+    // These graphs have 10 to 30 nodes, and most of their actions add an edge between two nodes.
+    // docs/decisions.md compares the time of this case with that of recursionpharma's class
+    // `GraphActionCategorical`.
     let mut rng = Rng::seeded(0);
     let mixed = (0..64).map(|k| random_graph(GraphKind::Directed, 10 + k * 21 / 64, 0.12, &mut rng));
     bench_states(

@@ -73,8 +73,8 @@ fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, leng
             (states, k) = (built.select(&all), length);
         }
         k -= 1;
-        // The oldest edge is removed first, so that transitive closures are corrected in the middle of
-        // graphs.
+        // The edges are removed in the order in which they were added. Other edges then often continue a
+        // removed edge, so that the transitive closure has to be corrected for the paths through it.
         env.step(Direction::Backward, &mut states, &moves[length - 1 - k]).expect("a legal step back");
         env.masks(Direction::Forward, &states)
     });

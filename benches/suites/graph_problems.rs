@@ -16,7 +16,8 @@ use super::{elements, slow_group};
 /// The number of trajectories per batch.
 const BATCH: usize = 8;
 
-/// The rules of a problem without reduced graphs, so that the policy's input is the whole graph.
+/// The rules of a problem, except that they never reduce a state's graph. The policy's input is then the
+/// whole graph.
 struct Whole(Arc<dyn GraphRules>);
 
 impl GraphRules for Whole {

@@ -1,7 +1,7 @@
-//! Measures the number of objects per second that a group of processes scores in training. This number is
-//! compared with the limit that the reward's duration sets. Use a release build: `gfn-dist local -n 2 --
-//! target/release/examples/replicas_speed --sleep-ms 10`. Without a launcher the program runs as a single
-//! process.
+//! Measures the number of objects per second that a group of processes scores in training. The program also
+//! prints the share that this is of the largest possible number, which the duration of the reward function
+//! sets. Use a release build: `gfn-dist local -n 2 -- target/release/examples/replicas_speed --sleep-ms 10`.
+//! Without a launcher the program runs as a single process.
 
 use std::time::{Duration, Instant};
 

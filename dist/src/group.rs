@@ -129,15 +129,15 @@ pub struct ProcessGroup {
     size: usize,
     /// The number of gather operations that this group has made.
     n_operations: Cell<u64>,
-    /// The number of payload bytes in the first message of a gather operation. The number is equal on all
-    /// ranks. A tensor that fits into these bytes needs only one message.
+    /// The number of bytes of a tensor that fit into the first message of a gather operation. It grows with
+    /// the tensors that are gathered, and is equal on all ranks. A longer tensor needs a second message.
     payload: Cell<usize>,
 }
 
 /// The prefix that marks an address as the name of a network interface.
 pub(crate) const INTERFACE: &str = "interface:";
-/// The largest payload of a first message, in bytes. Longer tensors need a second message. The second message
-/// is sent after the first messages have told all ranks how long the tensors are.
+/// The largest number of bytes of a tensor that the first message of a gather operation may carry. If a
+/// tensor is longer, all ranks send a second message, with a length that they know from the first messages.
 const MAX_FIRST_PAYLOAD: usize = 1 << 16;
 
 impl ProcessGroup {
@@ -186,8 +186,9 @@ impl ProcessGroup {
         }
     }
 
-    /// Gathers the tensors of all ranks. If all tensors fit into the first message, no second message is
-    /// sent. A second message would be expensive, because the time of a message hardly depends on its length.
+    /// Gathers the tensors of all ranks, of any lengths. Each rank's first message has the same length. A
+    /// second message is sent only if a tensor doesn't fit into the first one, because sending a message
+    /// takes long even if it is short.
     fn gather(&self, operation: u64, mine: &Tensor) -> Result<Vec<Tensor>> {
         if !KINDS.contains(&mine.kind()) {
             let expected = "a tensor of floating-point numbers, integers or truth values";

@@ -33,7 +33,8 @@ pub(crate) const SUM: u64 = 1;
 /// these aren't valid.
 ///
 /// # Errors
-/// [`Error::Contract`] if the message belongs to another operation than `own_id`.
+/// [`Error::Contract`] if the header doesn't begin with `own_id`: the index of this member's operation, and
+/// the number of operations before it. The members then call different operations.
 pub(crate) fn read_header(
     own_id: [u64; 2],
     rank: usize,

@@ -79,11 +79,11 @@ fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
     let store = Store::serve(free, TIMEOUT).unwrap();
     let mut children = start("part_without_store", free.port());
     let mut outputs = children.each_mut().map(|child| BufReader::new(child.stdout.take().unwrap()));
-    for output in outputs.iter_mut() {
+    for output in &mut outputs {
         assert_eq!(read_message(output), "READY");
     }
     drop(store);
-    for child in children.iter_mut() {
+    for child in &mut children {
         child.stdin.take().unwrap().write_all(b"gone\n").unwrap();
     }
     for output in &mut outputs {
@@ -92,7 +92,7 @@ fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
         let (milliseconds, problem) = message.split_once(' ').unwrap();
         assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{message}");
     }
-    for child in children.iter_mut() {
+    for child in &mut children {
         assert!(child.wait().unwrap().success());
     }
 }

@@ -98,8 +98,9 @@ fn part_operations() {
     let all: Vec<Vec<f64>> = group.join(&mine).unwrap().iter().map(|t| Vec::try_from(t).unwrap()).collect();
     let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
     assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
-    // The first tensor is longer than the initial payload of a first message. The second tensor is longer
-    // than the largest payload of a first message. The third tensor is short again.
+    // A gather sends a second message for a tensor that doesn't fit into the first one, and then enlarges the
+    // first message up to a limit. The three tensors exceed the initial size, exceed the limit, and are short
+    // again.
     let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
     for kind in [Kind::Int, Kind::Half, Kind::Bool] {
         for length in lengths {
@@ -170,8 +171,8 @@ fn processes_train_to_the_bits_of_threads() {
         Fit::new(200).run(&mut trainer)?;
         Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
     });
-    // The order of the two terms doesn't change a floating-point sum, so processes and threads get the same
-    // bits.
+    // A sum over two replicas has two terms, and a floating-point sum of two terms doesn't depend on their
+    // order. Processes and threads therefore get the same bits.
     assert_eq!(outputs[0], [threads.unwrap().to_string()]);
 }
 
@@ -233,7 +234,7 @@ fn a_missing_process_is_an_error_at_the_timeout() {
     let error = Store::connect("127.0.0.1", 9, Duration::from_secs(1)).unwrap_err().to_string();
     assert!(error.contains("the store at 127.0.0.1:9"), "{error}");
     let error = ProcessGroup::new(&store, 2, 2, TIMEOUT, "127.0.0.1").unwrap_err().to_string();
-    assert!(error.contains("2 of 2"), "{error}");
+    assert!(error.contains("2 in a group of 2"), "{error}");
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub struct MixturePolicyConfig<M> {
 
 /// A part of the outputs of a network: the outputs for P_F, or those for P_B.
 pub(crate) struct Outputs<'a> {
-    /// The outputs for the batch in the requested columns, `[states, columns]`.
+    /// The outputs for the batch, `[states, columns]`: those columns that the call of `Perceptrons::evaluate`
+    /// listed, or all.
     pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
@@ -149,8 +150,8 @@ impl Perceptrons {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// Copies the network of P_F or P_B to the host and keeps only these of its output columns. Returns
-    /// `None` if there is no network or the network can't be copied.
+    /// Copies the network of P_F or P_B to the host and keeps only the outputs whose indices `columns` lists.
+    /// Returns `None` if there is no network or the network can't be copied.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -231,7 +232,7 @@ pub(crate) fn check_widths(states: &Reals, actions: &Reals, widths: [usize; 2]) 
     ))
 }
 
-/// Converts a tensor whose rows are actions of type `f64`.
+/// Converts a tensor of actions, a row of `width` numbers in `f64` for each, to [`Reals`].
 pub(crate) fn read_actions(tensor: &Tensor, width: usize) -> Result<Reals> {
     match (tensor.kind(), tensor.size().as_slice()) {
         (Kind::Double, [_, columns]) if *columns == width as i64 => Reals::from_tensor(tensor),

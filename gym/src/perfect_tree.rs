@@ -92,7 +92,7 @@ impl PerfectBinaryTree {
         self.path.states_of(&paths)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         self.path.env()

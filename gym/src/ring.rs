@@ -135,8 +135,8 @@ impl Ring {
             left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
         match self.kind {
             GraphKind::Directed => factorial(n_left),
-            // An undirected ring can be written in two directions. The list has the direction in which the
-            // second node is smaller than the last.
+            // An undirected ring can be written in two directions. The list of all rings has the direction in
+            // which the second node is smaller than the last.
             GraphKind::Undirected if n_left > 0 => after_first * factorial(n_left - 1),
             GraphKind::Undirected => 1,
         }

@@ -94,7 +94,7 @@ impl SetAddition {
         Some(sum)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

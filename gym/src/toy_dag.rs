@@ -57,7 +57,7 @@ impl ToyDag {
         (0..Self::N_STATES as u16).filter(move |&parent| Self::children(parent).contains(&state))
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

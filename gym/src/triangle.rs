@@ -67,8 +67,8 @@ impl Triangle {
     pub fn n_states(&self) -> f64 {
         let c = f64::from(self.classes);
         // Each permutation of the nodes contributes the number of graphs that it leaves unchanged. In such a
-        // graph all nodes of a cycle of the permutation have the same class, and all pairs of a cycle of
-        // pairs have the same edges.
+        // graph all nodes in one cycle of the permutation have the same class. The permutation moves pairs of
+        // nodes in cycles, too, and all pairs in one cycle have equal edges.
         match self.kind {
             GraphKind::Undirected => {
                 1.0 + c

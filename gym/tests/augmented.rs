@@ -1,7 +1,7 @@
-//! Tests of training with intrinsic rewards. The augmented flows are computed by enumeration. For these flows
-//! the losses of augmented trajectory balance and augmented detailed balance must vanish. With coefficients
-//! of 0 the steps must be those of trajectory balance. Training must end at the target that the coefficients
-//! define.
+//! Tests of training with intrinsic rewards. The flows that include the intrinsic rewards (augmented flows)
+//! are computed by enumeration. For these flows the losses of augmented trajectory balance and augmented
+//! detailed balance must vanish. With coefficients of 0 the steps must be those of trajectory balance.
+//! Training must end at the target that the coefficients define.
 
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
@@ -39,9 +39,9 @@ fn table<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
 }
 
-/// Sets a tabular policy to the augmented flows. The augmented flows are `F(s) = (R(s) + t r(s)) [s can end]
-/// + sum over s' of (F(s') P_B(s | s') + e r(s'))`, with the novelty r, the children s' of s, and the
-/// coefficients e and t. P_F is in proportion to the terms of F(s). Returns log Z.
+/// Sets a tabular policy to the augmented flows, and returns log Z. The augmented flow of a state s is the
+/// sum of `R(s) + t r(s)`, if s can end, and of `F(s') P_B(s | s') + e r(s')` over its children s'. Here r is
+/// the novelty, and e and t are coefficients. P_F is in proportion to the terms of this sum.
 fn fill<E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static>(
     env: &E,
     policy: &MlpPolicy<ByIndex<E>>,
@@ -128,7 +128,7 @@ where
     E: EnumerableEnv<States = VectorStates> + TrainEnv + Clone + 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
-    // The coefficients give intrinsic rewards on edges only, on terminal states only, and on both.
+    // The coefficients give intrinsic rewards on transitions only, on terminal states only, and on both.
     for coefficients in [(0.4, 0.0), (0.0, 0.3), (0.4, 0.3)] {
         let tb = |training| loss(env, reward, AugmentedTrajectoryBalance, (coefficients, training));
         let db = |training| loss(env, reward, AugmentedDetailedBalance, (coefficients, training));

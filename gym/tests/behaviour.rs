@@ -92,7 +92,7 @@ pub(crate) fn steps(trainer: &mut GridTrainer, n: usize) -> Vec<[u64; 4]> {
     (0..n).map(|_| bits(&step(trainer).unwrap())).collect()
 }
 
-/// Makes a Thompson step if the trainer has Thompson heads, and an ordinary step otherwise.
+/// Makes a step of Thompson sampling if the trainer has Thompson heads, and an ordinary step otherwise.
 pub(crate) fn step(trainer: &mut GridTrainer) -> Result<StepStats> {
     if trainer.source::<Thompson>().is_some() { thompson_step(trainer) } else { trainer.step() }
 }

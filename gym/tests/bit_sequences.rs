@@ -55,7 +55,7 @@ fn senseless_modes_are_refused() {
     assert!(message(16, 0, &motifs).contains("n_modes"));
     assert!(message(16, 1, &[]).contains("0 motifs"));
     assert!(message(4, 1, &[vec![true, false], vec![true]]).contains("the same width"));
-    assert!(message(4, 1, &[vec![true], vec![true]]).contains("distinct"));
+    assert!(message(4, 1, &[vec![true], vec![true]]).contains("different motifs"));
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn test_sets_lie_at_every_distance() {
     assert!(counts[..8].iter().all(|count| (72..178).contains(count)) && counts[8] == 0, "{counts:?}");
 }
 
-/// Checks the number of sequences at each distance: counting by classes of positions must equal listing all
-/// sequences.
+/// Checks the number of sequences at each distance from the nearest mode. `distance_counts`, which doesn't
+/// list sequences, must agree with a list of all sequences.
 #[test]
 fn counts_equal_enumeration() {
     let mut rng = Rng::seeded(5);

@@ -1,5 +1,5 @@
 //! Tests of the network of the box: the derivatives of densities, the copy of the network on the host for
-//! roll-outs, and the check of its environment.
+//! roll-outs, and the refusal of other boxes than that of the policy.
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};

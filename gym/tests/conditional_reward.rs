@@ -1,5 +1,5 @@
-//! Tests of the reward that mixes a flat reward and the original reward under a condition, and of conditions
-//! that are refused.
+//! Tests of the grid's `ConditionalReward`, which goes from a flat reward to `OriginalReward` as its
+//! condition goes from 0 to 1, and of refused conditions.
 
 use gfn::Rng;
 use gfn::env::StateGraph;

@@ -138,7 +138,7 @@ where
             };
             let total: f64 = parameters.iter().map(|p| norm(p.tensor.grad())).sum();
             assert!(total.is_finite() && total > 0.0, "{objective:?}");
-            for p in parameters.iter() {
+            for p in parameters {
                 p.tensor.shallow_clone().zero_grad();
             }
         }

@@ -36,7 +36,7 @@ fn cartesian_densities_are_normalised() {
     let n = 300;
     for coupling in [Coupling::Joint, Coupling::PerAxis] {
         // Each case is a direction, a state, the rectangle of points that a step can lead to, and the action
-        // `atom`.
+        // `atom` (the exit or the step to the source).
         let [x, y] = [0.45, 0.7];
         let cases = [
             (Direction::Forward, [0.0, 0.0], [[0.0, 1.0], [0.0, 1.0]], None),

@@ -42,8 +42,8 @@ fn ways_back_beside_a_side_can_be_scored() {
     }
 }
 
-/// Tests a regression: if a Beta distribution drew a number at the end of its axis, the step led to a point
-/// 1e-10 from a side of the box.
+/// Tests that backward steps reach the source although a Beta distribution draws numbers at the end of its
+/// axis. Formerly such a step led to a point 1e-10 from a side of the box.
 #[test]
 fn a_learned_way_back_ends_in_the_disk_only() {
     let env = BoxEnv::polar(0.25).unwrap();

@@ -46,8 +46,9 @@ fn triangles() {
     }
 }
 
-/// Compares the numbers of states and labelled moves with numbers derived by hand, and by an independent
-/// script that uses Burnside's lemma and breadth-first search.
+/// Compares the number of states, and the number of moves without exits, with numbers derived by hand, and by
+/// an independent script that uses Burnside's lemma and breadth-first search. Isomorphic moves count
+/// separately.
 #[test]
 fn colored_graphs() {
     for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
@@ -107,7 +108,7 @@ fn hyper_grids() {
 }
 
 /// Compares the number of graphs with numbers from the literature. Graphs have at most 3 nodes (4 for
-/// attached growth), and are unlabelled or labelled.
+/// `Growth::Attached`), and are unlabelled or labelled.
 #[test]
 fn graph_building_reaches_every_graph_within_its_limits() {
     let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };

@@ -205,7 +205,10 @@ fn a_table_of_dna_is_read_from_a_file() {
     assert!((reward.log_z() - z.ln()).abs() < 1e-9);
     check(&env, &reward, (8, 5), (87_381, 87_380, z.ln()));
     let message = cut.unwrap_err().to_string();
-    assert!(message.contains("gfn-dna-table") && message.contains("65535 of 65536 sequences"), "{message}");
+    assert!(
+        message.contains("gfn-dna-table") && message.contains("in the table is 65535 of 65536"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn forward(
     policy.evaluate(env, states, None, Quantity::LogPf.into()).unwrap().pf.unwrap()
 }
 
-/// Builds torchgfn's P_B. `mean` and `spread` are the scaled outputs of its network. Without a `spread`, the
-/// network adds nothing to the variance.
+/// Builds torchgfn's P_B. `mean` and `spread` are the outputs of its network, squeezed into a range and
+/// scaled. Without a `spread`, the network adds nothing to the variance.
 fn backward(
     env: &DiffusionSampling,
     states: &DiffusionStates,
@@ -87,7 +87,8 @@ fn backward(
         ..DiffusionPolicyConfig::default()
     };
     let share = spread.map_or(-1.0, |spread| spread / (4.0 * SCALE));
-    // The smallest share adds a standard deviation of e^-40, that is, nothing.
+    // `share` is the output of the network after tanh. At its smallest value, -1, it adds a standard
+    // deviation of e^-40, that is, nothing.
     let raw = if share <= -1.0 { -50.0 } else { share.atanh() };
     let outputs: Vec<f64> = mean.iter().map(|mean| (mean / SCALE).atanh()).chain([raw]).collect();
     let policy = constant(env, kind, config, &vec![0.0; env.dim()], &outputs);

@@ -36,8 +36,8 @@ fn the_optimum_is_that_of_all_subsets() {
 fn graphs_of_more_than_a_word_are_searched_and_a_budget_is_kept() {
     let graph = erdos_renyi(150, 0.5, &mut Rng::seeded(8)).unwrap();
     let clique = maximum_clique(&graph, u64::MAX).unwrap();
-    // The largest clique of such a graph nearly always has 10 or 11 nodes: theory gives 2 log2 150 - 2 log2
-    // log2 150 + 2 log2(e / 2) + 1 = 11.7.
+    // The largest clique of a random graph with 150 nodes and edge probability 1/2 nearly always has 10 or 11
+    // nodes: theory gives 2 log2 150 - 2 log2 log2 150 + 2 log2(e / 2) + 1 = 11.7.
     let size = Problem::Clique.check(&graph, &clique).unwrap();
     assert!((9..=12).contains(&size), "{size}");
     assert_eq!(maximum_clique(&graph, 100), None);

@@ -25,7 +25,7 @@ fn places(values: &Value) -> Vec<usize> {
     integers(values).into_iter().map(|v| v as usize).collect()
 }
 
-/// Returns a whole number; `None` if the JSON value is null or missing.
+/// Returns a JSON value as a whole number; `None` if the value is null or missing.
 fn perhaps(value: &Value) -> Option<u64> {
     value.as_u64()
 }

@@ -1,5 +1,5 @@
-//! Tests of two modules for hyper-grid rewards: the hash of points, and linear systems. The modules are
-//! private in gfn-gym, so this test program compiles their files itself.
+//! Tests of two modules for hyper-grid rewards: the hash of points, and systems of linear equations modulo 2.
+//! The modules are private in gfn-gym, so this test program compiles their files itself.
 
 #![allow(dead_code, reason = "tests call less of them than gfn-gym does")]
 
@@ -15,8 +15,8 @@ mod linear_system;
 mod point_hash;
 
 proptest! {
-    /// Compares the rank, the consistency and the solutions of random systems with a search over all
-    /// assignments of 8 unknowns.
+    /// Compares the rank, the consistency and the solutions of random systems of linear equations modulo 2
+    /// with a search over all values of their 8 unknowns.
     #[test]
     fn elimination_agrees_with_trying_everything(
         equations in proptest::collection::vec((0u128..256, any::<bool>()), 0..10),

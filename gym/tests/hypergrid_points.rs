@@ -1,4 +1,6 @@
-//! Tests of points of hyper-grids: keys, moves, zones of the rewards, and names of rewards.
+//! Tests of points of hyper-grids: keys, moves, names of rewards, and zones of the rewards. A zone is a range
+//! of a coordinate's distance from the middle of the grid, in which the coordinate has the same effect on the
+//! reward. There is an inner zone, an outer zone, and a band within the outer zone.
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots, VectorStates};
@@ -89,8 +91,9 @@ fn a_wrong_number_of_actions_is_refused() {
     assert!(error.to_string().contains("one action per state"));
 }
 
-/// Checks that log Z and the number of modes in closed form equal sums over all points. At some heights no
-/// coordinate lies in the band, so there is no mode.
+/// Checks that the closed forms of log Z and of the number of modes equal sums over all points. All
+/// coordinates of a mode have a distance of 0.3 to 0.4 from the middle. At some heights no coordinate has
+/// such a distance, so there is no mode.
 #[test]
 fn closed_forms_equal_enumeration() {
     for (ndim, height) in [(1, 2), (1, 11), (2, 5), (2, 6), (2, 7), (3, 8), (2, 11), (2, 16), (4, 9)] {
@@ -131,9 +134,9 @@ fn points_of_another_grid_are_refused() {
     }
 }
 
-/// Compares the reward of each coordinate with the definition of the zones, which is computed in whole
-/// numbers, so that nothing is rounded. The grid has one dimension, and the zones have different rewards, so
-/// that the reward reveals the zone.
+/// Compares the zone of each coordinate (inner zone, outer zone or band) with the definition of the zones,
+/// computed in whole numbers, so that nothing is rounded. The grid has one dimension, and the zones have
+/// different rewards, so the reward reveals the zone.
 #[test]
 fn zones_follow_the_definition() {
     for height in 2..=200u64 {
@@ -142,12 +145,12 @@ fn zones_follow_the_definition() {
         let original = OriginalReward::new(&grid, 1.0, 2.0, 4.0).unwrap().reward(&states);
         let deceptive = GridReward::deceptive(&grid, 1.0, 2.0, 4.0).unwrap().reward(&states);
         for x in 0..height {
-            // The distance from the middle is |2 x - (h - 1)| / (2 (h - 1)). The number `a` is the numerator
-            // of this distance over the denominator 20 (h - 1).
+            // On a grid of height h, the distance from the middle is |2 x - (h - 1)| / (2 (h - 1)). As a
+            // fraction with the denominator 20 (h - 1), this distance has the numerator `a`.
             let a = 10 * (2 * x).abs_diff(height - 1);
             let unit = height - 1;
-            // Each entry has the threshold of the outer zone in hundredths, and the rewards of the inner
-            // zone, of the outer zone, and of the band.
+            // Each entry has the distance at which the outer zone begins, in hundredths; the rewards of the
+            // inner zone, of the outer zone, and of the band; and the rewards that the library computed.
             for (hundredths, values, found) in
                 [(25, [1.0, 3.0, 7.0], &original), (10, [3.0, 1.0, 5.0], &deceptive)]
             {

@@ -1,5 +1,6 @@
 //! Tests of the hyper-grid's rewards: closed forms compared with an enumeration of points, rules, presets,
-//! and invalid settings.
+//! and invalid settings. Some rewards have tiers: conditions that increase the reward of a point. Conditions
+//! may depend on the point's rule.
 
 use gfn::Error;
 use gfn::env::{Reward, VectorStates};
@@ -36,7 +37,8 @@ fn agrees_with_enumeration(reward: &GridReward) -> bool {
     log_z.is_some() && n_modes.is_some()
 }
 
-/// Compares the counts of points of every set of tiers, for each rule, with an enumeration.
+/// Compares the number of points of each rule that meet the conditions of a set of tiers with an enumeration.
+/// All sets of tiers are tested.
 fn counts_agree(reward: &GridReward) {
     let tiers = reward.tiered().unwrap();
     for set in 0..1u32 << tiers.weights.len() {
@@ -64,8 +66,8 @@ proptest! {
         prop_assert_eq!(cosine.n_modes().is_some(), cosine.totals(1 << 16).unwrap().n_modes == 0);
     }
 
-    /// Checks random parity checks, with any number of rules: some points must always pass all tiers, and
-    /// every rule must have points.
+    /// Tests rewards with random parity checks: some points must pass all tiers. With several rules, some
+    /// points of each rule must pass all tiers.
     #[test]
     fn parity(ndim in 2usize..5, log_height in 1u32..4, n_dims in 1usize..5, n_rules in 1usize..7,
         seed in any::<u64>()) {
@@ -108,8 +110,9 @@ proptest! {
         counts_agree(&reward);
     }
 
-    /// Tests tiers of digits with shifts and several rules. Some moduli divide neither the filter width nor
-    /// the base.
+    /// Tests rewards whose tiers are conditions on the digits of coordinates, with several rules. A tier may
+    /// also require that the sum of its digits is a multiple of a number that doesn't divide the digits'
+    /// base.
     #[test]
     fn digits(
         shape in prop_oneof![Just((2usize, 3u32, 3u32)), Just((2, 4, 2)), Just((3, 3, 2)), Just((3, 2, 3)),
@@ -133,8 +136,8 @@ proptest! {
                 prop_assert!(agrees_with_enumeration(&reward));
                 counts_agree(&reward);
             }
-            // `build` may refuse settings only if there are more rules than the patterns of the filter can
-            // select, or if no point of a rule passes the first tier.
+            // With several rules, `build` may refuse settings if the allowed digits have fewer combinations
+            // than there are rules, or if no point of a rule passes the first tier.
             Err(error) => prop_assert!(error.to_string().starts_with("the \
                 rules") && multiscale.coefficients.len() > 1),
         }
@@ -208,8 +211,8 @@ fn presets_have_the_modes_that_they_promise() {
         assert_eq!(modes(xor, 10, 16, preset), (n_rules, 1 << 20));
         assert_eq!(modes(xor, 10, 16, matched), (n_rules, 1 << 18));
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 6, 64, preset), (n_rules, 1 << 16));
-        // With one digit per coordinate there are 3^24 points in the filter. A third of them has a sum of
-        // digits that is a multiple of 3.
+        // The coordinates have one digit, and the filter allows three values of it, so 3^24 points pass the
+        // filter. A third of these points has a sum of digits that is a multiple of 3, as modes must have.
         assert_eq!(modes(RewardKind::ConditionalMultiscale, 24, 4, matched), (n_rules, 3u64.pow(23)));
     }
     let coprime = RewardKind::MultiplicativeCoprime;
@@ -237,8 +240,8 @@ fn the_largest_grids_are_counted() {
                 );
                 continue;
             };
-            // Every point has at least the base reward, and no point has more than the best mode, which
-            // bounds log Z.
+            // These bounds on log Z hold because every point has at least the base reward, and no point has a
+            // reward above the threshold of modes plus 200.
             let low = (reward.base() * n).ln();
             let high = ((reward.mode_threshold() + 200.0) * n).ln();
             assert!(
@@ -271,7 +274,7 @@ fn a_reward_without_a_mode_is_a_typed_error() {
     GridReward::uniform_random(&grid(10, 64), 0.1, 2.0, 1e-3, 0).unwrap().check_modes().unwrap();
 }
 
-/// Checks that a seed gives the same first rules for any number of rules, so that such rewards can be
+/// Checks that presets with 1, 16 and 64 rules have the same first rules, so that their rewards can be
 /// compared.
 #[test]
 fn first_rules_are_shared() {
@@ -283,8 +286,8 @@ fn first_rules_are_shared() {
     assert_eq!(targets(Preset::K1)[..], targets(Preset::K16)[..1]);
 }
 
-/// Checks that a corruption with a rate of 0 changes nothing. With another rate, about a share `rate` of each
-/// tier must be replaced, and the number of modes must stay about the same.
+/// Checks that a corruption with a rate of 0 changes nothing. With a rate of 0.1, about a tenth of the points
+/// of each tier must be replaced by other points, and the number of modes must stay about the same.
 #[test]
 fn corruption_moves_the_share_it_says() {
     let grid = grid(4, 16);
@@ -314,7 +317,7 @@ fn corruption_moves_the_share_it_says() {
     let (kept, total) = tenth(&one);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 4096.0).sqrt(), "{kept}");
     assert!((total - 1.0).abs() < 0.05, "{total}");
-    // This reward has no tiers, so its modes are treated as a single tier.
+    // This reward has no tiers, so its corruption replaces modes as if they were the points of a single tier.
     let random = GridReward::uniform_random(&grid, 0.1, 2.0, 0.1, 4).unwrap();
     let (kept, total) = tenth(&random);
     assert!((kept - 0.9).abs() < 5.0 * (0.09f64 / 6553.0).sqrt(), "{kept}");
@@ -360,7 +363,8 @@ fn senseless_parameters_are_typed_errors() {
     assert_eq!(build(BitwiseXor { dims: vec![1], ..xor() }), "a parity check");
     assert_eq!(build(BitwiseXor { tiers: vec![], ..xor() }), "the tiers");
     let rules = |n_rules, n_checks, planes| xor().with_random_rules(&grid, 1.0, n_rules, n_checks, planes, 0);
-    // Three checks on 6 bits leave 3 free bits, which can select 8 rules, but not 16.
+    // A point has 6 bits, and the tiers are three equations for them. This leaves 3 free bits, which can
+    // select 8 rules, but not 16.
     assert_eq!(rules(8, 1, (0, 2)).unwrap().tiers[3].checks.len(), 8);
     for refused in [rules(16, 1, (0, 2)), rules(0, 1, (0, 2)), rules(2, 3, (0, 2)), rules(2, 1, (0, 3))] {
         assert_eq!(message(refused.unwrap_err()), "the parity rules");

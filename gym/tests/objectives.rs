@@ -122,8 +122,9 @@ fn objectives_of_partial_states_vanish_or_say_what_is_missing() {
     on_every_environment(PartialStates);
 }
 
-/// A check of objectives relative to a prior. The prior samples in proportion to R, and the policy in
-/// proportion to R^2. Relative to the prior the reward of the policy is R, so the residuals must vanish.
+/// A check of objectives relative to a prior, whose target is in proportion to prior(x) R(x). The prior
+/// samples in proportion to R, and the policy in proportion to R^2. The policy therefore samples the target,
+/// so the residuals must vanish.
 struct Relative;
 
 impl Check for Relative {
@@ -225,7 +226,7 @@ impl Check for Batches {
         E: EnumerableEnv<States = VectorStates>,
         R: Reward<VectorStates> + Sync,
     {
-        // The policy is exact for another reward, so that losses aren't 0.
+        // The policy samples in proportion to another reward than `reward`, so that the losses aren't 0.
         let tilted = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.rows().map(|row| row.iter().map(|&x| f64::from(x) * 0.3).sum()).collect())
         };

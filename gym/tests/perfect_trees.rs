@@ -1,4 +1,5 @@
-//! Tests of perfect binary trees: the conversion between the numbers of nodes and their paths.
+//! Tests of perfect binary trees: the conversion between the index of a node and the path from the root to
+//! this node.
 
 use gfn_gym::perfect_tree::PerfectBinaryTree;
 

@@ -18,7 +18,8 @@ fn all_trees_are_different() {
     assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
 }
 
-/// Checks that the search for a root ends if a row, given by a user, contains a cycle.
+/// Checks that the search for the root of a tree ends if the state, which a user may have passed, contains a
+/// cycle.
 #[test]
 fn circles_have_an_end() {
     let rules = PhyloTree::new(4).unwrap();
@@ -26,8 +27,8 @@ fn circles_have_an_end() {
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G", "T"], 0.0, 1.0).unwrap();
     let mut states = VectorStates::from_rows([[1u16; 7]]);
     assert!(matches!(reward.parsimony(&states), Err(Error::Contract { .. })));
-    // The first backward step removes the cycle. Afterwards no joined tree is left, so all other steps must
-    // be refused.
+    // The first backward step removes the cycle. Afterwards no two species are joined, so all other backward
+    // steps must be refused.
     let split = |slot| env.step(Direction::Backward, &mut states, &Slots(vec![slot])).is_ok();
     assert_eq!([0, 1, 2, 3].map(split), [true, false, false, false]);
 }
@@ -119,8 +120,8 @@ fn rows_that_are_no_forest_are_refused() {
     let rules = PhyloTree::new(3).unwrap();
     let env = rules.env();
     let reward = ParsimonyReward::dna(&rules, &["A", "C", "G"], 0.0, 1.0).unwrap();
-    // These rows aren't forests: they contain cycles, missing nodes, a single child, and a node named after
-    // the smallest species of its first tree.
+    // A row lists the number of each node's parent. These rows aren't forests: they have cycles, parents that
+    // don't exist, a parent with a single child, or an inner node with the wrong number.
     for row in
         [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
     {

@@ -1,5 +1,5 @@
-//! Tests of reduced graphs, which are the part of a state that its future depends on, and of policies that
-//! only see this part.
+//! Tests of reduced graphs, and of policies whose networks get reduced graphs. The reduced graph of a state
+//! is the part of the graph on which all further moves and rewards depend.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Mark, Problem, SizeReward};
 use tch::{Device, Kind, Tensor};
 
-/// Builds the reduced graph of a state as a graph of its own.
+/// Builds a separate graph from the reduced graph of a state.
 fn reduced_as_graph(graph: &GraphState, reduced: &ReducedGraph) -> GraphState {
     let place = |a: u32| reduced.nodes().iter().position(|&b| b == a).unwrap() as u32;
     let nodes: Vec<_> = reduced.nodes().iter().map(|&a| graph.node(a).unwrap()).collect();
@@ -79,8 +79,9 @@ fn the_future_depends_on_the_reduced_graph() {
     }
 }
 
-/// Checks as a negative control that states with isomorphic graphs of undecided nodes may have different P_F.
-/// Reduced graphs must contain the chosen nodes, because P_F depends on the number of chosen nodes.
+/// Checks that a reduced graph needs more than the undecided nodes, which are neither chosen for the solution
+/// nor excluded from it. Two states whose undecided nodes form isomorphic graphs may have a different P_F,
+/// because P_F also depends on the number of chosen nodes.
 #[test]
 fn the_number_of_chosen_nodes_matters() {
     for problem in [Problem::IndependentSet, Problem::Clique] {
@@ -94,7 +95,7 @@ fn the_number_of_chosen_nodes_matters() {
 }
 
 /// Checks that a policy has the same outputs for a state as its network has for the reduced graph of this
-/// state. The outputs are computed with tensors and on the host.
+/// state. The outputs are computed in two ways: with tensors, and without tensors on the CPU.
 #[test]
 fn policies_say_of_states_what_networks_say_of_reduced_graphs() -> Result<()> {
     for problem in Problem::ALL {

@@ -65,7 +65,7 @@ fn faulty_tables_are_refused_with_the_line() {
         ("sequence,reward\nab,inf", "line 2: the reward \"inf\""),
         ("sequence,reward\nab,1,2", "line 2: the reward \"1,2\""),
         ("sequence,reward\nab,1\nab,2", "line 3: \"ab\" is listed twice"),
-        ("sequence,reward\nab,1", "the table is 1 of 4 sequences"),
+        ("sequence,reward\nab,1", "the number of sequences in the table is 1 of 4"),
     ] {
         let message = TableReward::parse(&sequence, &alphabet, table, None).unwrap_err().to_string();
         assert!(message.contains(problem), "{message}");

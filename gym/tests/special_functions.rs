@@ -45,8 +45,8 @@ fn log_gamma_and_digamma_are_right_over_the_whole_range() {
             (value - expected).abs() <= 1e-13 * expected.abs().max(x).max(10.0),
             "{x}: {value} {expected}"
         );
-        // The digamma function psi must satisfy psi(x + 1) = psi(x) + 1 / x, also if only x + 1 lies in the
-        // range of the series.
+        // The digamma function psi must satisfy psi(x + 1) = psi(x) + 1 / x, also if x + 1 is large enough
+        // for Stirling's series, but x isn't.
         let next = LogGamma::at(x + 1.0).slope;
         assert!(
             (next - slope - 1.0 / x).abs() <= 2e-13 * (1.0 / x).max(slope.abs()).max(1.0),

@@ -40,8 +40,8 @@ fn general_couplings() {
     let got = reward.log_reward(&states, None).unwrap();
     assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
     assert!((reward.log_z().unwrap() - sum(&expected)).abs() < 1e-10);
-    // The partial reward has the terms of the set coordinates only. A single set spin has its diagonal term,
-    // and an empty state has no term.
+    // The partial reward is the sum of the terms in which all spins are set. If a single spin is set, this is
+    // only its term with itself. If no spin is set, there is no term.
     let mut one = vec![0; n];
     one[4] = 1;
     let partial = VectorStates::from_flat(n, [vec![0; n], one].concat()).unwrap();
@@ -66,8 +66,8 @@ fn lattices() {
     // With a coupling of 0 all 2^36 states have the same reward, 1.
     let free = IsingReward::lattice(6, 0.0, 1.0).unwrap();
     assert!((free.log_z().unwrap() - 36.0 * 2f64.ln()).abs() < 1e-10);
-    // With a strong coupling only the two ground states count. In them all bonds are satisfied, and there are
-    // two bonds per spin.
+    // With a strong coupling, nearly all of Z comes from the two states in which all spins are equal. There
+    // are two pairs of neighbours per spin.
     let strong = IsingReward::lattice(7, 10.0, 1.0).unwrap();
     assert!((strong.log_z().unwrap() - (2f64.ln() + 2.0 * 10.0 * 2.0 * 49.0)).abs() < 1e-9);
     assert_eq!(IsingReward::lattice(10, 0.4, 1.0).unwrap().log_z(), None);
@@ -103,15 +103,16 @@ fn every_spin_has_its_neighbours() {
 
 #[test]
 fn strong_couplings_leave_the_states_of_most_bonds() {
-    // With a strong positive coupling, only the two states with all bonds satisfied count. A negative
-    // coupling on a lattice of even side has two such states, too.
+    // With a strong positive coupling, nearly all of Z comes from the two states in which all spins are
+    // equal. With a strong negative coupling on a lattice of even side, it comes from the two states in which
+    // all neighbours differ.
     for (side, strength) in [(3, 60.0), (4, 60.0), (4, -60.0), (8, -400.0)] {
         let all_bonds = 2.0 * (side * side) as f64 * f64::abs(strength);
         let got = log_z(side, strength);
         assert!((got - all_bonds - 2f64.ln()).abs() < 1e-9 * all_bonds, "{side} {strength}: {got}");
     }
-    // On a lattice of odd side a negative coupling can't satisfy all bonds: each row and each column has at
-    // least one unsatisfied bond. The result is compared with a sum over all states.
+    // On a lattice of odd side, neighbours can't all differ: each row and each column has at least one pair
+    // of equal neighbours. The result is compared with a sum over all states.
     for strength in [-40.0, -90.0, -400.0, -4000.0] {
         let listed = (0..512u32).map(|state| {
             let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;

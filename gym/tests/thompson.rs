@@ -1,4 +1,5 @@
-//! Tests of Thompson heads: each head learns from its share of a batch, and all heads sample the target.
+//! Tests of Thompson sampling with the heads of a policy: each head learns from its share of a batch, and all
+//! heads sample the target.
 
 use gfn::env::VectorEnv;
 use gfn::objective::{Advantage, LogPartitionVariance, PolicyGradient};
@@ -53,7 +54,8 @@ fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch
     let reward = grid_reward();
     let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
     let trainer = Trainer::new(env.clone(), reward, policy, LogPartitionVariance, config, rng).unwrap();
-    // With a share of 0.3, a head usually gets one of the three trajectories.
+    // With a share of 0.3, a head usually gets one of the three trajectories. If the head learned from this
+    // trajectory alone, the loss would be 0.
     let mut trainer = with_thompson(trainer, 0.3).unwrap();
     let losses: Vec<f64> = (0..30).map(|_| step(&mut trainer).unwrap().loss).collect();
     let idle = losses.iter().filter(|loss| **loss == 0.0).count();

@@ -1,5 +1,5 @@
-//! Tests of triangles of coloured nodes: numbers in closed form are compared with an enumeration of all
-//! graphs.
+//! Tests of triangles of coloured nodes: the closed forms of the numbers of graphs and of triangles are
+//! compared with an enumeration of all graphs.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Tests that compare bit sequences, Ising models, sets and binary trees with the golden file.
 //!
-//! The golden file has torchgfn's numbers of actions: if torchgfn forces an exit, it has one action more than
-//! this library.
+//! The numbers of actions in the golden file are torchgfn's. In some environments torchgfn forces an exit
+//! action at the end, which this library doesn't have, so its number of actions is larger by one.
 
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
@@ -42,7 +42,8 @@ fn bits(values: &Value) -> Vec<Vec<bool>> {
     rows(values).iter().map(|row| row.iter().map(|&x| x > 0.0).collect()).collect()
 }
 
-/// Reads states of the golden file and adds `shift` to each entry.
+/// Reads states of the golden file and adds `shift` to each entry, because torchgfn and this library number
+/// the values of some entries differently.
 fn states(values: &Value, shift: u16) -> VectorStates {
     let rows = rows(values);
     VectorStates::from_flat(rows[0].len(), rows.concat().iter().map(|&x| x as u16 + shift).collect()).unwrap()
@@ -176,8 +177,9 @@ fn set_additions() {
         let masks = env.masks(Direction::Forward, &all);
         for (row, expected) in rows(&case["forward_masks"]).iter().enumerate() {
             let expected: Vec<bool> = expected.iter().map(|&x| x > 0.0).collect();
-            // With a fixed length the environment has no exit action, unlike torchgfn's. A set must be able
-            // to end if and only if torchgfn's exit is legal.
+            // If all finished sets have the same size, this library's environment has no exit action, but
+            // torchgfn's environment has one. A trajectory must be able to end in a set if and only if
+            // torchgfn's exit is legal.
             let (adds, exit) = expected.split_at(rules.n_items());
             assert_eq!(&masks.row(row)[..rules.n_items()], adds);
             let ends = graph.can_end(graph.indices(&env, &all.select(&[row]))[0].unwrap());

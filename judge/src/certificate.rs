@@ -1,4 +1,5 @@
-//! The report that [`certify`](crate::certify()) returns.
+//! The report that [`certify`](crate::certify()) returns. Probes are the objects whose probability under the
+//! policy was estimated for this report.
 
 use std::fmt;
 
@@ -27,9 +28,9 @@ pub struct LogZBounds {
     /// normal interval. The true mean is at most log Z.
     pub elbo: Interval,
     /// An estimate of log Z, not a bound: the log of the mean of w over the policy's trajectories (importance
-    /// sampling). The interval holds only if the policy can sample every trajectory that matters. The
-    /// policy's own trajectories can't show whether it can. `None` if one of the certificate's [`Limit`]s
-    /// makes the estimate unreliable.
+    /// sampling). The interval holds only if the policy can sample all trajectories that contribute much to
+    /// Z. The policy's own trajectories can't show whether it can do so. `None` if one of the certificate's
+    /// [`Limit`]s makes the estimate unreliable.
     pub estimate: Option<Interval>,
 }
 
@@ -90,7 +91,8 @@ pub enum Finding {
     Neglected {
         /// The number of objects that are sampled too rarely.
         objects: usize,
-        /// The total reward of these objects, divided by the total reward of all objects that were compared.
+        /// The total reward of the objects that are sampled too rarely, divided by the total reward of all
+        /// objects that were compared.
         mass: f64,
     },
 }
@@ -99,8 +101,8 @@ pub enum Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The policy's samples carry only as much information as `effective` equally weighted samples. An
-    /// estimate of log Z needs at least 400.
+    /// The policy's samples carry only as much information as `effective` equally weighted samples. If this
+    /// number is below 400, log Z isn't estimated.
     FewEffectiveSamples {
         /// The number of equally weighted samples with the same information.
         effective: f64,
@@ -120,7 +122,8 @@ pub enum Limit {
         /// object, averaged over the policy's samples. Estimates are left out if it is 2 nats or more.
         nats: f64,
     },
-    /// Some probes have a [`bias`](LogProb::bias) above 0.1, and are therefore left out of flow consistency.
+    /// The estimated log-probabilities of some probes (objects of [`Certificate::probes`]) have a
+    /// [`bias`](LogProb::bias) above 0.1. These probes are left out of flow consistency.
     UncertainProbes {
         /// The number of probes that are left out.
         objects: usize,

@@ -146,8 +146,8 @@ where
     let at_least =
         found.log_reward().max(mean_at_least(&own.log_weights)).max(mean_at_least(&uniform.log_weights));
     let at_most = inverse.map(|logs| -log_mean_at_least(&logs, RISK)).filter(|bound| bound.is_finite());
-    // An upper bound below the lower bound is false. The reason is chance, or that the objects in `target`
-    // weren't drawn from the target. The lower bound is used instead.
+    // If the upper bound is below the lower bound, one of them is false, either by chance or because the
+    // objects in `target` weren't drawn from the target. In this case the lower bound is used for both.
     let at_most = at_most.map(|bound| bound.max(at_least));
     let mut log_z = LogZBounds {
         from_found_objects: found.log_reward(),
@@ -236,12 +236,12 @@ fn draw_samples<E: EnumerableEnv>(
     Ok(out)
 }
 
-/// Distinct objects (probes) with estimates of their probability under the policy. Several sampled objects
-/// may be the same probe.
+/// Distinct objects (probes) with estimates of their probability under the policy. An object that was sampled
+/// several times is a single probe.
 struct ProbeSet {
     probes: Vec<Probe>,
     estimates: SplitEstimates,
-    /// The index of the probe that each sampled object is.
+    /// The index in `probes` of each sampled object.
     probe_of_row: Vec<usize>,
 }
 
@@ -295,9 +295,10 @@ impl ProbeSet {
     }
 
     /// Estimates flow consistency on subsets of the probes. Each subset has equally many objects of each
-    /// source. An object that occurs twice in a subset counts once, and uncertain probes are left out.
-    /// Several subsets may contain the same object, so the errors of its estimate don't average out over
-    /// subsets. The jackknife over parts of the paths estimates the size of this common error.
+    /// source. An object that occurs twice in a subset counts once, and uncertain probes are left out. The
+    /// error of a probe's estimate affects every subset that contains the probe, so such errors don't average
+    /// out over subsets. Their size is estimated by the jackknife: each time, one group of backward
+    /// trajectories is left out.
     fn consistency(&self, per_source: usize, budget: Budget) -> Result<FlowConsistency> {
         let share = per_source / budget.subsets;
         let mut distances = Vec::new();

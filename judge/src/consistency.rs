@@ -26,9 +26,9 @@ pub struct FlowConsistency {
 }
 
 impl FlowConsistency {
-    /// Computes flow consistency from the distances on independent subsets. `floor` is the mean distance that
-    /// noise alone causes. `error` is the standard error that comes from probabilities that several subsets
-    /// share; the error is 0 if the probabilities are exact.
+    /// Computes flow consistency from the distances on randomly drawn subsets. `floor` is the mean distance
+    /// that noise alone causes. `error` is the standard error of the mean that comes from errors of the
+    /// estimated probabilities, which affect several subsets at once. It is 0 if the probabilities are exact.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than two subsets.

@@ -9,8 +9,9 @@ use crate::{Finding, probability_at_least};
 /// The largest probability that a bound on log Z is false. A bound on the probability of a set of objects is
 /// false with at most half of this probability.
 pub(crate) const RISK: f64 = 0.01;
-/// The smallest total variation that is reported as a finding. Neglected objects are reported if their share
-/// of the total reward of all candidates is at least this number, too.
+/// The smallest total variation that is reported as a finding. This number is also the smallest share of the
+/// total reward for which neglected objects are reported. The total is over all objects that are compared
+/// (candidates).
 const MIN_REPORTED: f64 = 0.01;
 /// An object counts as neglected if it is sampled with less than this share of its target probability.
 const NEGLECTED_SHARE: f64 = 0.1;
@@ -30,13 +31,14 @@ pub(crate) struct FoundObjects {
     halves: [usize; 2],
 }
 
-/// A set of candidate objects.
+/// A set of candidates: objects found by the first half of the policy's samples, by random trajectories or by
+/// local search.
 #[derive(Default)]
 struct Group {
     objects: usize,
-    /// The total reward of the objects in the set, divided by `exp(log_scale)`.
+    /// The total reward of the objects in the set, divided by a scale that is common to all sets.
     reward: f64,
-    /// The number of samples in the second half that are objects of the set.
+    /// The number of samples in the second half of the policy's samples that are objects of the set.
     count: usize,
 }
 
@@ -49,7 +51,7 @@ impl FoundObjects {
         batches: [&E::States; 3],
     ) -> Result<Self> {
         let mut all = env.initial(&[]);
-        for batch in batches.iter() {
+        for batch in &batches {
             all.append((*batch).clone());
         }
         let grouping = env.objects(&all)?;
@@ -115,8 +117,9 @@ impl FoundObjects {
         if tv >= MIN_REPORTED {
             findings.push(Finding::TotalVariation { at_least: tv });
         }
-        // `expected` is a lower bound on how often an exact policy would sample neglected objects. An exact
-        // policy samples two sets in proportion to their rewards.
+        // The policy samples the other objects (`rest`) at least with the probability `self.at_least(&rest)`.
+        // A policy that samples both sets in proportion to their rewards would then sample neglected objects
+        // at least with the probability `expected`.
         let mass = neglected.reward / (neglected.reward + rest.reward);
         let expected = self.at_least(&rest) * neglected.reward / rest.reward;
         if mass >= MIN_REPORTED && self.at_most(&neglected) < NEGLECTED_SHARE * expected {
@@ -125,8 +128,9 @@ impl FoundObjects {
         (tv, findings)
     }
 
-    /// Returns the set of candidates that `chosen` selects. The arguments of `chosen` are the object's share
-    /// of the first half of the samples, and its expected share, which is proportional to its reward.
+    /// Returns the set of candidates for which `chosen` returns `true`. The arguments of `chosen` are the
+    /// object's share of the first half of the samples, and its expected share, which is its reward divided
+    /// by `exp(log_scale)`.
     fn group(&self, log_scale: f64, chosen: fn(f64, f64) -> bool) -> Group {
         let mut out = Group::default();
         for (object, counts) in

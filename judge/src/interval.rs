@@ -14,9 +14,9 @@ const BOOTSTRAP_ROUNDS: usize = 400;
 /// size.
 const TOLERANCE: f64 = 1e-9;
 
-/// An estimate with an interval. In a [`Certificate`](super::Certificate) the interval is meant to hold for
-/// 95 % of policies, but isn't a bound. In a [`Judgement`](super::Judgement) the ends of the interval are
-/// bounds.
+/// An estimate with an interval. In a [`Certificate`](super::Certificate) the interval is meant to contain
+/// the true value for 95 % of policies, but its ends aren't bounds. In a [`Judgement`](super::Judgement) the
+/// ends of the interval are bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The estimated value.
@@ -86,8 +86,8 @@ impl Interval {
     }
 }
 
-/// The number of stakes among which [`log_mean_at_least`] divides its capital. The stakes are 1, 1/2, 1/4 and
-/// so on.
+/// The number of stakes of the bets by which [`log_mean_at_least`] computes a bound. The initial capital is
+/// divided equally among the stakes 1, 1/2, 1/4 and so on.
 const N_STAKES: i32 = 16;
 /// The lower end of the range in which [`log_mean_at_least`] searches, in nats below the log of the mean of
 /// the draws.

@@ -66,7 +66,7 @@ const PERFECT_ROUNDS: usize = 200;
 const MAX_LISTED: usize = 20;
 /// The number of random subsets on which flow consistency is computed.
 const N_SUBSETS: usize = 256;
-/// The number of objects that are drawn for each subset.
+/// The number of objects that are drawn for each of the random subsets of flow consistency.
 const SUBSET_SIZE: usize = 16;
 /// The probability that the lower end of an interval is wrong, and also the probability that the upper end is
 /// wrong.
@@ -161,11 +161,11 @@ fn shuffle(samples: &[usize], rng: &mut Rng) -> Vec<usize> {
 
 fn compute_shares(samples: &[usize], objects: usize) -> Vec<f64> {
     let mut counts = vec![0.0; objects];
-    for &object in samples.iter() {
+    for &object in samples {
         counts[object] += 1.0;
     }
     let n = samples.len().max(1) as f64;
-    for count in counts.iter_mut() {
+    for count in &mut counts {
         *count /= n;
     }
     counts
@@ -188,9 +188,9 @@ fn intervals(target: &[f64], shares: &[f64], order: &[usize]) -> Result<(Interva
     let above = (-RISK.ln() / (2.0 * n)).sqrt();
     let (chosen, counted) = order.split_at(order.len() / 2);
     let first = compute_shares(chosen, target.len());
-    // `over` selects objects that occur more often than expected, by more than `least` standard deviations.
-    // Several values of `least` are tried. The value with the largest bound on the first half of the samples
-    // is used.
+    // `over` selects objects that occur in the first half of the samples more often than expected, by more
+    // than `least` standard deviations. Several values of `least` are tried. The value with the largest lower
+    // bound on total variation, computed from the first half, is used.
     let over = |object: usize, least: f64| {
         let p = target[object];
         let share = first[object];

@@ -102,7 +102,8 @@ impl SplitEstimates {
         Self { log_probs, mean_log_ratios, parts }
     }
 
-    /// Returns the estimate of log p(x) of an object from the groups of paths that `keep` selects.
+    /// Returns the estimate of log p(x) of an object from some of the groups of its paths: the groups for
+    /// whose index `keep` returns `true`.
     pub(crate) fn log_p_from_parts(&self, object: usize, keep: impl Fn(usize) -> bool) -> f64 {
         let kept = || self.parts[object].iter().enumerate().filter(|(k, _)| keep(*k)).map(|(_, part)| part);
         let n: usize = kept().map(|(_, n)| n).sum();

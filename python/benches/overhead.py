@@ -1,5 +1,5 @@
 """Measures the overhead of rewards and rules in Python, in milliseconds per batch of 128 trajectories, and
-relative to the time of training on ring-4.
+relative to the time of training on ring-4 (graphs of four nodes, with `RingReward`).
 
   overhead.py [REPRODUCE]
 
@@ -21,7 +21,7 @@ import gfn_rs as gfn
 import numpy as np
 import torch
 
-# The trainers don't explore on purpose, so the warning about missing exploration is ignored.
+# The trainers intentionally don't explore, so the warning about missing exploration is ignored.
 warnings.simplefilter("ignore", gfn.TrainingWarning)
 
 ROUNDS = 200
@@ -97,8 +97,8 @@ def of_rules():
 
 def trainers():
     """Builds three trainers of ring-4: with the library's reward, with the same reward in Python, and with
-    the Python reward in a cache. All three trainers draw the same trajectories, so their other work is
-    equal."""
+    the Python reward in a cache. All three trainers draw the same trajectories, so their steps differ only in
+    the time of the reward."""
     net = gfn.GraphNet(
         layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16)
     )
@@ -112,8 +112,8 @@ def trainers():
 
 
 def of_training():
-    """Measures the time of a training step, relative to a step with the library's reward. The times are
-    medians over windows of steps, in which the trainers take turns."""
+    """Measures the time of a training step, relative to a step with the library's reward. A window has six
+    steps of each trainer in turn, and the result is the median over many windows."""
     runs, found = trainers(), {"native": [], "python": [], "cached": []}
     for _ in range(WINDOWS):
         for name, trainer in runs.items():

@@ -40,8 +40,8 @@ print(
     f"{box.history['log_z'][-1]:.3f}"
 )
 
-# During training, noise on the steps reaches points that the policy doesn't reach yet. The target is
-# normalised, so the true log Z is 0.
+# During training, noise is added to the steps, so that samples also reach points that the policy alone
+# doesn't reach yet. The target is normalised, so the true log Z is 0.
 mean, sd = [1.0, -1.0], 0.5
 diffusion = gfn.Trainer(
     gfn.Diffusion(dim=2, steps=20, sigma=1.0),

@@ -25,7 +25,8 @@ def reward(points):
 
 
 def make(seed, **changes):
-    """Returns a trainer. The main process trains it, and each actor makes one to sample objects."""
+    """Returns a trainer. The main process calls this function for the trainer that it trains. With
+    `--actors`, each worker also calls it, for a trainer that only samples objects."""
     return gfn.Trainer(
         gfn.HyperGrid(2, 8), changes.pop("reward", reward), gfn.Mlp((32,)), batch=128, seed=seed, **changes
     )

@@ -45,7 +45,7 @@ class Gine(torch.nn.Module):
 
 
 # The initial weights of the module come from torch's random numbers, so torch needs a seed, too. The setting
-# `seed` is for the heads of the library only.
+# `seed` of the trainer determines only the initial weights that the library adds, those of the heads.
 torch.manual_seed(given.seed)
 policy = gfn.GraphModule(Gine(given.width, given.layers), given.width, given.width, pair_walks=3)
 trainer = gfn.Trainer(

@@ -243,8 +243,8 @@ fn array<'py, T: Element, D: Dimension>(
     rows.extract()
 }
 
-/// Draws a path to each object by uniform backward steps. Success proves that the objects are finished
-/// objects of the environment.
+/// Draws a trajectory (path) to each object by uniform backward steps. Returns an error if an object isn't a
+/// finished object of the environment.
 pub(crate) fn walks_to<E: TrainEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> Result<Walks<E>> {
     if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
         && env.exit_actions(&objects.select(&[row])).is_none()

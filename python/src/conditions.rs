@@ -18,8 +18,8 @@ use crate::reward::class_name;
 use crate::settings::Settings;
 use crate::tensors::PyTensor;
 
-/// The settings of conditions, in the form that Python passes. A part of the condition that is constant has
-/// no bins.
+/// The settings of conditions, in the form that Python passes. Without `preferences`, the weights of the
+/// rewards are equal. Without `focus`, conditions have no direction of focus.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {
@@ -29,7 +29,8 @@ struct Spec {
     focus: Option<FocusSpec>,
 }
 
-/// A distribution of one part of a condition, and the number of bins if the part has a thermometer encoding.
+/// The distribution of one part of a condition, and the part's encoding for networks. `bins` is the length of
+/// the thermometer encoding. `None` encodes the part as plain numbers, or not at all if it is constant.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WithBins<T> {

@@ -1,4 +1,4 @@
-//! Reading molecules from files and lists, and finding their most frequent fragments.
+//! Reads molecules from files and lists, and finds their most frequent fragments.
 
 use std::io::BufRead;
 use std::path::PathBuf;

@@ -82,8 +82,8 @@ pub(crate) fn calls() -> usize {
     CALLS.load(SeqCst)
 }
 
-/// Records that this process was forked. After that, the library works without a pool of threads in this
-/// process.
+/// Records that this process was forked. From then on, a thread that calls the library does all of the work
+/// itself, because a forked process doesn't have the threads of its parent.
 #[pyfunction]
 pub(crate) fn forked() {
     FORKED.store(true, SeqCst);

@@ -44,8 +44,8 @@ pub(crate) fn pareto_front(objectives: Points<'_>) -> Outcome<Vec<usize>> {
     Ok(pareto::pareto_front(&points(&objectives)?)?)
 }
 
-/// Returns the hypervolume: the volume between a reference point and the vectors of objectives that dominate
-/// it.
+/// Returns the hypervolume: the volume of all points that dominate a reference point and are dominated by a
+/// row of `objectives`.
 #[pyfunction]
 pub(crate) fn hypervolume(
     py: Python<'_>,

@@ -20,9 +20,9 @@ use crate::settings::read;
 /// The names of node classes, of values of node attributes, of edge classes and of values of edge attributes.
 pub(crate) type Encoding = (Vec<String>, Vec<Vec<String>>, Vec<String>, Vec<Vec<String>>);
 
-/// The largest number of unreadable rows that an error message names.
+/// The largest number of unreadable lines that an error message names.
 const NAMED: usize = 3;
-/// The largest number of fragment trees that are checked per molecule.
+/// The largest number of trees of fragments that are listed per molecule, unless the caller asks for more.
 const LISTED: usize = 1_000;
 
 /// The conversion between an environment's graphs and molecules.
@@ -114,12 +114,13 @@ impl Reading {
     }
 
     /// Reads a line that begins with a SMILES; any text may follow after a blank. Returns the molecule, and
-    /// the numbers of details of the SMILES that the molecule doesn't contain, such as stereo marks.
+    /// how many stereo marks and atom-map numbers of the SMILES it lacks.
     fn read_line(&self, line: &str) -> Result<(Molecule, LeftOut)> {
         let smiles = line.split_whitespace().next().unwrap_or_default();
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         if matches!(&self.codec, MoleculeCodecs::Atoms(codec) if codec.config().stereo) {
-            // The stereo marks that this environment drops carry no information, so they don't count as lost.
+            // An environment with stereochemistry drops only stereo marks that carry no information, for
+            // example at an atom that isn't a stereocentre. Such marks don't count as lost.
             return Ok((molecule, LeftOut { stereo: 0, ..left_out }));
         }
         left_out.stereo += molecule.marks().len();

@@ -178,8 +178,8 @@ impl Paths {
         self.read(py, |paths| Ok(each!(paths, paths => Array(paths.trajectories().is_exit().to_vec()))))
     }
 
-    /// Returns the forward actions, or the actions that undo them if `reverse`. The actions are slots, `[T]`,
-    /// or rows of numbers in environments of points.
+    /// Returns the forward actions, or the actions that undo them if `reverse`. The actions are slots, `[T]`;
+    /// in environments of points, each action is a row of numbers.
     fn actions(&self, py: Python<'_>, reverse: bool) -> PyResult<PyTensor> {
         self.read(py, |paths| {
             Ok(each!(paths, paths => {

@@ -86,7 +86,7 @@ pub(crate) fn build<E: PyEnv>(
         (None, [_]) | (Some(_), _) => {}
         (None, _) => {
             let expected = "one reward, or a `Conditioning` that weights several rewards";
-            return Err(Error::config("the rewards of a trainer", all.len(), expected).into());
+            return Err(Error::config("the number of rewards of a trainer", all.len(), expected).into());
         }
     }
     let target = E::target(native)?;

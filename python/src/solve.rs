@@ -12,8 +12,9 @@ use crate::settings::Settings;
 use crate::states::Graphs;
 use crate::watch::Watch;
 
-/// The result of a search: the nodes of the best solution; the time in seconds, size and origin of each
-/// improvement; and the number of samples.
+/// The result of a search. The first entry is the nodes of the best solution. The second entry lists the
+/// improvements: the time in seconds, the size of the solution, and its origin (`sample` or `search`). The
+/// third entry is the number of samples.
 type Answer = (Vec<u32>, Vec<(f64, usize, &'static str)>, usize);
 
 /// Searches for the best solution on a graph. Returns an error unless `graphs` has exactly one graph. Local

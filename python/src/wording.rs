@@ -1,7 +1,7 @@
 //! The conversion of the library's messages for Python users: Rust names are replaced by Python names.
 
-/// The phrases of the library's messages, each with its replacement in `gfn_rs`. A phrase that contains
-/// another phrase comes first.
+/// The phrases of the library's messages, each with its replacement in `gfn_rs`. If a phrase contains another
+/// phrase, the longer phrase comes first.
 const PHRASES: &[(&str, &str)] = &[
     (
         "(if the backward moves of graphs are derived, let `is_reachable` return false for graphs that no \
@@ -61,6 +61,22 @@ const PHRASES: &[(&str, &str)] = &[
     ("`EstimatorsConfig::", "`"),
     ("`AdamConfig::", "`"),
     ("`Schedule::", "`"),
+    (
+        "(`Scaffold::ToldApart`)",
+        "(`scaffold=\"distinct\"` of a `GraphEnv`, `told_apart=True` of `Molecules`)",
+    ),
+    (
+        "(`Auto`, `Gine`, `Gat`, `Gps` or `Transformer`), or `ablation: true` to ignore them on purpose",
+        "(\"auto\", \"gine\", \"gat\", \"gps\" or \"transformer\")",
+    ),
+    ("with `conv` `Transformer`", "with `conv` \"transformer\""),
+    ("`Layer` and `Last`, because", "\"layer\" and \"last\", because"),
+    ("`Auto` or `Ignored`, because", "\"auto\" or \"ignored\", because"),
+    ("such as `UniformPolicy`", "such as `Uniform`"),
+    (
+        "`SetNodeAttr`, or distinguish nodes by their labels, `Semantics::Labelled`",
+        "`SetNodeAttribute`, or distinguish nodes by their labels, `labelled=True`",
+    ),
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
     ("`tch::no_grad`", "`torch.no_grad`"),

@@ -175,7 +175,7 @@ ENVIRONMENTS = [
     (lambda: gfn.Fragments(10**12), ValueError, "max_fragments is 1000000000000"),
     (lambda: gfn.Fragments(2, library="/nowhere/fragments"), FileNotFoundError, "/nowhere/fragments"),
     (lambda: gfn.Fragments(2, library=os.path.dirname(__file__)), IsADirectoryError, "tests"),
-    (lambda: gfn.Fragments(2, library=__file__), ValueError, "line 1: .*expected SMILES"),
+    (lambda: gfn.Fragments(2, library=__file__), ValueError, "line 1: .*expected a SMILES"),
     (lambda: gfn.HyperGrid(0, 8), ValueError, "ndim is 0"),
     (lambda: gfn.HyperGrid(2, 1), ValueError, "height is 1, expected 2 to 65,536"),
     (lambda: gfn.HyperGrid(10**12, 8), ValueError, "ndim is 1000000000000"),
@@ -188,8 +188,8 @@ ENVIRONMENTS = [
     (lambda: gfn.TokenSequence(3, 0), ValueError, "length of sequences is 0"),
     (lambda: gfn.TokenSequence(3, 3, 4), ValueError, "length of sequences is 4 to 3"),
     (lambda: gfn.DiscreteEbm(0), ValueError, "n is 0"),
-    (lambda: gfn.SetAddition(4, 5), ValueError, "max_items is 5 of 4"),
-    (lambda: gfn.SetAddition(4, 0), ValueError, "max_items is 0 of 4"),
+    (lambda: gfn.SetAddition(4, 5), ValueError, "max_items is 5, but there are 4 items"),
+    (lambda: gfn.SetAddition(4, 0), ValueError, "max_items is 0, but there are 4 items"),
     (lambda: gfn.PerfectBinaryTree(0), ValueError, "depth is 0"),
     (lambda: gfn.PerfectBinaryTree(10**12), ValueError, "depth is 1000000000000"),
     (lambda: gfn.PhyloTree(1), ValueError, "n is 1, expected 2 to 1,000"),
@@ -246,9 +246,9 @@ SETTINGS = [
     (
         lambda: trainer(reward=[zero, zero]),
         ValueError,
-        "rewards of a trainer is 2, expected one, or a `Conditioning`",
+        "number of rewards of a trainer is 2, expected one reward, or a `Conditioning`",
     ),
-    (lambda: trainer(reward=[]), ValueError, "rewards of a trainer is 0"),
+    (lambda: trainer(reward=[]), ValueError, "number of rewards of a trainer is 0"),
     (lambda: trainer(reward=[zero, 3]), TypeError, "reward is int"),
     (lambda: trainer(reward=gfn.HyperGridReward), TypeError, "reward is HyperGridReward"),
     (lambda: trainer(reward=gfn.Reward()), TypeError, "reward is Reward"),
@@ -376,6 +376,23 @@ PAIRS = [
     (lambda: graph_trainer(policy=gfn.GraphNet(embedding=0)), ValueError, "embedding is 0"),
     (lambda: graph_trainer(policy=gfn.GraphNet(closed_walks=0)), ValueError, "closed_walks is 0"),
     (lambda: graph_trainer(policy=gfn.GraphNet(conv="transformer", heads=3)), ValueError, "heads is 3"),
+    (
+        lambda: graph_trainer(policy=gfn.GraphNet(conv="transformer", norm="graph")),
+        ValueError,
+        'with `conv` "transformer", expected "layer" and "last"',
+    ),
+    (
+        lambda: graph_trainer(gfn.Molecules(5), policy=gfn.GraphNet(conv="gin")),
+        ValueError,
+        r'expected a convolution that reads them \("auto", "gine", "gat", "gps" or "transformer"\)$',
+    ),
+    (
+        lambda: graph_trainer(
+            gfn.GraphEnv([gfn.AddEdge()], 3, start=3, labelled=True), policy=gfn.GraphNet(symmetry="exact")
+        ),
+        ValueError,
+        'in an environment of labelled graphs, expected "auto" or "ignored"',
+    ),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(width=0)), ValueError, "0 wide"),
     (lambda: trainer(gfn.BitSequence(1, 4), policy=gfn.SequenceNet(heads=3)), ValueError, "heads is 3"),
     (
@@ -406,14 +423,22 @@ PAIRS = [
         TypeError,
         "HammingReward isn't a reward for the vectors of this",
     ),
-    (lambda: graph_trainer(reward=gfn.MoleculeReward()), TypeError, "aren't molecules"),
+    (
+        lambda: graph_trainer(reward=gfn.MoleculeReward()),
+        TypeError,
+        "MoleculeReward isn't a reward for graphs other than molecules",
+    ),
     (
         lambda: graph_trainer(reward=gfn.HyperGridReward()),
         TypeError,
         "HyperGridReward isn't a reward for graphs",
     ),
     (lambda: graph_trainer(gfn.Ring(3), gfn.ColoredGraphReward()).fit(1), ValueError, "undirected graph"),
-    (lambda: graph_trainer(gfn.Triangle(2), gfn.MoleculeReward()), TypeError, "aren't molecules"),
+    (
+        lambda: graph_trainer(gfn.Triangle(2), gfn.MoleculeReward()),
+        TypeError,
+        "MoleculeReward isn't a reward for graphs other than molecules",
+    ),
     (
         lambda: trainer(gfn.BayesianStructure(3), gfn.BoxReward()),
         TypeError,

@@ -35,8 +35,8 @@ def backend(monkeypatch):
         setattr(fake, name, None)
     monkeypatch.setitem(sys.modules, "maturin", fake)
     for name in ("LIBTORCH", "LIBTORCH_BYPASS_VERSION_CHECK", "CXXFLAGS", "CC_SHELL_ESCAPED_FLAGS"):
-        # The variable is set before it is deleted. So monkeypatch restores it after the test, even if it
-        # didn't exist before.
+        # The environment variable is set before it is deleted. So monkeypatch restores its former state after
+        # the test, even if it didn't exist before.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return loaded(ROOT / "python" / "build_backend.py", monkeypatch)

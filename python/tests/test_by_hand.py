@@ -151,8 +151,8 @@ def test_moves_have_names():
     grown = env.step(env.initial(1), [moves[0].slot[0]]).states
     after = env.moves(grown)
     more = after[after.kind == env.move_types.index(attached)]
-    # With two edge classes, the column of a move that attaches a node is twice the node's class plus the
-    # class of its edge.
+    # `column` is the number of a move's variant. A move that attaches a node has a variant for each class of
+    # the node and each of the two classes of its edge: 2 * (class of the node) + (class of the edge).
     assert more.column.tolist() == list(range(6)) and (more.a == 0).all()
     pair = env.step(grown, more[5:]).states
     assert pair.node_classes.tolist() == [0, 2] and pair.edge_classes.tolist() == [1]

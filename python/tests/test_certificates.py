@@ -18,7 +18,8 @@ def test_a_certificate_bounds_what_is_known():
     certificate = it.certify(samples=1000, subsets=16, paths=16)
     assert certificate.tv["at_least"] <= exact.tv <= certificate.tv["at_most"]
     assert certificate.log_z["from_found_objects"] <= certificate.log_z["at_least"] <= exact.log_z + 1e-6
-    # The policy's own samples can't give an upper bound.
+    # Samples of the policy alone give no upper bound on log Z, and therefore no upper bound below 1 on the
+    # total variation.
     assert certificate.log_z["at_most"] is None and certificate.tv["at_most"] == 1
     supposed = certificate.tv["if_log_z_at_most"]
     assert supposed is None or supposed < exact.log_z or exact.tv <= certificate.tv["at_most_by_importance"]

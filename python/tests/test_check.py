@@ -41,7 +41,8 @@ class SecondNeedsFirst(gfn.GraphRules):
 
 
 class Told(SecondNeedsFirst):
-    """The same rules with the method `is_reachable`, which returns False for unreachable graphs."""
+    """The rules `SecondNeedsFirst` with the method `is_reachable`, which returns False for unreachable
+    graphs."""
 
     def is_reachable(self, graphs):
         edges = (graphs[k].edges.tolist() for k in range(len(graphs)))

@@ -106,8 +106,9 @@ def test_a_focus_in_hindsight_is_replayed():
     ).fit(5)
     again = learner(of, **{**settings, "sources": [*settings["sources"], gfn.FocusInHindsight(1.0)]}).fit(5)
     assert plain.history["loss"].tolist() != other.history["loss"].tolist() == again.history["loss"].tolist()
-    # In hindsight, the direction of focus becomes the direction of the object's own rewards. So no replayed
-    # object is outside of the cone, and losses must be smaller.
+    # `FocusInHindsight` replaces the direction of focus by the direction of the replayed object's own
+    # rewards. The object's log R is then never the very low log R of objects outside of the focus, so losses
+    # must be smaller.
     assert other.history["loss"][2:].mean() < plain.history["loss"][2:].mean()
 
 

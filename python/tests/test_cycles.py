@@ -1,5 +1,5 @@
-"""Tests that Python's garbage collector frees a trainer together with an object that the trainer uses and
-that refers to the trainer."""
+"""Tests of reference cycles: a trainer uses an object, and the object refers to the trainer. Python's garbage
+collector must free both."""
 
 import gc
 import weakref

@@ -119,7 +119,7 @@ def test_decorations_of_a_ring_are_counted_by_its_symmetries(grown, n_distinct):
     apart, alike = exact(env("distinct")), exact(env("alike"))
     assert n_distinct in (None, apart.n_states)
     assert alike.n_states == orbits(apart.states, 6) < apart.n_states
-    # All rewards are 1, so Z is the number of objects.
+    # Each state is an object with the reward 1, so Z is the number of states.
     assert alike.log_z == pytest.approx(math.log(alike.n_states))
 
 
@@ -227,7 +227,11 @@ def test_the_parameters_of_several_starts_are_taken_over_for_one(tmp_path):
         (dict(scaffold="equal"), ValueError, "scaffold"),
         (dict(scaffold=1), TypeError, "scaffold"),
         (dict(scaffold=True), TypeError, "scaffold"),
-        (dict(scaffold="alike", start=gfn.Graphs.from_graph6(["C~", "CF"])), ValueError, "symmetries"),
+        (
+            dict(scaffold="alike", start=gfn.Graphs.from_graph6(["C~", "CF"])),
+            ValueError,
+            "set of symmetries of the initial graph is different in some instances.*`told_apart=True`",
+        ),
         (dict(actions=[gfn.RemoveEdge]), TypeError, "actions"),
         (dict(actions=["remove_edge"]), TypeError, "actions"),
         (dict(actions=[gfn.ClearNodeAttribute()]), ValueError, "attribute"),
@@ -245,6 +249,11 @@ def test_what_is_declared_wrongly_is_refused(settings, kind, message):
 def test_removals_have_settings_of_their_kind():
     for value in (1, "yes", None):
         refused(lambda value=value: gfn.RemoveNode(attached=value), TypeError, "attached")
+    refused(
+        lambda: gfn.Trainer(gfn.GraphEnv([gfn.RemoveNode()], 3, start=3), flat, NET).fit(1),
+        ValueError,
+        "`SetNodeAttribute`, or distinguish nodes by their labels, `labelled=True`",
+    )
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -318,8 +327,8 @@ def test_molecules_under_rules_are_looked_at_and_learned():
 def test_fragments_under_rules(tmp_path):
     class OneRing(gfn.GraphRules):
         def restrict(self, graphs, moves):
-            # Moves are allowed only from graphs without a ring. The second condition is always False, because
-            # `moves.column` is never negative.
+            # Moves are allowed only from graphs without a ring. The second condition is always False. It only
+            # checks that `moves.column` can be used, which is never negative.
             rings = np.array([smiles.count("c1") for smiles in graphs.smiles])
             return (rings[moves.graph] == 0) | (moves.column < 0)
 

@@ -124,8 +124,8 @@ class Never(gfn.VectorRules):
 
 
 def test_moves_back_that_lead_nowhere_are_found():
-    """Declares an environment whose rules forbid moves to the value 1, but no `is_reachable`. Backward moves
-    lead to this unreachable value, which the check must find."""
+    """Declares an environment whose rules forbid moves to the value 1, but have no method `is_reachable`.
+    Backward moves lead to this unreachable value, which the check must find."""
     moves = [(0, 0, 2), (0, 1, 2), (0, 0, 1)]
     with pytest.raises(ValueError, match="back"):
         gfn.VectorEnv(1, 3, moves, Never())
@@ -224,7 +224,9 @@ def test_several_starts_are_told_apart_by_what_no_move_changes():
         lambda: gfn.Trainer(env, first, policy).fit(1), (ValueError, RuntimeError), "log Z of each instance"
     )
     refused(
-        lambda: gfn.VectorEnv(2, 4, [(0, 0, 1)], start=[[0, 1], [2, 1]]), ValueError, "start 0 and start 1"
+        lambda: gfn.VectorEnv(2, 4, [(0, 0, 1)], start=[[0, 1], [2, 1]]),
+        ValueError,
+        "start is rows 0 and 1, which are equal",
     )
 
 

@@ -246,7 +246,11 @@ WRONG = [
     (lambda it: it.evaluate(10).top_k(3, lambda points: 1 / 0), ZeroDivisionError, "division"),
     (lambda it: it.evaluate(10).top_k(3, 4), TypeError, "callable"),
     (lambda it: it.evaluate(10).modes(lambda points: np.ones(len(points))), TypeError, "array of float64"),
-    (lambda it: it.evaluate(10).modes(lambda points: np.ones(99, bool)), ValueError, "99 answers"),
+    (
+        lambda it: it.evaluate(10).modes(lambda points: np.ones(99, bool)),
+        ValueError,
+        "gave 99 values: expected 4",
+    ),
     (lambda it: it.evaluate_on([[1, 1]], paths=0), ValueError, "paths is 0"),
     (lambda it: it.evaluate_on(np.zeros((0, 2), int)), ValueError, "the list of objects is empty"),
     (lambda it: it.evaluate_on([]), (TypeError, ValueError), "objects"),

@@ -151,7 +151,7 @@ class Torso(torch.nn.Module):
 
 
 class Rows(torch.nn.Module):
-    """A module that applies a linear layer to the first `inputs` numbers of each row."""
+    """A module that applies a linear layer to the first `inputs` entries of each state."""
 
     def __init__(self, inputs, width=8, shape=lambda x: x):
         super().__init__()
@@ -1001,18 +1001,18 @@ REFUSED = {
     ("GraphNet", "heads"): "GraphNet.heads",
     ("EdgeMlp", "logit_scale"): "n_conditions is 0",
     ("GraphModule", "module"): "must be Tensor",
-    ("GraphModule", "node_width"): "nodes has shape",
-    ("GraphModule", "graph_width"): "graphs has shape",
+    ("GraphModule", "node_width"): "embeddings of nodes of shape",
+    ("GraphModule", "graph_width"): "embeddings of graphs of shape",
     ("GraphModule", "logit_scale"): "n_conditions is 0",
-    ("VectorModule", "module"): "states has shape",
-    ("VectorModule", "width"): "states has shape",
+    ("VectorModule", "module"): "embeddings of states of shape",
+    ("VectorModule", "width"): "embeddings of states of shape",
     ("VectorModule", "logit_scale"): "n_conditions is 0",
-    ("SequenceModule", "module"): "states has shape",
-    ("SequenceModule", "width"): "states has shape",
+    ("SequenceModule", "module"): "embeddings of states of shape",
+    ("SequenceModule", "width"): "embeddings of states of shape",
     ("SequenceModule", "logit_scale"): "n_conditions is 0",
     ("DagModule", "module"): "gave a value that isn't a tuple",
-    ("DagModule", "node_width"): "nodes has shape",
-    ("DagModule", "graph_width"): "graphs has shape",
+    ("DagModule", "node_width"): "embeddings of nodes of shape",
+    ("DagModule", "graph_width"): "embeddings of graphs of shape",
     ("DagModule", "logit_scale"): "n_conditions is 0",
     ("Mlp", "logit_scale"): "n_conditions is 0",
     ("SequenceNet", "kind"): "SequenceNet.heads",
@@ -1157,8 +1157,8 @@ def test_every_setting_of_a_trainer_changes_something_or_is_refused():
             continue
         assert ("Trainer", name) not in REFUSED, f"{name} = {value!r} is taken"
         assert got != expected, f"{name} = {value!r} changes nothing"
-    # `chunk` only saves memory: if a batch is scored in chunks, results may differ by rounding only. The
-    # bound of `chunk` is checked here.
+    # `chunk` only saves memory. The outcome of a run in chunks may differ from the expected outcome by
+    # rounding only. A chunk of 0 must be an error.
     chunked = run(GRID, Differing(), SMALL, steps=4, adam=gfn.Adam(lr=0.01, chunk=3))
     assert chunked[1] == pytest.approx(expected[1], rel=1e-4)
     with pytest.raises(ValueError, match="chunk"):

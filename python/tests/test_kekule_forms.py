@@ -8,8 +8,8 @@ import gfn_rs as gfn
 import numpy as np
 import pytest
 
-# The environment has rings of six atoms with alternating bonds. Two elements on such a ring give 13
-# molecules, which have 16 states.
+# The environment has rings of six atoms with alternating bonds. Each atom of a ring is of one of two
+# elements, which gives 13 molecules. These molecules have 16 states.
 SIX = gfn.Molecules(6, elements=["N", "P"], charges=False, max_rings=1, max_bond_order=2, max_ring_size=6)
 TWO_FORMS, ONE_FORM = ["Cc1ccccc1C", "Cc1ccccc1O"], ["CCc1ccccc1", "CCO"]
 
@@ -63,8 +63,8 @@ def test_distances_between_molecules_take_their_states_together(exact):
     ],
 )
 def test_functions_are_rewards_like_the_library_s(exact, reward):
-    # The reward of a molecule must be divided among its states exactly once. Otherwise the targets would
-    # differ.
+    # `exact` has the reward of a Python function that is neither cached nor a reward of the library. All
+    # rewards must be divided among a molecule's states exactly once, so the targets must be equal.
     other = of(SIX, reward).exact()
     assert other.log_rewards == pytest.approx(exact.log_rewards) and other.target == pytest.approx(
         exact.target

@@ -86,7 +86,8 @@ def network():
     ids=["the library's reward", "a reward of Python", "replay", "graphs", "a module of torch", "box"],
 )
 def test_steps_leave_nothing_behind(trainer, steps):
-    # `fit` stores seven numbers per step in its history, so the session makes the steps instead.
+    # `fit` stores seven numbers per step in its history, which would count as growth. So the steps are made
+    # by the session, which has no history.
     session = trainer()._session
     assert grown(lambda: session.advance(10), steps // 10, 30) < LIMIT
 

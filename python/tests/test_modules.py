@@ -79,8 +79,8 @@ class Half(Messages):
     "kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)]
 )
 def test_layers_may_compute_in_half_precision(kind, scale):
-    """Trains a module with layers in half precision. Each row is rounded in the same way in every batch, so
-    the trainer's check that rows don't depend on the batch must pass."""
+    """Trains a module with layers in half precision. The results for a graph are rounded in the same way in
+    every batch, so the trainer's check that results don't depend on the batch must pass."""
     torch.manual_seed(0)
     it = module_trainer(Half(kind, scale), env=gfn.ColoredGraphs(4))
     assert it.fit(2).steps_done == 2 and it.exact().n_states > 10
@@ -376,8 +376,8 @@ def test_symmetry_that_is_ignored_is_no_input():
     assert made("auto") == made("exact")
     loss, n_parameters = made("ignored")
     assert loss != made("auto")[0] and n_parameters < made("auto")[1]
-    # With the value "unseen", which was the only behaviour before the setting existed, the description in
-    # checkpoints must not contain the setting.
+    # The value "ignored" is the behaviour that all networks had before the setting existed. For this value
+    # the description in checkpoints must not contain the setting.
     assert (
         "symmetry" not in gfn.GraphNet(symmetry="ignored")._described()
         and "symmetry" in gfn.GraphNet()._described()

@@ -216,8 +216,8 @@ def test_stereo_is_kept_by_pickles_and_checkpoints_and_left_out_where_it_is_off(
         == make(again).resume(tmp_path / "run").sample(20).smiles
     )
     refused(lambda: make(gfn.Molecules(**SMALL)).resume(tmp_path / "run"), ValueError, "description|run")
-    # Without `stereo` and `scaffold`, the description must not contain these settings, so that older
-    # checkpoints can be resumed.
+    # Without `stereo` and `scaffold`, the environment's description in a checkpoint must not contain these
+    # settings, so that older checkpoints can be resumed.
     assert env._values()["stereo"] and not {"stereo", "scaffold"} & set(gfn.Molecules(3)._values())
 
 
@@ -241,7 +241,8 @@ def test_fragments_of_data_are_a_library(tmp_path):
     assert gfn.load(tmp_path / "run").env == env and make().resume(tmp_path / "run").steps_done == 2
     reasons = gfn.Fragments(2, env.library).refusals([*smiles, "C1"])
     assert sorted(reasons) == [1, 3, 4] and env.accepts(smiles).tolist() == [True, True, True, False]
-    assert "of which no tree of at most 2 fragments was found" in reasons[1] and "no tree" in reasons[3]
+    assert "of which no tree of at most 2 fragments was found" in reasons[1]
+    assert "CCO, which isn't a tree of fragments of the library" in reasons[3]
     with pytest.warns(
         UserWarning, match="row 1 of molecules, .C.C@H..O.c1ccccc1.: it lost marks of stereochemistry"
     ):
@@ -270,7 +271,8 @@ def test_a_molecule_is_all_its_trees():
     assert molecule.tolist() == [0, 0, 1, 2, 2] and len(set(env.keys(graphs))) == 5
     assert [canonical(text) for text in graphs.smiles] == [canonical(smiles[row]) for row in molecule]
     assert env.trees(smiles, most=1).molecule.tolist() == [0, 1, 2]
-    # The list of trees must be complete: the environment must have no other state that is propylamine.
+    # The list of trees of fragments must be complete: the environment must have no other state that is
+    # propylamine.
     states = trainer(env).exact().states
     assert sum(canonical(text) == canonical("CCCN") for text in states.smiles if text) == 2
     assert len(trainer(env).evaluate_on(graphs, paths=2)) == 5
@@ -288,7 +290,7 @@ def test_a_molecule_is_all_its_trees():
 
 def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     """Trains a prior on a data set of molecules: all molecules must be equally probable, regardless of their
-    number of trees. Then fine-tunes the prior: the target must be the prior times the reward."""
+    number of trees of fragments. Then fine-tunes the prior: the target must be the prior times the reward."""
     import copy
 
     env, smiles = gfn.Fragments(3, PIECES), [
@@ -315,8 +317,8 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
     before = shares(cloned, smiles)
     after = shares(cloned.fit(200), smiles)
     assert after == pytest.approx([2 / 8] + [1 / 8] * 6, abs=0.04) and sum(before) < 0.1
-    # As a control, the data set has trees instead of molecules. Here propylamine must count twice, because it
-    # has two trees.
+    # As a control, the data set has trees of fragments instead of molecules. Here propylamine must count
+    # twice, because it has two trees.
     trees = gfn.Trainer(
         env,
         gfn.MoleculeReward(polar),
@@ -333,7 +335,8 @@ def test_fragments_learn_from_molecules_and_are_tuned_to_a_reward():
 
 
 def shares(it, smiles):
-    """Returns the exact probability of each distinct molecule, summed over the trees of the molecule."""
+    """Returns the exact probability of each distinct molecule, summed over the trees of fragments that are
+    this molecule."""
     exact = it.exact()
     texts = np.array([canonical(text) if text else "" for text in exact.states.smiles])
     return [exact.probs[texts == canonical(text)].sum() for text in dict.fromkeys(smiles)]

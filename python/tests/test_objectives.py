@@ -69,7 +69,8 @@ def test_a_prior_is_the_policy_as_it_was():
     target = posterior.exact().target
     first.fit(50)
     assert (posterior.exact().target == target).all()
-    # A new objective has the trainer's current policy as its prior, so its target must differ.
+    # A prior that is made from the trainer's current policy must give another target, because this policy was
+    # trained further.
     assert (learner(slope, gfn.RelativeTrajectoryBalance(first), batch=8).exact().target != target).any()
 
 

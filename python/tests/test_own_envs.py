@@ -251,7 +251,8 @@ def test_what_fails_in_training_is_raised_by_it_and_training_goes_on(method, rai
         return np.asarray(answer, dtype=bool) if "masks" in method and raised is ValueError else answer
 
     rules.__class__ = type("Broken", (Grid,), {method: asked})
-    # Local search is a source of this trainer, because it makes backward steps, too.
+    # The trainer also uses local search, which makes backward steps, so that all methods of the rules are
+    # called.
     trainer = gfn.Trainer(
         gfn.Env(rules, **GRID), flat, gfn.Mlp((8,)), batch=4, sources=[gfn.LocalSearch(2)]
     ).fit(1)
@@ -306,7 +307,7 @@ def round_back(self, states, moves):
             "gave -1|restores|undo",
         ),
         (dict(backward_step=lambda self, states, moves: np.zeros_like(states)), "restores"),
-        (dict(step=lambda self, states, moves: states), "changes the state|round"),
+        (dict(step=lambda self, states, moves: states), "changes the state|trajectory returns to"),
         # The mistake in these rules: all moves lead to the same state.
         (dict(step=lambda self, states, moves: Grid.step(self, states, 0 * moves)), "gave 4|backward|undo"),
         # The mistake in these rules: the states form a cycle.
@@ -373,7 +374,7 @@ def without(method):
         (3, "int"),
         ("rules", "str"),
         (object(), "object"),
-        (gfn.EnvRules(), "no initial"),
+        (gfn.EnvRules(), "no method initial"),
     ],
 )
 def test_what_is_no_rules_is_refused(rules, message):
@@ -382,9 +383,9 @@ def test_what_is_no_rules_is_refused(rules, message):
 
 @pytest.mark.parametrize("method", SHAPES)
 def test_a_method_that_is_missing_is_named(method):
-    refused(made(without(method)), TypeError, f"no {method}")
+    refused(made(without(method)), TypeError, f"no method {method}")
     inherited = type("Inherited", (Grid,), {method: getattr(gfn.EnvRules, method)})()
-    refused(made(inherited), TypeError, f"no {method}")
+    refused(made(inherited), TypeError, f"no method {method}")
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,8 @@ def as_a_vector(parameters, values):
 @pytest.mark.parametrize("change", [fused, by_numpy, by_data, other_data, as_a_vector])
 def test_a_change_of_parameters_is_seen_however_it_was_made(change):
     it, other = trainer().fit(2), trainer().fit(2)
-    # These evaluations compute the results of all sequences with the current parameters of both networks.
+    # In these evaluations, both networks compute and store the results of all sequences with their current
+    # parameters.
     before = it.exact()
     assert len(it.sample(500)) == len(other.sample(500))
     parameters, generator = list(it.parameters()), torch.Generator().manual_seed(0)

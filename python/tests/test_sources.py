@@ -203,8 +203,9 @@ def test_langevin_steps_fill_the_buffer():
     plain = gfn.Trainer(
         env, target, gfn.DiffusionNet(), sources=[gfn.Replay(10_000, objects_alone=True)], **settings
     )
-    # The 50 chains of 200 steps run after training steps 5 and 10. Each chain keeps every tenth point after
-    # its step 100, which are ten points. More than half of these points must be added to the buffer.
+    # `Mala` runs 50 Markov chains of 200 steps after training step 5 and again after training step 10. Each
+    # chain keeps ten points: every tenth point after its step 100. More than half of these points must be
+    # added to the buffer.
     assert it.fit(11).replay_len > plain.fit(11).replay_len + 2 * 50 * 5
 
 
@@ -244,8 +245,8 @@ def test_the_conditional_grid_is_learned():
     )
     it.fit(600)
     original = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=4).exact()
-    # At c = 0 the reward is R0 + R1 + R2 = 2.6 for all objects, and at c = 1 it is the original reward. Near
-    # c = 1 the reward outside of modes changes fast, so no larger c is tested.
+    # The reward is (1 - c) times a flat reward of R0 + R1 + R2 = 2.6, plus c times the reward of
+    # `HyperGridReward`. Near c = 1 the reward outside of modes changes fast with c, so no larger c is tested.
     for c in (0.0, 0.5, 0.9):
         exact = it.exact(condition=[c])
         assert exact.log_z == pytest.approx(math.log((1 - c) * 2.6 * 16 + c * math.exp(original.log_z)))

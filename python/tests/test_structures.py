@@ -229,7 +229,7 @@ def test_continuous_columns_are_cut_on_request_and_it_is_recorded():
         gfn.StructureReward(frame, "bde")
     with pytest.raises(
         ValueError,
-        match="column 'y' of data has .* different whole numbers: expected at most 20 levels; bins=3",
+        match="column 'y' of data has .* different whole numbers: expected at most 20 levels; set bins",
     ):
         gfn.StructureReward(frame[["group", "y"]], "bde")
     reward = gfn.StructureReward(frame, "bde", bins=3)

@@ -97,7 +97,8 @@ def corpus(folder, more):
     )
     factors += [f"{{ substructures = {{ smarts = ['{smarts}'] }} }}" for smarts in ALERTS]
     factors.append(f"{{ substructures = {{ file = '{PAINS}' }} }}")
-    # With this shape every property has a finite logarithm, so that every molecule has a score.
+    # With this shape the factor of a property rises linearly from 0 at -1000 to 1 at 1000. No property is as
+    # low as -1000, so every molecule has a score with a finite logarithm.
     shape = "shape = { linear = { zero = -1000.0, one = 1000.0 } }"
     (folder / "score.toml").write_text(
         "".join(f"[[factors]]\nproperty = {factor}\n{shape}\n\n" for factor in factors)

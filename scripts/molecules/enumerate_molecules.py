@@ -60,7 +60,7 @@ def main():
         ]
         for elements in itertools.combinations_with_replacement(ELEMENTS, n):
             # The order of the elements doesn't matter, because all sets of bonds are tried for each
-            # combination.
+            # combination of elements.
             found.update(smiles(elements, pairs, orders) for orders in bonds)
     found.discard(None)
     for line in sorted(found):

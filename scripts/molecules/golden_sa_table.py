@@ -4,7 +4,7 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     venv/bin/python scripts/molecules/golden_sa_table.py gym/molecules/tests/golden/sa_table.txt
 
-Each line has a contribution to the score, and the numbers of the fragments with this contribution. The table
+Each line has a contribution to the score, and the hashes of the fragments with this contribution. The table
 is `Contrib/SA_Score/fpscores.pkl.gz` in the package `rdkit` (Ertl and Schuffenhauer 2009; BSD licence).
 """
 

@@ -19,7 +19,7 @@ from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
-# Pairs consist of a molecule and the molecule that is this number of places later in the file.
+# A pair consists of a molecule and the molecule that is 1, 7 or 31 places later in the list.
 STEPS = (1, 7, 31)
 # Further molecules with substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro
 # rings and fused rings.

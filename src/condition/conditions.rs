@@ -3,8 +3,8 @@ use tch::{Device, Tensor};
 use crate::tensor::select_rows;
 use crate::{Error, Result};
 
-/// The condition vectors of a batch, one per element, `[n, C]`. The policy, log Z and the reward depend on
-/// these vectors.
+/// The condition vectors of a batch of states or trajectories, `[n, C]`, one vector for each element of the
+/// batch. The policy, log Z and the reward depend on these vectors.
 #[derive(Debug)]
 pub struct Conditions(pub Tensor);
 
@@ -15,7 +15,7 @@ impl Clone for Conditions {
 }
 
 impl Conditions {
-    /// Creates condition vectors for `n` elements.
+    /// Creates the condition vectors of a batch of `n` states or trajectories.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
@@ -32,7 +32,7 @@ impl Conditions {
         }
     }
 
-    /// Returns the condition vectors of the elements with the indices `rows`.
+    /// Returns the condition vectors of the states or trajectories with the indices `rows`.
     pub(crate) fn pick(&self, rows: &[usize]) -> Self {
         Self(select_rows(&self.0, rows))
     }

@@ -7,11 +7,11 @@ use crate::{Error, Result};
 /// Checks the laws of an action type on the given graphs. The graphs should be similar to the graphs of the
 /// environments that will use the action type.
 ///
-/// The laws hold for every graph and every move that the type's mask allows. The move of a slot is encoded as
-/// the same slot. The move changes the graph. The reverse of the move is among the backward moves of the
-/// child, and restores the graph. The reverse of the reverse is the move itself; up to isomorphism it only
-/// needs to lead to an isomorphic child. `removed_nodes` lists the removed nodes in the order in which the
-/// reverse adds them.
+/// The laws must hold for every graph and every move that the type's mask allows. If a slot is decoded to a
+/// move, the move is encoded as the same slot. The move changes the graph. The reverse of the move is among
+/// the backward moves of the child, and restores the graph. The reverse of the reverse is the move itself; up
+/// to isomorphism it only needs to lead to an isomorphic child. `removed_nodes` lists the removed nodes in
+/// the order in which the reverse adds them.
 ///
 /// ```
 /// use gfn::graph::{AddEdge, GraphKind, GraphState, Semantics};

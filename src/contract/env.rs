@@ -249,7 +249,7 @@ mod tests {
     use crate::graph::{ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 
     /// Checks that batches shrink for states with many moves. Batches of a fixed number of states took 16 GB
-    /// for graphs of 40 nodes, because each of 780 moves leads to a state with 780 slots.
+    /// for graphs of 40 nodes, because each of 780 moves leads to a state with 781 slots.
     #[test]
     fn batches_hold_no_more_than_their_moves_leave_room_for() {
         let batches_of = |n: usize| {

@@ -52,7 +52,8 @@ pub fn check_graph_env(env: &GraphEnv, budget: Budget<'_>, rng: &mut Rng) -> Res
     }
 }
 
-/// Checks that the backward masks of action types equal the masks that are derived by undoing each move.
+/// Checks the backward masks that the action types compute. They must equal the masks that are derived by
+/// undoing each move.
 fn check_by_type(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     if env.backward_rule() != BackwardRule::ByType {
         return Ok(());
@@ -121,9 +122,9 @@ fn check_relabelled(env: &GraphEnv, states: &GraphStates, max_moves: usize, rng:
     Ok(())
 }
 
-/// Checks that no move restores a part of the initial graph that earlier moves removed. Backward moves from a
-/// graph that contains the initial graph lead only to graphs that contain it, too, so the reverse of such a
-/// move wouldn't be legal.
+/// Checks that no move puts back a part of the initial graph that was removed before. The reverse of such a
+/// move would remove the part again. But backward moves from a graph that contains the initial graph never
+/// remove a part of the initial graph.
 fn check_initial_kept(env: &GraphEnv, states: &GraphStates) -> Result<()> {
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();

@@ -9,7 +9,7 @@
 //!
 //! | law | what it guards against | checked by |
 //! |---|---|---|
-//! | masks have one entry per slot of each block | logits of other actions | [`check_env`] |
+//! | masks have one entry for each slot of each action type | logits of other actions | [`check_env`] |
 //! | masks of a state don't depend on its batch | trajectories that can't be replayed | [`check_env`] |
 //! | exactly the initial state has no backward move; `is_initial` names it | backward trajectories that end elsewhere | [`check_env`] |
 //! | an unfinished state has a move or the exit | roll-outs that get stuck | [`check_env`] |
@@ -25,10 +25,10 @@
 //! | no two instances lead to the same graph | flows of two instances in one state | [`check_graph_env`] |
 //! | a removed part of the initial graph doesn't come back | graphs without a backward trajectory to the initial graph | [`check_graph_env`] |
 //! | moves are at nodes that `GraphRules::reduced` keeps | logits of nodes that are left out | [`check_graph_env`] |
-//! | backward masks by type equal the derived masks | reward mass on moves that are never made | [`check_graph_env`] |
+//! | backward masks that action types compute equal the masks derived by undoing moves | reward mass on moves that are never made | [`check_graph_env`] |
 //! | up to isomorphism legality doesn't depend on labels | isomorphic graphs with different moves | [`check_graph_env`] |
 //! | `GraphRules::is_reachable` holds for graphs that are built | missing backward moves | [`check_graph_env`] |
-//! | the move of a slot is encoded as this slot; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
+//! | if a slot is decoded to a move, the move is encoded as this slot; moves and reverses undo each other; `removed_nodes` lists nodes in order | broken action types, on graphs of your choice | [`check_action_type`] |
 //! | a policy evaluates each state by itself | batch normalisation, dropout | [`check_policy`] |
 //! | up to isomorphism a policy is equivariant | networks that see labels | [`check_policy`] |
 //! | roll-outs on the host use the trained policy | sampling from another policy | [`check_policy`] |
@@ -55,7 +55,7 @@ pub use ways_back::{Coverage, WaysBack};
 
 use crate::Result;
 
-/// The limits on the numbers of states, moves and objects that a check examines.
+/// The limits of a check: how many states, moves and objects it examines.
 ///
 /// ```
 /// use gfn::{contract::{Budget, check_env}, examples::Chain, Rng};

@@ -297,7 +297,8 @@ pub(super) fn check_counts<E: EnumerableEnv>(forward: &Expansion<'_, E>, budget:
 }
 
 /// Returns log |Aut| of each state, minus log |Aut| of the initial state; zeros if isomorphic states are
-/// different states. Returns `None` if isomorphic states are one state without a correction for symmetry.
+/// different states. Returns `None` if isomorphic states are one state, but the environment doesn't correct
+/// rewards by |Aut|.
 fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<Vec<f64>>> {
     let known = env.symmetry().log_symmetry(states)?;
     if known.is_none() && !env.merges_isomorphic() {
@@ -306,8 +307,8 @@ fn log_symmetry<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<Option<
     Ok(known)
 }
 
-/// Returns the advice for the error message. The number of backward moves is too small by the factor `short`,
-/// or too large if `short` is below 1.
+/// Returns the advice for the error message. `short` is the number of backward moves that the law requires,
+/// divided by the number that was found.
 fn remedy(short: f64) -> String {
     let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
     if !times.is_finite() || (times - times.round()).abs() > 1e-6 {

@@ -73,7 +73,7 @@ pub fn check_reward<E: ReplayEnv>(
         let differs = |(k, value): &(usize, f64)| {
             let expected = known[rows[*k]];
             // The difference of two equal infinities is NaN, which doesn't count as a difference. The
-            // difference of an infinity and a number does.
+            // difference of an infinity and a finite number is infinite, which counts.
             let size = if expected.is_finite() { expected.abs().max(1.0) } else { 1.0 };
             (expected - value).abs() > TOLERANCE * size
         };

@@ -23,10 +23,11 @@ const MAX_QUICK_STEPS: usize = 10_000;
 const WATCH_INTERVAL: usize = 256;
 const NO_MOVE: &str = "which isn't the initial state and has no legal backward move";
 
-/// The extent of a check: the numbers of states and backward moves that the check examined.
+/// The extent of a check: the number of states that were checked, and the extent to which backward moves from
+/// these states were followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// The number of distinct states visited by random walks that were checked.
+    /// The number of distinct states that were checked. Random walks had visited these states.
     pub n_visited: usize,
     /// The extent to which backward moves from the checked states were followed.
     pub ways_back: WaysBack,
@@ -57,7 +58,7 @@ pub(super) struct Search<E: EnumerableEnv> {
     /// Each backward move as a triple: the index of the state, the index of the parent that the move leads
     /// to, and the slot.
     moves: Vec<(u32, u32, u32)>,
-    /// The number of states at the front of `states` whose backward moves were added.
+    /// The number of states at the front of `states` whose backward moves are in `moves`.
     done: usize,
 }
 
@@ -67,7 +68,8 @@ impl<E: EnumerableEnv> Search<E> {
         Self { n_examined: examined.len(), states: examined, index, moves: Vec::new(), done: 0 }
     }
 
-    /// Adds the backward moves of the next states in the list, and appends the new parents to the list.
+    /// Adds the backward moves of the next states in `states` to the search. Appends the parents that are new
+    /// to `states`.
     pub(super) fn add(&mut self, backward: &Expansion<'_, E>) {
         let mut new = Vec::new();
         for (k, key) in backward.keys_after.iter().enumerate() {

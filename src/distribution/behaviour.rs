@@ -55,8 +55,9 @@ fn divide_by_temperature(logits: &mut [f64], temperature: f64) {
     }
 }
 
-/// The largest absolute value of the maximum for which [`log_softmax`] doesn't subtract the maximum first.
-/// For larger values, subtracting the log of the sum alone would be lost in rounding.
+/// The largest absolute value of the maximum for which [`log_softmax`] subtracts the log of the sum of
+/// exponentials in one step. For a larger maximum, this log would be rounded to the maximum itself. So the
+/// maximum is subtracted first.
 const LARGE_LOGIT: f64 = 1e6;
 
 /// Subtracts the log of the sum of exponentials of all values from each value.

@@ -1,4 +1,5 @@
-//! Blocks of logits: checks of the blocks' shapes, and the positions of slots in the blocks.
+//! Blocks of logits. A block is the tensor or list of logits of one action type, for all states of a batch.
+//! The functions check the blocks' shapes, and find the positions of slots in the blocks.
 
 use tch::Tensor;
 
@@ -39,7 +40,8 @@ fn check_shape(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) 
     ))
 }
 
-/// Reorders logits on the host from block by block to state by state, `[slots]`.
+/// Returns the logits of all slots on the host, `[slots]`, one state after another. In `blocks`, they are
+/// listed one action type after another.
 ///
 /// # Errors
 /// [`Error::Shape`] if a block is missing or has another length than the masks require.

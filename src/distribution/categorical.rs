@@ -19,10 +19,10 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
 ///
-/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its
-/// rows of the first block, followed by its rows of the second block, and so on. The softmax doesn't contain
-/// illegal slots, so their logits have no effect. An environment with the same actions in every state has a
-/// single block `[n, A]`.
+/// Each action type has a block of logits `[rows, width]`. A state has some of these rows, for example one
+/// per node. Its slots are its rows of the first block, followed by its rows of the second block, and so on.
+/// The softmax doesn't contain illegal slots, so their logits have no effect. An environment with the same
+/// actions in every state has a single block `[n, A]`.
 ///
 /// The class of the same name in recursionpharma/gflownet computes the same softmax across blocks, but takes
 /// no masks; here the masks are a part of the distribution.
@@ -59,7 +59,7 @@ pub struct GraphActionCategorical {
 }
 
 impl GraphActionCategorical {
-    /// Creates the distribution with these logits: one `[rows, width]` tensor per block of the masks.
+    /// Creates the distribution from logits: a `[rows, width]` tensor per block (action type) of the masks.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another shape than the masks require.
@@ -84,8 +84,8 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// Creates the distribution with blocks of logits on the host: per block of the masks a list of
-    /// `rows * width` numbers, row by row.
+    /// Creates the distribution with logits on the host: a list of `rows * width` numbers, row by row, for
+    /// each block (action type) of the masks.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing or has another length than the masks require.

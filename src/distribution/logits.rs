@@ -1,5 +1,6 @@
 //! The logits of a categorical distribution. The logits are stored as tensors or on the host, and returned
-//! for all slots or for legal slots only.
+//! for all slots or for legal slots only. A block holds the logits of one action type for all states of a
+//! batch.
 
 use std::cell::OnceCell;
 
@@ -26,7 +27,7 @@ pub(super) struct Logits {
 enum LogitSource {
     /// The uniform distribution, which needs no logits.
     Uniform,
-    /// The logits as one tensor per block of the masks.
+    /// The logits as one tensor per block, in the order of the masks' blocks (action types).
     Blocks(Vec<Tensor>),
     /// The logit of each slot, legal or not, on the host, in the order of the masks.
     Host(Vec<f32>),
@@ -49,7 +50,8 @@ impl Logits {
         Self::new(LogitSource::Host(logits))
     }
 
-    /// Returns the logits multiplied by a factor for each state, `[states]`, in addition to earlier factors.
+    /// Returns the logits, with the logits of each state multiplied by its entry in `scale`, `[states]`. The
+    /// logits keep their earlier factors, too.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
         let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
         Self { scale: Some(scale), ..Self::new(self.source) }
@@ -95,7 +97,7 @@ impl Logits {
 
     /// Returns the log-probability of every slot, `[slots]`, if there is a single block with one row per
     /// state; otherwise `None`. For such a block `log_softmax` needs a third of the operations that sums over
-    /// segments need. Illegal slots get minus infinity. For a state without a legal slot the
+    /// each state's legal slots need. Illegal slots get minus infinity. For a state without a legal slot the
     /// log-probabilities have no meaning.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
         let (LogitSource::Blocks(blocks), [block]) = (&self.source, masks.blocks.as_slice()) else {
@@ -132,7 +134,7 @@ impl Logits {
             (LogitSource::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
             (LogitSource::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
-                for block in blocks.iter() {
+                for block in blocks {
                     flat.append(&mut to_host(block));
                 }
                 positions(masks).into_iter().map(|position| flat[position as usize]).collect()

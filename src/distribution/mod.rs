@@ -34,7 +34,7 @@ pub trait Distribution {
     /// # Errors
     /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state without an action to draw;
     /// [`Error::NonFinite`](crate::Error::NonFinite) for parameters that are NaN or infinite;
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an entry of `rows` that isn't a state's index.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Self::Actions>;
 
     /// Returns the log-probability (or log-density) of one action for each entry of `rows`, `[rows.len()]`,
@@ -43,11 +43,11 @@ pub trait Distribution {
     /// # Errors
     /// [`Error::IllegalAction`](crate::Error::IllegalAction) for a discrete action outside the support;
     /// [`Error::IllegalStep`](crate::Error::IllegalStep) for a continuous action outside the support;
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for an entry of `rows` that isn't a state's index.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
     /// Returns the unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`,
-    /// with gradient. In flow matching the log-weight is the log of the flow along the edge of the action.
+    /// with gradient. In flow matching the log-weight is the log of the flow through the transition.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -71,9 +71,9 @@ pub trait Distribution {
         None
     }
 
-    /// Returns all possible actions of the state of each entry of `rows`. The actions of entry `i` are the
-    /// rows `offsets[i]..offsets[i + 1]` of the second result, where `offsets`, `[rows.len() + 1]`, is the
-    /// first result.
+    /// Returns all possible actions of the state of each entry of `rows`, as a pair (offsets, actions). The
+    /// actions of entry `i` are the rows `offsets[i]..offsets[i + 1]` of the actions. The offsets are
+    /// `[rows.len() + 1]`.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) if the actions can't be listed (the default).

@@ -45,8 +45,8 @@ pub(crate) fn check_alone(
         batch nor on chance (leave batch normalisation in training mode and dropout out of the network)";
     for row in (0..n).step_by(n.div_ceil(N_STATES_ALONE).max(1)) {
         let together = &together[offsets[row]..offsets[row + 1]];
-        // Batch normalisation in training mode fails on a batch of one state, so this failure counts as a
-        // dependence on the batch.
+        // A failure for a single state counts as a dependence on the batch. For example, batch normalisation
+        // in training mode fails on a batch of one state.
         let fails = |error: Error| {
             Error::contract(
                 rule,

@@ -5,11 +5,11 @@ use super::{Direction, Masks, Rows};
 /// Rules that decide about all moves of a batch in one call. Use this trait for rules in another language,
 /// where each call is expensive.
 ///
-/// These rules forbid moves that the rules of single states allow. The method `batched` of the rules of
-/// single states returns the batch rules ([`VectorRules`](super::VectorRules::batched),
-/// [`GraphRules`](crate::graph::GraphRules::batched)). A backward move is allowed if its forward move is
-/// allowed in the parent; the rules decide about all parents in one batch, too. If a method returns too short
-/// a list, the moves without an entry are forbidden.
+/// An environment with such rules also has rules of single states, whose method `batched` returns these rules
+/// ([`VectorRules`](super::VectorRules::batched), [`GraphRules`](crate::graph::GraphRules::batched)). A move
+/// is allowed only if both allow it. A backward move is allowed if its forward move is allowed in the parent;
+/// the rules decide about all parents in one batch, too. If a method returns too short a list, the moves
+/// without an entry are forbidden.
 ///
 /// The type `M` is a move. A move of vectors is the row of its state in the batch, and a slot. A move of
 /// graphs is a [`BatchMove`](crate::graph::BatchMove).
@@ -42,8 +42,8 @@ use super::{Direction, Masks, Rows};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait BatchRules<S: Rows, M>: Send + Sync {
-    /// Returns an entry for each of `moves`, which are forward moves: `true` if the move is allowed. The
-    /// rules of single states allow all of these moves.
+    /// Returns an entry for each of `moves`, which are forward moves: `true` if the move is allowed. The list
+    /// has only moves that the rules of single states allow.
     fn permits(&self, states: &S, moves: &[M]) -> Vec<bool>;
 
     /// Returns an entry for each state: `true` if some sequence of forward moves builds the state. The
@@ -61,10 +61,9 @@ pub trait BatchRules<S: Rows, M>: Send + Sync {
 
 /// Removes from the masks of a batch the moves that `rules` forbid.
 ///
-/// `forward(row, slot, at)` returns the forward move of a slot of state `row`. For a backward slot, the
-/// result is the forward move that the slot undoes, and the parent in which that move is made. The parent
-/// gets row `at` in the batch of parents, which `batch` builds. If the result is `None`, the slot is
-/// forbidden.
+/// `forward(row, slot, at)` returns the forward move of a slot of state `row`, or `None` to forbid the slot.
+/// For a backward slot, the result is the forward move that the slot undoes, and the parent in which that
+/// move is made. `batch` builds a batch of all these parents, in which this parent will have the row `at`.
 pub(crate) fn restrict<S: Rows, M, P>(
     rules: &dyn BatchRules<S, M>,
     states: &S,
@@ -106,7 +105,7 @@ pub(crate) fn restrict<S: Rows, M, P>(
     }
     if !exits.is_empty() {
         let permitted = rules.can_end(states);
-        for &(row, place) in exits.iter() {
+        for &(row, place) in &exits {
             keep(place, permitted.get(row));
         }
     }
@@ -183,7 +182,7 @@ mod tests {
         let batched = VectorEnv::new(Steps { batched: true });
         let spaces = [&single, &batched].map(|env| StateGraph::build(env, 100).unwrap());
         assert_eq!((spaces[0].len(), spaces[0].ends()), (spaces[1].len(), spaces[1].ends()));
-        // The states are (0, 0), and (1, 0), (2, 0), (2, 1) with their mirror images.
+        // The states are (0, 0), the states (1, 0), (2, 0) and (2, 1), and the mirror images of these three.
         assert_eq!(spaces[1].len(), 7);
         crate::contract::check_env(
             &batched,

@@ -1,5 +1,6 @@
-//! Checks for the listing of all states. Before the listing, random walks estimate whether there are more
-//! states than the limit. After the listing, a check ensures that random walks reach only listed states.
+//! Checks for the listing of all states. At the beginning of a long listing, random walks estimate whether
+//! there are more states than the limit. After the listing, a check ensures that random walks reach only
+//! listed states.
 
 use crate::env::{Direction, EnumerableEnv, Rows, StateGraph, describe_state, random_moves};
 use crate::tensor::log_sum_exp;
@@ -28,11 +29,12 @@ pub(crate) fn first_other<E: EnumerableEnv>(env: &E, some: &E::States, others: &
 }
 
 /// Returns `true` if random walks show that clearly more than `limit` states can be reached. The function is
-/// called before the states are listed.
+/// called after the first 20,000 states were listed.
 ///
-/// Along a uniform random walk, the products of (number of forward moves / number of backward moves) up to
-/// each state are summed. The mean of these sums over many walks estimates the number of states. In an
-/// environment up to isomorphism, each term is multiplied by the number of automorphisms of its state.
+/// For each state of a uniform random walk, the ratios (number of forward moves / number of backward moves)
+/// of the steps up to this state are multiplied. These products are summed over the states of the walk. The
+/// mean of the sums of many walks estimates the number of states. In an environment up to isomorphism, each
+/// product is multiplied by the number of automorphisms of its state.
 pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: usize) -> bool {
     /// The number of standard errors by which the estimate is reduced before it is compared with the limit.
     /// The reduced estimate must exceed the limit by 1 %.
@@ -87,8 +89,8 @@ pub(crate) fn has_more_states<E: EnumerableEnv>(env: &E, instance: u32, limit: u
     false
 }
 
-/// Checks that a few random walks reach only listed states, and that each of these states has as many moves,
-/// leading to states with the same keys, as in the list.
+/// Checks that a few random walks reach only listed states. Each of these states must have the same number of
+/// moves as in the list, to states with the same keys.
 pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, instance: u32) -> Result<()> {
     const WALKS: usize = 32;
     let rng = &mut Rng::seeded(0);

@@ -49,7 +49,7 @@ pub use crate::direction::Direction;
 use crate::distribution::{Distribution, GraphActionCategorical};
 pub use crate::rows::{Block, Classes, Entry, Grouping, Masks, Reals, Rows, Slots, VectorStates, Vectors};
 
-/// The outcome of one step of a batch. Each field has one entry per row.
+/// The outcome of one step of a batch of states. Each field has one entry per state.
 #[derive(Clone, Debug)]
 pub struct Step<A> {
     /// The action of the opposite direction that undoes the step of each row. The action belongs to the state

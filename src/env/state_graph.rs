@@ -320,9 +320,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 mod tests {
     use super::*;
     use crate::examples::{Chain, Positions, Triangles};
-    use crate::graph::{
-        ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphState, GraphStates, Semantics,
-    };
+    use crate::graph::*;
     use crate::policy::UniformPolicy;
 
     #[test]
@@ -382,16 +380,14 @@ mod tests {
             .with(AddNode::attached(1, 1, 3))
             .with(AddNode::free(1, 3))
             .with(AddEdge::new(1));
-        let kind = GraphKind::Undirected;
-        let env = GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap();
+        let env = GraphEnv::new(Free, actions, GraphState::undirected(0)).unwrap();
         let graph = StateGraph::build(&env, 100).unwrap();
         // There is 1 graph without nodes, 1 with one node, 2 with two nodes and 4 with three nodes.
         assert_eq!(graph.len(), 1 + 1 + 2 + 4);
         for state in 0..graph.len() {
             assert!(graph.children(state).all(|child| child == Child::Exit || child > Child::State(state)));
         }
-        let indices = graph.indices(&env, graph.states());
-        assert_eq!(indices, (0..graph.len()).map(Some).collect::<Vec<_>>());
+        assert_eq!(graph.indices(&env, graph.states()), (0..graph.len()).map(Some).collect::<Vec<_>>());
         let sampled = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
         assert!((sampled.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let reward = |states: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {

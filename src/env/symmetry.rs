@@ -60,8 +60,9 @@ pub trait Symmetry<S, A: Rows> {
         None
     }
 
-    /// Renames actions of `rows`. If `back` is `false`, actions are renamed from the labels of their row to
-    /// the labels of the first row of its class; if `back` is `true`, in the opposite direction.
+    /// Renames actions of the states `rows`. States that are the same object under different labels form a
+    /// class. If `back` is `false`, actions are renamed from the labels of their state to the labels of the
+    /// first state of its class; if `back` is `true`, in the opposite direction.
     ///
     /// In an environment up to isomorphism a policy is equivariant: an action and the renamed action have the
     /// same probability.
@@ -85,7 +86,8 @@ pub trait Symmetry<S, A: Rows> {
     ///
     /// `states` holds the state before each forward action, trajectory by trajectory, and `actions` holds the
     /// action in the labels of that state. `reverse` holds the action that undoes each action, in the labels
-    /// of the next state. Only environments whose states lose labels on backward steps need renaming.
+    /// of the next state. Renaming is needed only in environments up to isomorphism, whose states get other
+    /// labels on backward steps.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.

@@ -35,7 +35,8 @@ impl Error {
         Self::Shape { what: what.into(), expected: expected.into(), got: got.into(), remedy }
     }
 
-    /// Creates [`Error::NonFinite`] from the name of a number, its row, its value, and the remedy.
+    /// Creates [`Error::NonFinite`] from the name of a number, the index of the trajectory, state or
+    /// parameter that it belongs to, its value, and the remedy.
     #[must_use]
     pub fn non_finite(what: &'static str, row: usize, value: f64, remedy: &'static str) -> Self {
         Self::NonFinite { what, row, value, remedy }

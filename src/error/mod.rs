@@ -146,8 +146,8 @@ pub enum Error {
         /// The number of all trajectories of the roll-out.
         n: usize,
     },
-    /// A requirement that isn't met, for example an objective without an estimator that it needs, or a draw
-    /// from an empty buffer.
+    /// A requirement that isn't met, for example if the policy doesn't compute a quantity that the objective
+    /// needs, or if a buffer is empty when objects are drawn from it.
     #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
         /// The part of the program that has the requirement, such as an objective.

@@ -36,8 +36,8 @@ fn grown() -> GraphEnv {
     GraphEnv::new(Free, actions, GraphState::new(kind)).unwrap()
 }
 
-/// Trains the experiment of these tests without the builder. Returns the total variation distance to the
-/// target, the learned distribution, and five samples.
+/// Trains the experiment of these tests without the builder [`Experiment`], from the parts that it combines.
+/// Returns the total variation distance to the target, the learned distribution, and five samples.
 fn the_long_way(objective: impl Objective + 'static, flow: bool, seed: u64) -> (f64, Vec<f64>, GraphStates) {
     let env = Triangles::env();
     let mut rng = Rng::seeded(seed);

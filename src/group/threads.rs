@@ -22,7 +22,7 @@ const SPIN_TIME: Duration = Duration::from_micros(50);
 struct Meeting {
     table: Mutex<Table>,
     all_here: Condvar,
-    /// The number of meetings that are complete.
+    /// The number of meetings (collective operations) that are complete.
     n_complete: AtomicU64,
 }
 
@@ -41,8 +41,8 @@ impl Meeting {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the first `number` meetings are complete, and returns the locked table. Returns an error
-    /// if a replica ends before that.
+    /// Waits until the first `number` meetings (collective operations) are complete, and returns the locked
+    /// table. Returns an error if a replica ends before that.
     fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
         let here = || self.n_complete.load(Ordering::Acquire) >= number;
         let started = Instant::now();
@@ -69,7 +69,7 @@ pub struct Replica {
     rank: usize,
     size: usize,
     meeting: Arc<Meeting>,
-    /// The number of meetings in which the replica has taken part.
+    /// The number of meetings (collective operations) in which the replica has taken part.
     n_attended: Cell<u64>,
 }
 
@@ -163,8 +163,9 @@ impl Group for Replica {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for 0 threads; the errors of replicas. If several replicas fail, the error of the lowest
-/// rank is returned that isn't [`Error::Peer`]. If a replica fails, the others stop waiting for it.
+/// [`Error::Config`] for 0 threads; the errors of replicas. If several replicas fail, the first of their
+/// errors, by rank, that isn't [`Error::Peer`] is returned. If a replica fails, the others stop waiting for
+/// it.
 ///
 /// # Panics
 /// If `work` panics, after all threads have ended.
@@ -183,8 +184,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             work(Replica { rank, size: n, meeting: Arc::clone(&meeting), n_attended: Cell::new(0) })
         })
     };
-    // libtorch keeps one of its numbers of threads per process, not per thread, so the number is restored at
-    // the end.
+    // One of libtorch's numbers of threads applies to the whole process, not to one thread. Replicas change
+    // this number, so it is restored at the end.
     let threads = tch::get_num_threads();
     let _threads = AtEnd(|| tch::set_num_threads(threads));
     std::thread::scope(|scope| {
@@ -196,8 +197,8 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
             .into_iter()
             .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         errors.extend(ended.filter_map(Result::err));
-        // The errors of replicas that waited for a failed one are a consequence, so the first other error is
-        // returned.
+        // A replica that waited for a failed one returns `Error::Peer`, which is only a consequence. So the
+        // first error of another kind is returned.
         let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
         match mine {
             Some(mine) if errors.is_empty() => Ok(mine),

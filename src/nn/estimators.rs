@@ -12,8 +12,8 @@ use crate::{Error, Result};
 #[derive(Debug, Default)]
 pub struct NetworkOutput {
     /// The logits of P_F, one tensor `[rows, width]` per block of forward actions; `None` if the logits
-    /// weren't requested. For graphs there is a block `[anchor rows, width]` per action type, in the action
-    /// set's order, with the exit last.
+    /// weren't requested. For graphs there is a block per action type, in the action set's order, with the
+    /// exit last. Rows of a block belong to the graphs, nodes, edges or pairs of nodes of the batch.
     pub pf: Option<Vec<Tensor>>,
     /// The logits of P_B, one tensor per block of backward actions. `None` makes P_B uniform over legal
     /// backward actions.

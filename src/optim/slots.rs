@@ -112,7 +112,7 @@ impl<const N: usize> Slots<N> {
         if done.is_err() {
             // Gradients accumulate, so a gradient that isn't finite would make the gradients of all later
             // steps invalid.
-            for slot in self.slots.iter() {
+            for slot in &self.slots {
                 slot.parameter.clear_gradient();
             }
         }
@@ -123,8 +123,8 @@ impl<const N: usize> Slots<N> {
     /// gradient isn't finite.
     fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
         let mut squares = vec![0.0; grads.len()];
-        // The sums of gradients on a device are copied to the host together, so that the host waits only
-        // once.
+        // The sums of squares of gradients on a device are copied to the host together, so that the host
+        // waits only once.
         let mut rows = Vec::new();
         let mut pending = Vec::new();
         for (row, grad) in grads.iter().enumerate() {

@@ -151,7 +151,7 @@ mod tests {
             draws.collect()
         };
         let mut a = [draw(1.0), draw(2.0), draw(0.1), draw(1e-3)];
-        for v in a[3].iter_mut() {
+        for v in &mut a[3] {
             *v = v.abs();
         }
         let before = a.clone();

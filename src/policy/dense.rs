@@ -56,8 +56,8 @@ impl<F> MlpPolicy<F> {
     /// `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] if the features have no column, for sizes below 1, and for an environment whose
-    /// actions aren't one block with one row per state. A state with another number of actions than the
+    /// [`Error::Config`] if the features have no entries, for sizes below 1, and for an environment whose
+    /// states don't all have the same number of slots. A state with another number of actions than the
     /// initial state is refused when it is evaluated.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
@@ -252,7 +252,8 @@ impl<F> MlpPolicy<F> {
     }
 }
 
-/// Returns the masks of states, merged into one block with one row per state.
+/// Returns the masks of states, merged into one block of slots with one row per state. An environment whose
+/// states don't all have the same number of slots is refused.
 fn masks<E: DiscreteEnv<Actions = Slots>>(
     env: &E,
     direction: Direction,
@@ -266,7 +267,7 @@ fn masks<E: DiscreteEnv<Actions = Slots>>(
 /// Returns the number of actions per state.
 ///
 /// # Errors
-/// [`Error::Config`] unless the actions are one block with one row per state.
+/// [`Error::Config`] unless the masks have a single block (of slots), with one row per state.
 pub(super) fn count_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
@@ -301,7 +302,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             }
             _ => None,
         };
-        // The first columns are the logits of P_F, one block per head.
+        // The first columns of the output are the logits of P_F, `pf_width` columns for each head.
         let start = |block: i64| block * pf_width;
         let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
         let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
@@ -313,7 +314,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             }
             _ => None,
         };
-        // The last columns are log F and log n, in this order, if the policy has both.
+        // The last columns of the output are log F and log n, in this order, if the policy has both.
         let log_flow_column = if self.config.paths { -2 } else { -1 };
         let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, log_flow_column)];
         let requested = columns.into_iter().filter(|(_, is_requested, _)| *is_requested);

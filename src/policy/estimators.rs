@@ -13,8 +13,8 @@ impl Evaluation<GraphActionCategorical> {
     /// most once per direction.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if blocks of logits don't have the shapes that the masks
-    /// require; the errors of `masks`.
+    /// [`Error::Shape`](crate::Error::Shape) if the logits of an action type don't have the shape that the
+    /// masks require; the errors of `masks`.
     pub(crate) fn from_masks(
         mut masks: impl FnMut(Direction) -> Result<Masks>,
         wants: Quantities,

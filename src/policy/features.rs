@@ -81,8 +81,8 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // An invalid entry gets the column -1, so that the network refuses the state. Otherwise a value
-            // that is too large would select a column in the block of the next entry.
+            // An invalid entry of a state gets the index -1, so that the network refuses the state. Otherwise
+            // a value that is too large would select an index that belongs to the next entry.
             let has_right_length = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| {
                 if has_right_length && usize::from(x) < self.values {

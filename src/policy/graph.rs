@@ -10,7 +10,7 @@ use crate::tensor::select_rows;
 use crate::{Error, Result};
 
 /// A policy on graphs, made from a [`GraphNetwork`]. The network encodes each state once. P_F and P_B are
-/// softmaxes over all legal slots of a graph, across all blocks of logits.
+/// softmaxes over all legal slots of a graph, whatever their action types.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
@@ -72,8 +72,8 @@ fn evaluate(
             let Some(blocks) = blocks else { continue };
             let masks = env.masks(direction, states);
             let rows = reduced.rows_of_blocks(env, &masks)?;
-            // If the network returned a wrong number of blocks, they aren't expanded here, and building the
-            // distribution returns an error.
+            // If the network returned logits for a wrong number of action types, they are left unchanged
+            // here, and building the distribution returns an error.
             if blocks.len() == rows.len() {
                 for ((block, rows), action_block) in blocks.iter_mut().zip(&rows).zip(&masks.blocks) {
                     let what = || format!("the logit block of {} ({direction})", action_block.name);
@@ -98,8 +98,9 @@ fn evaluate(
     Evaluation::from_masks(masks, wants, output)
 }
 
-/// Expands a network's output for reduced states to all rows: row `i` of the result is row `rows[i]` of
-/// `output`, which must have `n_rows` rows.
+/// Expands the output of a network for reduced graphs (graphs without the nodes and edges that the network
+/// needn't see) to the whole graphs. Row `i` of the result is row `rows[i]` of `output`, which must have
+/// `n_rows` rows.
 fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -> String) -> Result<Tensor> {
     if output.size().first() != Some(&(n_rows as i64)) {
         let remedy =
@@ -107,8 +108,8 @@ fn expand_rows(output: &Tensor, n_rows: usize, rows: &[usize], what: impl Fn() -
         return Err(Error::shape(what(), [n_rows as i64], output.size(), remedy));
     }
     if output.size().first() == Some(&0) {
-        // The reduction removed all nodes of all states. No move at a removed node is legal, so the logits of
-        // these moves don't matter and are set to 0.
+        // The reduced graphs, which the network got, have no nodes. No move at a removed node is legal, so
+        // the logits of such moves don't matter and are set to 0.
         let size: Vec<i64> =
             std::iter::once(rows.len() as i64).chain(output.size().into_iter().skip(1)).collect();
         return Ok(Tensor::zeros(size, (output.kind(), output.device())));

@@ -4,7 +4,7 @@
 //! | policy | environments | estimators |
 //! |---|---|---|
 //! | [`GraphPolicy`] | graph environments | a graph network with a head per action type |
-//! | [`MlpPolicy`] | one block of actions per state | a perceptron on [`StateFeatures`] and conditions |
+//! | [`MlpPolicy`] | a fixed number of actions | a perceptron on [`StateFeatures`] and conditions |
 //! | [`MlpPolicy::with_torso`] | the same | a custom network, with heads |
 //! | [`MlpPolicy::tabular`] | the same, if states can be numbered | a row of logits per state |
 //! | [`SequencePolicy`] | sequences written from left to right | LSTM, GRU or causal transformer |

@@ -114,7 +114,7 @@ impl<S, F: StateFeatures<S>> StateFeatures<S> for Enumeration<F> {
             Features::Active(numbers) if numbers.iter().all(|number| (0..width).contains(number)) => {
                 Features::Dense(numbers.iter().map(|&number| (number as f64 * scale - 1.0) as f32).collect())
             }
-            // The invalid column of a state without a number is returned unchanged, so that the network
+            // A state without a number has an invalid index, which is returned unchanged, so that the network
             // refuses the state.
             other => other,
         }

@@ -44,7 +44,7 @@ pub trait VectorTorso: std::fmt::Debug + Send {
     /// Returns the embeddings of `n >= 1` states, `[n, width]`, in the dtype of the parameters. If the
     /// features are [dense](super::Features::Dense), `states` is `[n, features]` in the dtype of the
     /// parameters. If the features are [active](super::Features::Active), `states` is `[n, k]` (i64) and
-    /// holds the indices of the columns that are 1. If the policy takes conditions, `conditions` is `[n, C]`
+    /// holds the indices of the entries that are 1. If the policy takes conditions, `conditions` is `[n, C]`
     /// in the dtype of the parameters.
     ///
     /// # Errors
@@ -94,8 +94,8 @@ impl Torso {
         }
     }
 
-    /// Returns a copy of the network on the host that computes these outputs ([`Network::on_host`]); `None`
-    /// for a custom torso.
+    /// Returns a copy of the network on the host that computes only the outputs with the indices `outputs`
+    /// ([`Network::on_host`]); `None` for a custom torso.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         match self {
             Self::Layers(network) => network.on_host(outputs),

@@ -23,8 +23,8 @@ impl EncodedVectors {
     /// to the dtype `kind`.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a wrong number of entries or active columns; [`Error::Config`] for an active
-    /// column that isn't below `width`.
+    /// [`Error::Shape`] for a wrong number of values (entries, or indices of entries that are 1);
+    /// [`Error::Config`] for an index that isn't below `width`.
     pub(crate) fn new(
         features: Features,
         n: usize,
@@ -51,10 +51,10 @@ impl EncodedVectors {
 
 impl Features {
     /// Checks that these are the vectors of `n` states with `width` entries. Returns the number of stored
-    /// values (numbers or active columns) per state.
+    /// values (entries, or indices of entries that are 1) per state.
     ///
     /// # Errors
-    /// [`Error::Shape`] for a wrong number of values; [`Error::Config`] for an active column that isn't below
+    /// [`Error::Shape`] for a wrong number of values; [`Error::Config`] for an index that isn't below
     /// `width`.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| {
@@ -97,8 +97,9 @@ pub(crate) struct Inputs {
     pub(crate) conditions: Option<Tensor>,
 }
 
-/// A multi-layer perceptron whose first layer is a table with one row of weights per input, so that the rows
-/// of active columns are summed without a matrix product.
+/// A multi-layer perceptron whose first layer is a table with one row of weights per input. If the inputs are
+/// given by the indices of the entries that are 1, the rows with these indices are summed, without a matrix
+/// product.
 #[derive(Debug)]
 pub(crate) struct Network {
     /// The weights of the first layer, `[inputs, outputs]`. This is the transpose of a linear layer's
@@ -154,7 +155,8 @@ impl Network {
         Self { table, bias, noise, conditions, norm, later_layers: rest }
     }
 
-    /// Builds a network of a single layer without bias: a row of `outputs` numbers per input, initially 0.
+    /// Builds a network of a single layer without bias: a table with one row of `outputs` numbers per input,
+    /// initially 0.
     pub(super) fn table(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let table = scope.constant("table", &[inputs, outputs], 0.0);
         Self { table, bias: None, noise: None, conditions: None, norm: None, later_layers: None }
@@ -191,7 +193,8 @@ impl Network {
             (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
             (EncodedVectors::Dense(values), None) => values.matmul(&table),
             (EncodedVectors::Active { columns, offsets }, bias) => {
-                // The mode 0 sums the rows of each bag, that is, of each state's active columns.
+                // The mode 0 sums the table's rows of each bag. A bag holds the indices of one state's
+                // entries that are 1.
                 let (bags, ..) =
                     Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
                 match bias {
@@ -231,8 +234,8 @@ impl HostNetwork {
     /// Computes the outputs of `n` states, `[n, outputs]`, row by row.
     ///
     /// # Errors
-    /// The errors of [`EncodedVectors::new`] for features with a wrong number of values or an active column
-    /// out of range.
+    /// The errors of [`EncodedVectors::new`] for features with a wrong number of values, or with an index of
+    /// an entry that is out of range.
     pub(super) fn forward(&self, features: &Features, n: usize) -> Result<Vec<f32>> {
         let k = features.check(n, self.inputs)?;
         let width = self.bias.len();
@@ -248,7 +251,7 @@ impl HostNetwork {
             };
             match features {
                 Features::Active(columns) => {
-                    for &column in columns[i * k..][..k].iter() {
+                    for &column in &columns[i * k..][..k] {
                         add(column as usize, 1.0);
                     }
                 }
@@ -281,7 +284,8 @@ mod tests {
         (network, parameters)
     }
 
-    /// Checks that active columns give the same outputs and gradients as the equivalent dense vectors.
+    /// Checks that the indices of entries that are 1 give the same outputs and gradients as the equivalent
+    /// dense vectors.
     #[test]
     fn active_columns_are_ones() {
         let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);
@@ -337,8 +341,8 @@ mod tests {
     fn states_that_do_not_fit_their_features_are_refused_with_a_remedy() {
         use crate::env::VectorStates;
         use crate::policy::{KHot, StateFeatures};
-        // Both features must be refused: the value 6 is too large for the first, and the second have another
-        // number of entries than the states.
+        // Both features must be refused. The value 6 of a state is too large for the first, and the second
+        // are for states with another number of entries.
         for features in [KHot::new(2, 5), KHot::new(3, 8)] {
             let width = StateFeatures::<VectorStates>::width(&features);
             let error =

@@ -41,8 +41,9 @@ pub struct ReplayBuffer<E: Env> {
     pub(super) keeps_paths: bool,
     /// `true` if entries store their actions. Entries may store actions even if draws return no actions.
     pub(super) stores_paths: bool,
-    /// An empty list of conditions with the width, dtype and device of the conditions that were added last;
-    /// `None` if the walks added last had no conditions.
+    /// An empty list of conditions. It holds the width, dtype and device of the conditions that were added
+    /// last. Conditions of drawn walks get the same dtype and device. `None` if the walks added last had no
+    /// conditions.
     empty_conditions: Option<Conditions>,
     pub(super) added: u64,
 }
@@ -69,7 +70,7 @@ fn identity<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> 
         let mut hasher = DefaultHasher::new();
         (half, &key).hash(&mut hasher);
         // Adding 0 turns -0 into 0, so that -0 and 0 have the same hash.
-        for value in condition.iter() {
+        for value in condition {
             (value + 0.0).to_bits().hash(&mut hasher);
         }
         hasher.finish()

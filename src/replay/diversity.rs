@@ -85,9 +85,9 @@ impl<S> Diversity<S> {
             sums[i % 3] += sign * x;
         }
         let terms = vector.len().div_ceil(3).max(1) as f64;
-        // By Hoelder's inequality a signed sum of `terms` coordinates changes by at most this width within
-        // the cutoff. The factor 1.001 allows for rounding. With a cutoff of 0 any positive width is valid,
-        // because only equal vectors must share a cell.
+        // Let two vectors have a distance of at most the cutoff. By Hoelder's inequality their signed sums of
+        // `terms` coordinates differ by at most this width. The factor 1.001 allows for rounding. With a
+        // cutoff of 0 any positive width is valid, because only equal vectors must share a cell.
         let width =
             if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
@@ -115,8 +115,8 @@ impl<S> Diversity<S> {
         let position = self.position(vector);
         let within = position.map(|x| x - x.floor());
         (0..27).map(|k| [k / 9, k / 3 % 3, k % 3]).any(|steps: [usize; 3]| {
-            // The distance from the position to the cell `steps`, in each dimension. Step 0 is the previous
-            // cell, 1 the cell of the position, and 2 the next cell.
+            // The distance, in each dimension, from the position to the cell that `steps` selects. A step of
+            // 0 selects the previous cell, 1 the cell of the position, and 2 the next cell.
             let gaps = (0..3).map(|d| [within[d], 0.0, 1.0 - within[d]][steps[d]]);
             let cell: Cell =
                 std::array::from_fn(|d| (position[d].floor() as i64).saturating_add(steps[d] as i64 - 1));

@@ -24,21 +24,21 @@ impl Rank {
 
 /// A sorted list of keys, the smallest first.
 ///
-/// The list is cut into chunks, so that an insertion moves few keys. [`nth`](Self::nth) finds a key by
-/// subtracting the lengths of the chunks before it.
+/// The list is cut into chunks (adjacent parts), so that an insertion moves few keys. [`nth`](Self::nth)
+/// finds a key by subtracting the lengths of the chunks before it.
 #[derive(Default)]
 pub(super) struct Ranking {
-    /// The chunks in ascending order. No chunk is empty.
+    /// The adjacent parts of the sorted list, in ascending order. No part is empty.
     chunks: Vec<Vec<Rank>>,
 }
 
-/// Half of the maximum length of a chunk. A chunk that exceeds the maximum is split in two. In tests the
-/// value is small, so that tests cover many chunks.
+/// Half of the maximum length of a chunk (a part of the sorted list). A chunk that exceeds the maximum is
+/// split in two. In tests the value is small, so that tests cover many chunks.
 const CHUNK: usize = if cfg!(test) { 8 } else { 512 };
 
 impl Ranking {
-    /// Returns the index of the chunk that holds `rank`, and the position of `rank` in this chunk. If `rank`
-    /// isn't in the list, this is the place where it would be inserted.
+    /// Returns the index of the chunk that holds the key `rank`, and the index of this key in the chunk. If
+    /// the key isn't in the list, this is the place where it would be inserted.
     fn position(&self, rank: Rank) -> (usize, usize) {
         let below = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < rank));
         let chunk = below.min(self.chunks.len().saturating_sub(1));

@@ -8,7 +8,7 @@ use crate::{Error, Result, Rng};
 pub(crate) mod parts {
     use crate::condition::Conditions;
 
-    /// A container, or a view of some of its elements.
+    /// A container, or a view of some of its elements, such as trajectories or transitions.
     pub trait Parts: Sized {
         /// Returns the number of elements.
         fn count(&self) -> usize;

@@ -34,7 +34,7 @@ pub trait ReplayEnv: Env + Sized {
     ///
     /// # Errors
     /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal action,
-    /// with its row.
+    /// with the index of its state as row.
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
     /// Returns a backward action for each of these states. No state may be initial. Every call must return

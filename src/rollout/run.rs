@@ -15,7 +15,8 @@ pub(crate) struct Rollout {
     pub(crate) keep_states: bool,
 }
 
-/// The rows of all trajectories in the order of the steps. `finish` sorts them by trajectory.
+/// The transitions of all trajectories, in the order in which the roll-out made them. `Rollout::finish` sorts
+/// them by trajectory.
 struct StepRows<E: Env> {
     /// The number of steps of each trajectory so far.
     lengths: Vec<usize>,
@@ -23,7 +24,8 @@ struct StepRows<E: Env> {
     actions: Option<E::Actions>,
     reverse: Option<E::Actions>,
     exit: Vec<bool>,
-    /// The index of each row's trajectory, and the index of the row's step in this trajectory.
+    /// The index of each transition's trajectory, and the index of the step of the roll-out within this
+    /// trajectory.
     origins: Vec<(usize, usize)>,
 }
 
@@ -44,7 +46,7 @@ impl<E: Env> StepRows<E> {
     }
 }
 
-/// Appends `more` to `rows` if both are `Some`. If `rows` is `None`, it is set to `more`.
+/// Appends the batch `more` to the batch `rows` if both are `Some`. If `rows` is `None`, it is set to `more`.
 fn append<R: Rows>(rows: &mut Option<R>, more: Option<R>) {
     match (rows.as_mut(), more) {
         (Some(rows), Some(more)) => rows.append(more),
@@ -117,8 +119,8 @@ impl Rollout {
         self.finish(rows, terminal, &ended_at)
     }
 
-    /// Sorts the rows by trajectory and step, and returns the trajectories. For a forward roll-out,
-    /// `ended_at` holds the index of the trajectory of each state in `terminal`.
+    /// Sorts the recorded transitions by trajectory, in forward order, and returns the trajectories. For a
+    /// forward roll-out, `ended_at` holds the index of the trajectory of each state in `terminal`.
     fn finish<E: Env>(
         &self,
         rows: StepRows<E>,
@@ -136,7 +138,7 @@ impl Rollout {
             ));
         };
         let mut offsets = vec![0];
-        for length in rows.lengths.iter() {
+        for length in &rows.lengths {
             offsets.push(offsets[offsets.len() - 1] + length);
         }
         let mut order = vec![0; rows.origins.len()];

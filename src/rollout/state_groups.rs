@@ -7,10 +7,11 @@ use crate::env::{Classes, Direction, Env, Grouping, Rows};
 /// group consists of isomorphic states.
 pub(crate) struct StateGroups<S> {
     pub(crate) grouping: Grouping,
-    /// The renaming of actions between isomorphic states; `None` if only equal states share a group.
+    /// The data by which actions are renamed between isomorphic states; `None` if only equal states share a
+    /// group.
     classes: Option<Classes>,
-    /// The first state of each group; `None` if each group has a single state, because the batch then holds
-    /// the same states.
+    /// The first state of each group; `None` if each group has a single state. In this case the batch itself
+    /// holds these states.
     distinct: Option<S>,
 }
 
@@ -34,9 +35,9 @@ impl<S: Rows> StateGroups<S> {
         self.distinct.as_ref().unwrap_or(states)
     }
 
-    /// Renames the actions of rows, each in the state of its row. If `back` is `false`, actions are renamed
-    /// from the labels of the row's state to the labels of the first state of its group. If `back` is `true`,
-    /// they are renamed in the opposite direction.
+    /// Renames actions between the labels of isomorphic states. Action `i` belongs to the state with the
+    /// index `rows[i]`. If `back` is `false`, actions are renamed from the labels of this state to the labels
+    /// of the first state of its group. If `back` is `true`, they are renamed in the opposite direction.
     pub(crate) fn rename<E: Env<States = S>>(
         &self,
         env: &E,

@@ -64,7 +64,8 @@ impl<E: Env> Trajectories<E> {
         self.exit.len()
     }
 
-    /// Returns the first row of each trajectory, followed by the number of rows, `[n + 1]`.
+    /// Returns the index of each trajectory's first transition, followed by the number of transitions, `[n +
+    /// 1]`.
     #[must_use]
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
@@ -157,8 +158,8 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// Returns the rows of the trajectories with the indices `walks`, and the offsets that divide these rows into
-/// trajectories.
+/// Returns the indices of the transitions (or actions) of the trajectories with the indices `walks`, and the
+/// offsets that divide these indices into trajectories.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let mut rows = Vec::new();
     let mut starts = vec![0];

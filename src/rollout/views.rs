@@ -23,7 +23,7 @@ use crate::env::{Env, Reward, Rows, log_rewards};
 #[derive(Debug)]
 pub struct Transitions<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
-    /// The rows of the transitions in `trajectories`.
+    /// The indices of the view's transitions in `trajectories`.
     rows: Vec<usize>,
 }
 
@@ -119,9 +119,9 @@ impl<E: Env> Transitions<'_, E> {
     }
 
     /// Converts each transition to a separate trajectory. If a transition doesn't finish its object, the new
-    /// trajectory also gets the next row of the original trajectory, and this row counts as an exit. The
-    /// second result is `true` for each row that was added in this way. Rewards of finished objects are
-    /// evaluated unless they were recorded.
+    /// trajectory also gets the next transition of the original trajectory, which then counts as an exit. The
+    /// second result is `true` for each transition that was added in this way. Rewards of finished objects
+    /// are evaluated unless they were recorded.
     pub(crate) fn cut_out(&self, reward: &dyn Reward<E::States>) -> Result<(Trajectories<E>, Vec<bool>)> {
         let trajectories = self.trajectories;
         let next = trajectories.next_rows();
@@ -234,8 +234,8 @@ impl<E: Env> Parts for StatesContainer<'_, E> {
 }
 
 impl<E: Env> Trajectories<E> {
-    /// Returns the position of the state after each transition: `Ok(row)` for a row of
-    /// [`states`](Trajectories::states), `Err(i)` for the terminal state of trajectory `i`.
+    /// Returns the position of the state after each transition: `Ok(t)` for the state before transition `t`,
+    /// the state `t` of [`states`](Trajectories::states); `Err(i)` for the terminal state of trajectory `i`.
     pub fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
         let ends = self.offsets.windows(2).enumerate();
         ends.flat_map(|(i, ends)| (ends[0] + 1..ends[1]).map(Ok).chain([Err(i)])).collect()
@@ -252,16 +252,16 @@ impl<E: Env> Trajectories<E> {
     #[must_use]
     pub fn visited_states(&self) -> StatesContainer<'_, E> {
         let n = self.n_transitions();
-        // The row of an exit is left out: the state before an exit is the terminal state, which is added as
-        // the last state of the trajectory.
+        // Exits are left out. The state before an exit is the terminal state, which is added as the last
+        // state of the trajectory.
         let inner = |row: &usize| !self.exit[*row];
         let ends = self.offsets.windows(2).enumerate();
         let indices = ends.flat_map(|(i, ends)| (ends[0]..ends[1]).filter(inner).chain([n + i])).collect();
         StatesContainer { trajectories: self, indices }
     }
 
-    /// Returns the states with these state indices. The state index `t` is the state of row `t`, and the
-    /// state index `n_transitions() + i` is the terminal state of trajectory `i`.
+    /// Returns the states with these state indices. The state index `t` is the state before transition `t`,
+    /// and the state index `n_transitions() + i` is the terminal state of trajectory `i`.
     fn at(&self, indices: &[usize]) -> E::States {
         let mut all = self.states.clone();
         all.append(self.terminal.clone());

@@ -92,8 +92,8 @@ impl Rows for Slots {
     }
 }
 
-/// Groups of equal rows of a batch: `first[g]` is the first row of group `g`, and `of[i]` is the group of row
-/// `i`.
+/// Groups of equal rows of a batch: `first[g]` is the first row of group `g`, and `group_of[i]` is the group
+/// of row `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grouping {
     /// The first row of each group, in ascending order.

@@ -3,15 +3,15 @@
 use crate::direction::Direction;
 use crate::{Error, Result};
 
-/// A block of logits, `[rows, width]`, for one action type. The rows of state `i` are
-/// `row_ptr[i]..row_ptr[i + 1]`.
+/// A block: the table of an action type's slots in all states of a batch, `[rows, width]`, with one logit per
+/// slot. The rows of state `i` are `row_ptr[i]..row_ptr[i + 1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     /// The name of the action type, for messages.
     pub name: String,
-    /// The number of columns, which is the number of logits per row.
+    /// The number of columns of the block, which is the number of logits per row.
     pub width: usize,
-    /// The index of the first row of each state, followed by the number of rows.
+    /// The index of the first row of each state in the block, followed by the number of rows of the block.
     pub row_ptr: Vec<usize>,
 }
 
@@ -25,14 +25,14 @@ impl Block {
 
 /// The slots of a batch of states, and the legal slots among them.
 ///
-/// A state's slots are its rows of the first block (row by row), followed by its rows of the second block,
-/// and so on. An environment with the same `A` actions in every state has one block, with one row per state
-/// and width `A`.
+/// Each action type has a block, a table of slots in which each state has some rows. A state's slots are its
+/// rows of the first block (row by row), followed by its rows of the second block, and so on. An environment
+/// with the same `A` actions in every state has one block, with one row per state and width `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
     /// The direction of the actions.
     pub direction: Direction,
-    /// The blocks, in the order in which a network returns their logits.
+    /// The blocks, one for each action type, in the order in which a network returns their logits.
     pub blocks: Vec<Block>,
     /// The index in `legal` of each state's first slot, followed by the number of slots.
     pub slot_ptr: Vec<usize>,
@@ -73,8 +73,8 @@ impl Masks {
         }
     }
 
-    /// Merges the blocks into one block with one row per state, which networks on vectors need. If states
-    /// have different numbers of slots, the blocks don't change.
+    /// Merges the blocks (tables of slots, one per action type) into one block with one row per state, which
+    /// networks on vectors need. If states have different numbers of slots, the blocks don't change.
     #[must_use]
     pub fn in_one_block(mut self) -> Self {
         let width = self.slot_ptr.get(1).copied().unwrap_or(0);

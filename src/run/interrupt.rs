@@ -27,7 +27,8 @@ impl Handlers {
         let has_arrived = Arc::new(AtomicBool::new(false));
         let deadly = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
-            // The current action is read before the handlers are installed, because they replace it.
+            // The process's current reaction to the signal is checked before the handlers are installed,
+            // because they replace it.
             let ends_process = is_default(signal);
             // Handlers are called in the order of registration. The handler that ends the process if `deadly`
             // is set comes before the handler that sets `deadly`. The first signal during a run therefore

@@ -33,13 +33,13 @@ pub struct Record {
     /// The metrics that observers have measured after the step.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// `true` if at least one [`Validation`](crate::run::Validation) measured at this step.
+    /// `true` if at least one [`Validation`](crate::run::Validation) has measured metrics at this step.
     #[serde(skip)]
     pub validated: bool,
     /// `true` at the last of the planned steps of the run.
     #[serde(skip)]
     pub last: bool,
-    /// `true` if the run has a validation that didn't measure at this step.
+    /// `true` if the run has a validation that wasn't due at this step.
     #[serde(skip)]
     pub(super) partial: bool,
     /// The names of metrics that were measured only because the run ends at this step.
@@ -73,11 +73,11 @@ impl Record {
     }
 
     /// Returns the number with this name, which an observer needs; `None` if the number wasn't measured at
-    /// this step.
+    /// this step, because a validation that may return it isn't due.
     ///
     /// # Errors
-    /// [`Error::Config`] if all validations measured at this step and none of them returned a metric of this
-    /// name.
+    /// [`Error::Config`] if every validation has measured at this step and none has returned a metric of this
+    /// name: the name must be wrong.
     pub(super) fn figure_if_measured(&self, name: &str) -> Result<Option<f64>> {
         let figure = self.figure(name);
         if figure.is_none() && self.validated && !self.partial {

@@ -10,7 +10,8 @@
 /// should be a single libtorch operation.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
-    /// The previous mode, which is restored when this value is dropped, even if `work` panics.
+    /// The thread's previous mode for denormal numbers, which is restored when this value is dropped, even if
+    /// `work` panics.
     struct Restore(u32);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -31,7 +32,7 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Returns the SSE control register of this thread, which contains the mode.
+/// Returns the SSE control register of this thread, which contains the mode for denormal numbers.
 #[cfg(target_arch = "x86_64")]
 fn mode() -> u32 {
     let mut mode = 0_u32;

@@ -100,7 +100,8 @@ impl Threads {
     fn set_libtorch(self, threads: i32) -> Result<()> {
         tch::set_num_threads(threads);
         if tch::get_num_interop_threads() != threads {
-            // libtorch refuses to set this number twice, and tch turns the refusal into a panic.
+            // libtorch refuses to set the number of its inter-op threads twice, and tch turns the refusal
+            // into a panic.
             std::panic::catch_unwind(|| tch::set_num_interop_threads(threads))
                 .map_err(|_| other_threads(self))?;
         }

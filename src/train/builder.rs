@@ -1,5 +1,5 @@
-//! The optional parts of a trainer besides policy, objective and reward: sources, companions, an optimizer, a
-//! group of replicas.
+//! The optional parts of a trainer besides policy, objective and reward: sources of trajectories, companions
+//! (parts that each step calls), an optimizer, a group of replicas.
 
 use serde::Serialize;
 
@@ -102,8 +102,8 @@ impl<E: TrainEnv> Trainer<E> {
     /// policy.
     ///
     /// The first step returns an error for an objective that learns only from trajectories of the policy, and
-    /// for settings of the trainer's own sampling: sampling with the average, and local search. If the
-    /// trainer has conditions ([`with_conditions`](Self::with_conditions)), the trajectories must have
+    /// for settings of sampling by the trainer itself: sampling with averaged parameters, and local search.
+    /// If the trainer has conditions ([`with_conditions`](Self::with_conditions)), the trajectories must have
     /// conditions, too.
     ///
     /// # Errors
@@ -124,8 +124,8 @@ impl<E: TrainEnv> Trainer<E> {
     }
 
     /// Adds a custom source, which supplies `share` of each batch, rounded to whole trajectories.
-    /// [`TrainerConfig::source`](super::TrainerConfig::source) divides the other trajectories. [`Source`] has
-    /// an example.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source) divides the rest of the batch into fresh,
+    /// replayed and given trajectories. [`Source`] has an example.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has. The first step

@@ -1,11 +1,12 @@
 use serde::{Deserialize, Serialize};
+use tch::Tensor;
 
 use crate::distribution::Exploration;
 use crate::objective::{Objective, RegressionLoss, Scores};
 use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
 use crate::rollout::LocalSearch;
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
 
 /// The choice of the trajectory to an object that was drawn from the replay buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -120,7 +121,7 @@ impl TrainerConfig {
     /// doesn't fall to 0, so that objects that the policy no longer samples are found again.
     pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
 
-    /// Checks each setting, and the settings that need a certain objective.
+    /// Checks that each setting is valid, and that the objective supports the settings.
     pub(super) fn check(&self, objective: &dyn Objective) -> Result<()> {
         if self.batch == 0 {
             return Err(Error::config("batch", "0", "at least one trajectory"));
@@ -243,4 +244,18 @@ pub(crate) fn check_interval(setting: &'static str, every: Option<usize>) -> Res
         Some(0) => Err(Error::config(setting, "0", "at least 1")),
         _ => Ok(()),
     }
+}
+
+/// The state of the current training step, from `draw` to `advance`.
+#[derive(Default)]
+pub(super) struct StepProgress {
+    pub(super) stats: StepStats,
+    /// The loss of the step's first update, or the loss set by `record_loss`.
+    pub(super) loss: Option<f64>,
+    /// The number of updates made on this step's batch.
+    pub(super) updates: usize,
+    /// The parameter log Z if this step set its initial value; `None` otherwise and after an update.
+    pub(super) first_log_z: Option<Tensor>,
+    /// The random stream of this replica for the current step; `None` without other replicas.
+    pub(super) replica_rng: Option<Rng>,
 }

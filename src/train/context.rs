@@ -218,8 +218,9 @@ pub trait TrainEnv: ReplayEnv + 'static {
         Ok(())
     }
 
-    /// Returns the trainer's functions for this environment. An implementation that repeats this body with
-    /// `#[inline(never)]` makes the compiler generate these functions in the implementation's crate.
+    /// Returns the trainer's functions for this environment. An implementation that repeats the body of this
+    /// default method, with `#[inline(never)]`, makes the compiler generate these functions in the
+    /// implementation's crate.
     #[doc(hidden)]
     fn trainer_code() -> TrainerCode<Self> {
         TrainerCode::new()

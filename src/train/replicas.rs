@@ -53,9 +53,9 @@ pub(crate) fn check_equal_replicas<E: Env>(trainer: &Trainer<E>) -> Result<()> {
     compare(&trainer.context, &mine)
 }
 
-/// Compares the environments of all replicas, and their rewards for a few objects of random walks, which are
-/// the same for all replicas. `has_own_rewards` is `true` if trajectories are sampled outside and come with
-/// log-rewards. Rewards and conditions aren't compared then, because the trainer's reward may be a
+/// Compares the environments of all replicas, and their rewards for the objects of a few random walks. All
+/// replicas make the same walks. `has_own_rewards` is `true` if trajectories are sampled outside and come
+/// with log-rewards. Rewards and conditions aren't compared then, because the trainer's reward may be a
 /// placeholder.
 ///
 /// # Errors
@@ -90,8 +90,8 @@ pub(super) fn check_equal_tasks<E: TrainEnv>(context: &Context<E>, has_own_rewar
             let is_rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
             !(mine[k] == theirs[k] || is_rounded || (mine[k].is_nan() && theirs[k].is_nan()))
         };
-        // Conditions are compared before rewards, although they come after the rewards in the list: different
-        // conditions would explain different rewards.
+        // `mine` and `theirs` hold the log-rewards first and the conditions after them. Conditions are
+        // compared first nevertheless, because different conditions would explain different rewards.
         let differing =
             if theirs.len() == n { (N_PROBES..n).chain(0..N_PROBES).find(differs) } else { Some(n) };
         let Some(k) = differing else { continue };

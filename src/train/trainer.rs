@@ -7,6 +7,7 @@ use serde_json::Value;
 use tch::{Tensor, no_grad};
 
 use super::checkpoint::Attachments;
+use super::config::StepProgress;
 use super::context::next_check;
 use super::gradients::{self, BatchScores, start_log_z};
 use super::replicas::check_equal_tasks;
@@ -64,20 +65,6 @@ pub struct Trainer<E: Env> {
     /// A warning that names the settings that differ from the checkpoint's; `None` if no setting differs.
     pub(super) resume_warning: Option<Warning>,
     pub(super) progress: StepProgress,
-}
-
-/// The state of the current training step, from `draw` to `advance`.
-#[derive(Default)]
-pub(super) struct StepProgress {
-    stats: StepStats,
-    /// The loss of the step's first update, or the loss set by `record_loss`.
-    loss: Option<f64>,
-    /// The number of updates made on this step's batch.
-    updates: usize,
-    /// The parameter log Z if this step set its initial value; `None` otherwise and after an update.
-    first_log_z: Option<Tensor>,
-    /// The random stream of this replica for the current step; `None` without other replicas.
-    replica_rng: Option<Rng>,
 }
 
 impl<E: TrainEnv> Trainer<E> {
@@ -178,35 +165,22 @@ impl<E: TrainEnv> Trainer<E> {
     /// Draws the batch of the next step from all sources of the trainer.
     ///
     /// ```
-    /// use gfn::policy::{ByNumber, MlpPolicy, MlpPolicyConfig, Policy};
-    /// use gfn::{
-    ///     Rng,
-    ///     env::{Rows, VectorEnv, VectorStates},
-    ///     examples::word_env,
-    ///     objective::TrajectoryBalance,
-    ///     train::{Trainer, TrainerConfig},
-    /// };
-    /// use tch::{Device, Kind, Tensor};
-    /// let env = word_env(2, 2);
-    /// let policy = MlpPolicy::tabular(
-    ///     &env,
-    ///     ByNumber::new(2, 3),
-    ///     MlpPolicyConfig::default(),
-    ///     Device::Cpu,
-    ///     Kind::Float,
-    /// )?;
-    /// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
-    /// let mut trainer =
-    ///     Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+    /// use gfn::prelude::*;
+    /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    /// let env = GraphEnv::free(actions, GraphState::undirected(3))?;
+    /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+    /// let mut trainer = Experiment::new(env, reward).steps(2).trainer()?;
+    /// // A step with the trainer's optimiser.
     /// let mut batch = trainer.draw()?;
     /// let scores = trainer.score(&mut batch)?;
     /// let loss = trainer.loss(&scores)?;
     /// trainer.apply(&loss, &scores)?;
     /// trainer.advance(batch, &scores)?;
+    /// // A step with plain gradient descent.
     /// let mut batch = trainer.draw()?;
     /// let scores = trainer.score(&mut batch)?;
     /// trainer.loss(&scores)?.backward();
-    /// for parameter in Policy::<VectorEnv>::parameters(trainer.policy()).into_iter().flatten() {
+    /// for parameter in trainer.policy().parameters().into_iter().flatten() {
     ///     let (mut values, gradient) = (parameter.tensor.shallow_clone(), parameter.tensor.grad());
     ///     let _ = tch::no_grad(|| values.f_sub_(&(gradient * 0.01)));
     ///     parameter.tensor.grad().zero_();

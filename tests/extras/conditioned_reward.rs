@@ -67,19 +67,21 @@ fn sums_and_powers_by_hand() {
 #[test]
 fn a_focus_is_a_cone() {
     let reward = two(true);
-    // The objectives of state 3 are (3, 4). The factor is 1 if this is the goal direction. The cosine between
-    // (3, 4) and the direction (1, 1) is 7 / (5 sqrt 2) = 0.98995.
+    // The objectives of state 3 are (3, 4). A goal direction multiplies the reward by a factor that depends
+    // on the cosine between objectives and direction. In the direction (3, 4) the factor is 1. In the
+    // direction (1, 1) the cosine is 7 / (5 sqrt 2) = 0.98995.
     let along = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
     assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
     let cosine = 7.0 / 50f64.sqrt();
     let exponent = 0.2f64.ln() / 0.9f64.ln();
     let beside = log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
     assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
-    // The first object is outside of the cone, and the second has no direction. Both get the fixed
-    // log-reward, to which beta isn't applied.
+    // The first object is outside of the cone around the goal direction. The second object has no direction,
+    // because both of its objectives are 0. Both objects get the fixed log-reward, to which beta isn't
+    // applied.
     assert_eq!(log_reward_at(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
     assert_eq!(log_reward_at(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
-    // The factor on the surface of the cone must be the limit.
+    // The factor on the surface of the cone, at a cosine of 0.9, must be the setting 0.2.
     let factor = cone().log_factor(0.9).unwrap();
     assert!((factor - 0.2f64.ln()).abs() < 1e-12);
 }
@@ -102,7 +104,7 @@ fn missing_parts_are_reported() {
     assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
 }
 
-/// Tests that an invalid reward is reported for any cone of goals and any reward exponent.
+/// Tests that an invalid reward is reported for any reward exponent, with and without a goal direction.
 #[test]
 fn invalid_rewards_are_passed_on() {
     // The invalid rewards are log-rewards of NaN and infinity.

@@ -46,8 +46,8 @@ fn betas_have_the_moments_of_their_laws() {
 
 #[test]
 fn dirichlet_vectors_have_the_moments_of_their_law() {
-    // Each entry of the vector follows the distribution Beta(a, 2 a), where a is the concentration. The
-    // distribution has the mean 1/3 and the variance 2/9 / (3 a + 1).
+    // Each entry of a Dirichlet vector with three entries follows the distribution Beta(a, 2 a), where a is
+    // the concentration. The distribution has the mean 1/3 and the variance 2/9 / (3 a + 1).
     for concentration in [0.01, 0.5, 1.0, 4.0] {
         let mut rng = Rng::seeded(2);
         let distribution = Directions::Dirichlet { concentration };

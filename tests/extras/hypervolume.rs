@@ -4,7 +4,8 @@ use gfn::env::{Reals, Rows};
 use gfn::{Error, Rng};
 use gfn_extras::pareto::hypervolume;
 
-/// Computes the volume of a union of boxes by inclusion and exclusion over all subsets of the points.
+/// Computes the volume of the union of boxes, one between the origin and each point, by inclusion and
+/// exclusion over all subsets of the points.
 fn volume_by_subsets(points: &Reals) -> f64 {
     let n = points.len();
     let volume = |subset: u32| {

@@ -1,5 +1,5 @@
-//! The engine of the fuzz tests, which edits valid inputs, and watches time, memory and panics. Only memory
-//! that Rust allocates is watched, so libtorch's tensors aren't.
+//! The engine of the fuzz tests. An attack executes a function on many edited copies of valid inputs, and
+//! watches time, memory and panics. Only memory that Rust allocates is watched, so libtorch's tensors aren't.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,7 +40,7 @@ fn number_of_variable(name: &str) -> Option<u64> {
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is {text:?}, no number")))
 }
 
-/// The executions of an attack. Their number is fixed, so that every machine does the same work.
+/// A counter of the executions of an attack. Their number is fixed, so that every machine does the same work.
 pub(crate) struct Runs {
     executions: u64,
     seed: u64,
@@ -68,9 +68,9 @@ impl Target<'_> {
     /// memory limit and not panic.
     pub(crate) fn attack(&self, executions: u64, mut execute: impl FnMut(&[u8])) {
         let _turn = wait_for_turn();
-        // Valid inputs are executed first. This also builds the tables that are created when they are first
-        // used.
-        for seed in self.seeds.iter() {
+        // Valid inputs are executed first. This also builds the tables that are created at their first use,
+        // so that their memory isn't counted for an edited input.
+        for seed in &self.seeds {
             execute(seed);
         }
         let last = std::env::var_os("GFN_FUZZ_LAST");
@@ -138,7 +138,8 @@ impl Target<'_> {
     }
 }
 
-/// Replaces the first number after position `at` by a number at the limit of some type.
+/// Replaces the first number after position `at` by one that a reader may handle wrongly, such as 0, a limit
+/// of an integer type, or NaN.
 fn replace_number(bytes: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const EDGES: [&str; 14] = [
         "0",

@@ -141,8 +141,8 @@ fn accepted_environments_sample_the_reward() {
         match check_graph_env(&env, Budget::thorough().with_walks(10), &mut rng) {
             Err(_) => refused += 1,
             Ok(_) => match distance(&env) {
-                // The ten random trajectories of the checkers may miss an error. The exact policy must then
-                // find it.
+                // The ten random trajectories of the checkers may miss a mistake in the rules. An illegal
+                // action must then be found when the exact policy is computed.
                 Err(Error::Contract { .. }) => refused += 1,
                 Err(Error::IllegalAction { .. }) => missed += 1,
                 Err(other) => panic!("execution {}: {other}", runs.done),

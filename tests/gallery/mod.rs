@@ -46,8 +46,9 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     }
 }
 
-/// Returns configurations of free and attached growth, labelled or up to isomorphism, directed or
-/// undirected. Each is plain, has all features, or starts from a scaffold.
+/// Returns configurations in which new nodes have no edges (`Growth::Free`) or an edge to an old node
+/// (`Growth::Attached`). Each of them is labelled or up to isomorphism, and directed or undirected. Some have
+/// classes and attributes, some start from an initial graph, and some have neither.
 fn buildings() -> Vec<GraphBuildingConfig> {
     let mut out = Vec::new();
     for growth in [Growth::Free, Growth::Attached] {
@@ -77,14 +78,15 @@ fn buildings() -> Vec<GraphBuildingConfig> {
     out
 }
 
-/// Builds a scaffold of two different nodes and an edge. One node has an attribute that is set.
+/// Builds an initial graph (scaffold) of two different nodes and an edge. One node has an attribute that is
+/// set.
 fn scaffold(kind: GraphKind) -> GraphState {
     let mut marked = Node::from_class(1);
     marked.attributes.set(0, 1);
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::from_class(1))]).unwrap()
 }
 
-/// Rules of an environment that removes edges one by one from the complete graph on three nodes.
+/// Rules of an environment whose actions remove edges one by one from the complete graph on three nodes.
 #[derive(Debug)]
 pub(crate) struct Pruning;
 

@@ -63,7 +63,8 @@ def case(conv, kind, directed, classes):
     ends, carried = messages(directed)
     n = sum(size for size, _ in GRAPHS)
     x, batch = numbers(n, WIDTH), torch.tensor([g for g, (size, _) in enumerate(GRAPHS) for _ in range(size)])
-    # If edges have no classes, PyTorch Geometric adds self-loops, and edges have no feature vectors.
+    # Without classes, edges have no feature vectors, and PyTorch Geometric adds the self-loops of GATv2Conv.
+    # The convolution Gat of this library then has a table `edges.class` of zeros.
     table = (
         [of("edges.class", numbers(CLASSES, WIDTH) if classes else torch.zeros(1, WIDTH))]
         if classes or conv == "Gat"
@@ -94,8 +95,8 @@ def case(conv, kind, directed, classes):
         h, normed = x + output(received.relu()), norm(of, "norm", kind)
         y = normed(h) if kind == "Layer" else normed(h, batch)
     else:
-        # GINConv adds the inner bias once. This library adds it to each message if edges have no vectors.
-        # The bias is therefore zero if edges have no classes.
+        # If edges have no classes, GINConv adds the bias of `inner` once to the sum of the messages, but this
+        # library adds it to each message. The bias is therefore zero in this case.
         inner = linear(of, "inner", WIDTH, WIDTH)
         if not classes:
             inner.bias.data = of("inner.bias", torch.zeros(WIDTH))

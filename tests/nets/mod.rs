@@ -101,7 +101,8 @@ pub(crate) fn configs() -> Vec<GraphNetConfig> {
 #[derive(Debug)]
 pub(crate) struct SeesLabels<N> {
     pub(crate) net: N,
-    /// The indices of the blocks of logits that have a row per node, for forward and for backward actions.
+    /// The indices of the action types whose logits have a row per node, for forward and for backward
+    /// actions.
     of_nodes: [Vec<usize>; 2],
 }
 
@@ -141,8 +142,8 @@ pub(crate) fn net(env: &GraphEnv, config: GraphNetConfig, kind: Kind) -> GraphNe
     GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
 }
 
-/// Returns the blocks of logits that a network computes for a batch of graphs, before illegal actions are
-/// masked.
+/// Returns the logits that a network computes for a batch of graphs, in a block per action type, before
+/// illegal actions are masked.
 pub(crate) fn blocks(
     env: &GraphEnv,
     net: &impl GraphNetwork,

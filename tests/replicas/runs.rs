@@ -141,8 +141,8 @@ fn replicas_with_separate_buffers_stay_equal() {
     assert!(ends.iter().all(|&(_, held, fresh)| (held, fresh) == (30, 4)), "half of each share is replayed");
 }
 
-/// Checks that replicas with separate teachers, heads and novelties keep equal parameters, because an update
-/// uses the samples of all replicas.
+/// Checks that replicas which explore separately keep equal parameters, because an update uses the samples of
+/// all replicas. They explore by an adaptive teacher, by Thompson heads, or by a reward for novelty.
 #[test]
 fn replicas_with_separate_exploration_stay_equal() {
     type Change = fn(Trainer<VectorEnv>) -> Result<Trainer<VectorEnv>>;
@@ -222,7 +222,8 @@ fn no_replica_waits_for_one_that_has_ended() {
         replica.sum(&mut Tensor::from_slice(&[1.0]))
     });
     says(&left.unwrap_err(), &["replica 1: it has ended"]);
-    // A call after the failed one must fail, too. An old message must not be taken for the answer.
+    // An exchange of messages after a failed one must fail, too. An old message must not be taken for the
+    // answer.
     let again = replicate(2, |replica| {
         if replica.rank() == 1 {
             return replica.join(&Tensor::from_slice(&[1.0])).map(|_| true);

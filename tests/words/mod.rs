@@ -43,7 +43,7 @@ pub(crate) fn trainer(
 
 pub(crate) fn says(error: &Error, words: &[&str]) {
     let message = error.to_string();
-    for word in words.iter() {
+    for word in words {
         assert!(message.contains(word), "`{message}` lacks `{word}`");
     }
 }

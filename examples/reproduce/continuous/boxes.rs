@@ -37,11 +37,12 @@ const BINS: usize = 50;
 /// The number of simulated perfect samplers over which the noise floor is averaged. The noise floor is the
 /// JSD between a perfect sampler's samples and the target.
 const FLOORS: usize = 20;
-/// The norm to which the gradients of boxes and lines are clipped. Clipping is needed because a density has
-/// no upper bound.
+/// The norm to which the gradients of boxes and lines are clipped. A density has no upper bound, so its
+/// gradient may be very large.
 const MAX_NORM: f64 = 10.0;
 /// The share of each batch, with --polar, that consists of backward trajectories from uniform points of the
-/// box. The modes off the diagonal are many steps away, so on-policy trajectories rarely find them.
+/// box. The modes near the corners (0, 1) and (1, 0) are many steps away from the start at (0, 0), so
+/// on-policy trajectories rarely find them.
 const POLAR_SHARE: f64 = 0.25;
 /// The number of uniform points that backward trajectories start from.
 const POINTS: usize = 50_000;
@@ -79,8 +80,8 @@ impl Task for Boxes {
             run.config.source = DataSource::new(1.0 - POLAR_SHARE - replay, replay, POLAR_SHARE)?;
             run.config.replay_path = ReplayPath::PolicyBackward;
         }
-        // The trainer doesn't count the rewards of the uniform points as reward calls. The number of these
-        // points is therefore a separate entry of the report.
+        // The rewards of the uniform points were computed before the training, so the trainer doesn't count
+        // them as reward calls. The number of these points is therefore a separate entry of the report.
         let n_given = if data.is_some() { POINTS } else { 0 };
         let log_z = reward.log_z(2);
         let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
@@ -134,7 +135,8 @@ const STEPS: usize = 5;
 const RANGE: (f64, f64) = (-1.0, 8.0);
 /// The number of cells into which `RANGE` is divided for the histogram of samples.
 const CELLS: usize = 90;
-/// The number of equal pieces of a cell at whose midpoints the target's density is computed, to integrate it.
+/// The number of equal pieces into which a cell is divided to integrate the target's density over the cell.
+/// The density is computed at the midpoint of each piece.
 const PARTS: usize = 20;
 
 impl Task for Lines {

@@ -226,12 +226,13 @@ impl Task for PosteriorDiffusion {
         let mut rng = run.rng();
         let prior_target = Arc::new(Mixture::twenty_five_modes());
         let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
-        // P_B is fixed: the process leads from the data back to the origin by itself.
+        // A data set is the only source of trajectories. They are drawn backwards by the process itself,
+        // which is a fixed P_B that leads to the origin.
         let source = DataSource::new(0.0, 0.0, 1.0)?;
         let replay_path = ReplayPath::UniformBackward;
         let fitting = TrainerConfig { source, replay_path, ..run.config.clone() };
-        // Checkpoints don't contain the prior. A resumed run fits the prior again, and these settings ensure
-        // that the result is the same.
+        // Checkpoints don't contain the prior, and a resumed run fits it again. The seed and the settings of
+        // this fit are stored in the checkpoint, so that a run with another prior can't resume it.
         let task = json!({ "prior_seed": common.seed, "prior_training": fitting });
         let prior = make(&mut rng)?;
         let energy = Energy::new(prior_target);

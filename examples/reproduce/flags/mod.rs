@@ -160,7 +160,8 @@ pub(crate) struct Common {
     pub(crate) json: bool,
 }
 
-/// The flags of tasks that don't have the flags of training.
+/// The flags for the seed, the machine and the output, in tasks that don't have the training flags of
+/// `Common`.
 #[derive(Args)]
 pub(crate) struct Machine {
     /// Seed of all random numbers
@@ -200,7 +201,8 @@ pub(crate) fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     }
 }
 
-/// The default number of measurements during training, which are the points of a drawn curve.
+/// The default number of times that the exact distance is measured during training. These measurements are
+/// the points of the curve in the picture.
 const MEASUREMENTS: usize = 30;
 
 impl Common {
@@ -307,8 +309,8 @@ impl Common {
         }
     }
 
-    /// Writes a file called `name` to the folder for pictures. Writes nothing if there is no such folder, or
-    /// if this member of the run isn't the first one.
+    /// Writes a file called `name` to the folder for pictures. Writes nothing if there is no such folder. If
+    /// several threads or processes train together, only the first of them writes the file.
     pub(crate) fn write(&self, name: &str, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let Some(folder) = self.out().filter(|_| members::is_first()) else { return Ok(()) };
         let path = folder.join(name);

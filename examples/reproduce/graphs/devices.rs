@@ -129,7 +129,7 @@ impl Devices {
 }
 
 /// The objective that is used to measure speed and to test resumed runs: trajectory balance, which is the
-/// first objective of the table.
+/// first entry of `OBJECTIVES`.
 const BALANCE: ObjectiveName = Selection { name: OBJECTIVES[0].0, value: OBJECTIVES[0].1 };
 
 fn grid(objective: ObjectiveName, device: Device) -> Result<Grid> {

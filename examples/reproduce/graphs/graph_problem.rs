@@ -21,16 +21,16 @@ pub(crate) struct GraphProblems {
     /// Random model that draws the input graphs
     #[arg(long, value_parser = choice(GRAPHS), default_value = "small")]
     graphs: Selection<Graphs>,
-    /// Log-reward of a solution, divided by the solution's size. The default is 2 for small graphs and 5 for
-    /// large graphs
+    /// Log-reward of a solution, divided by the solution's size. The default is 2 with --graphs small, and 5
+    /// with other --graphs
     #[arg(long, visible_alias = "beta-to")]
     beta: Option<f64>,
-    /// Log-reward per unit of size in the first step. The value rises to --beta over three quarters of the
-    /// steps
+    /// Log-reward of a solution, divided by its size, in the first step. The value rises to --beta over three
+    /// quarters of the steps
     #[arg(long)]
     beta_from: Option<f64>,
-    /// Train one policy for all values of beta between --beta-from and --beta, on small graphs. The value for
-    /// a sample is an input of the policy
+    /// Train one policy for all values of beta between --beta-from and --beta; needs --graphs small. The
+    /// value of beta for a sample is an input of the policy
     #[arg(long, requires = "beta_from")]
     any_beta: bool,
     /// Number of updates per step, each on 64 transitions, instead of one update on whole trajectories; for
@@ -40,25 +40,26 @@ pub(crate) struct GraphProblems {
     /// Replace half of each batch by solutions that this number of rounds of local search has improved
     #[arg(long)]
     improve: Option<usize>,
-    /// Number of graphs that are generated for training. The default is 4,000 small graphs or 1,000 large
-    /// graphs
+    /// Number of graphs that are generated for training. The default is 4,000 with --graphs small, and 1,000
+    /// with other --graphs
     #[arg(long)]
     train: Option<usize>,
-    /// Number of graphs that are generated for measurements. The default is 50 small graphs or 100 large
-    /// graphs
+    /// Number of graphs that are generated for measurements. The default is 50 with --graphs small, and 100
+    /// with other --graphs
     #[arg(long)]
     held_out: Option<usize>,
-    /// Number of samples for each large graph; the best sample is compared with the optimum
+    /// Number of samples for each graph, without --graphs small; the best sample is compared with the optimum
     #[arg(long, default_value_t = 20)]
     pub(super) best_of: usize,
-    /// Largest number of branches of the exact search on each large graph; 0 for no exact search
+    /// Largest number of branches of the exact search on each graph, without --graphs small; 0 for no exact
+    /// search
     #[arg(long, default_value_t = 200_000_000)]
     pub(super) branches: u64,
-    /// Number of additional RB graphs on which the policy is measured: this number with 200 to 300 nodes, and
-    /// the same number with 800 to 1,200 nodes
+    /// Number of additional graphs of --graphs rb on which the policy is measured: this number with 200 to
+    /// 300 nodes, and the same number with 800 to 1,200 nodes
     #[arg(long, default_value_t = 0)]
     pub(super) larger: usize,
-    /// Layers of message passing. The default is gin-virtual for small graphs and gin for large graphs
+    /// Layers of message passing. The default is gin-virtual with --graphs small, and gin with other --graphs
     #[arg(long, value_parser = choice(CONVS))]
     conv: Option<Selection<ConvKind>>,
     /// Give the network the degree of each node as input
@@ -95,7 +96,8 @@ const CONVS: &[Choice<ConvKind>] = &[
     ),
 ];
 
-/// The model that draws input graphs: small random graphs, large RB graphs, or Barabasi-Albert graphs.
+/// The random model that draws the input graphs: Erdos-Renyi graphs with few nodes, graphs of the model RB on
+/// which large independent sets are hard to find, or Barabasi-Albert graphs.
 #[derive(Clone, Copy)]
 pub(super) enum Graphs {
     Small,
@@ -114,11 +116,11 @@ const GRAPHS: &[Choice<Graphs>] = &[
     ("ba", Graphs::Ba, "Barabasi-Albert graphs of 200 to 300 nodes, four edges a new node"),
 ];
 
-/// The smallest and the largest number of nodes of the small graphs on which a policy is trained.
+/// The smallest and the largest number of nodes of the graphs that `Graphs::Small` draws for training.
 const TRAINED_NODES: [usize; 2] = [6, 14];
-/// The smallest and the largest number of nodes of the small graphs on which a policy is measured.
+/// The smallest and the largest number of nodes of the graphs that `Graphs::Small` draws for measurements.
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
-/// The probability of each edge of a small graph.
+/// The probability of each edge of a graph that `Graphs::Small` draws.
 const EDGE_PROBABILITY: f64 = 0.3;
 /// The smallest and the largest number of nodes of Barabasi-Albert graphs.
 const BA_NODES: [usize; 2] = [200, 300];
@@ -131,8 +133,8 @@ pub(super) const HELD_OUT_SEED: u64 = 0x6865_6c64;
 const TRANSITIONS: usize = 64;
 
 impl Graphs {
-    /// Draws `count` graphs. `nodes` is the smallest and the largest number of nodes of small graphs; other
-    /// models ignore it.
+    /// Draws `count` graphs. `nodes` holds the smallest and the largest number of nodes for `Graphs::Small`.
+    /// The other variants ignore it.
     pub(super) fn draw(self, count: usize, nodes: [usize; 2], rng: &mut Rng) -> Result<Instances> {
         let one = |k: usize| match self {
             Self::Small => erdos_renyi(nodes[0] + k % (nodes[1] - nodes[0] + 1), EDGE_PROBABILITY, rng),
@@ -212,8 +214,8 @@ impl Task for GraphProblems {
             // The network gets no node labels, so that it generalises to other graphs.
             identity: false,
             global: true,
-            // The network's outputs are multiplied by this unit to give logits. The unit grows with beta,
-            // because differences of log-rewards are proportional to beta.
+            // The network's outputs are multiplied by `unit` to give logits. `unit` grows with beta, because
+            // differences of log-rewards are proportional to beta.
             unit: (reward.beta() / 5.0).max(1.0),
             ..common.graph_net(5, 64, BackwardPolicy::Uniform)
         };

@@ -34,13 +34,13 @@ impl Task for AllGraphs {
     }
 }
 
-/// Returns the defaults of both tasks. Training has many small steps, because the probability of each action
-/// must be right to a few per cent for every isomorphism class.
+/// Returns the training defaults of the tasks `all-graphs` and `colored-graphs`. Training has many small
+/// steps, because the probability of each action must be right to a few per cent for every isomorphism class.
 fn recipe(steps: usize) -> Recipe {
     Recipe { steps, batch: 32, epsilon: 0.05, lr_end: 0.01, ..Recipe::default() }
 }
 
-/// Returns the settings of the network that both tasks use.
+/// Returns the settings of the network that the tasks `all-graphs` and `colored-graphs` use.
 fn network(common: &Common, symmetry: SymmetryInput) -> GraphNetConfig {
     GraphNetConfig {
         conv: ConvKind::Gin,

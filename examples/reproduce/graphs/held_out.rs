@@ -13,14 +13,15 @@ use crate::prelude::*;
 
 type ProblemTrainer = Trainer<GraphEnv>;
 
-/// The largest number of states that the problem may have on a small graph. This number suffices for all cuts
-/// of a graph of 14 nodes.
+/// The largest number of states, which are partial or complete solutions, that a problem may have on a small
+/// graph. This number suffices for all cuts of a graph of 14 nodes.
 const LIMIT: usize = 1 << 14;
-/// The largest number of states of a graph on which the policy is measured during training. These
-/// measurements use only every fifth small graph.
+/// The largest number of states that the problem may have on a small graph that is used for measurements
+/// during training. These measurements use only every fifth small graph, without the graphs that have more
+/// states.
 const MEASURED_STATES: usize = 1 << 12;
 
-/// The small graphs on which a policy is measured, and the settings of the measurements.
+/// The graphs of `--graphs small` on which a policy is measured, and the settings of the measurements.
 pub(super) struct Small {
     env: GraphEnv,
     reward: Box<dyn Reward<GraphStates>>,
@@ -85,7 +86,7 @@ impl Small {
         Ok(Some(flow))
     }
 
-    /// Trains the policy, measures it on these small graphs, and reports the results. `sizes` holds further
+    /// Trains the policy, measures it on the graphs of `self`, and reports the results. `sizes` holds further
     /// entries of the report, such as the number of training graphs.
     pub(super) fn learn(self, run: &Run<'_>, trainer: ProblemTrainer, sizes: Value) -> Result<()> {
         let mut spaces = Vec::new();
@@ -166,8 +167,8 @@ fn mean(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-/// A set of RB graphs: its name, the model that draws the graphs, and the largest number of branches of the
-/// exact search. If this number is `None`, the value of `--branches` is used.
+/// A set of graphs of the random model RB: its name, the model's parameters, and the largest number of
+/// branches of the exact search. If this number is `None`, the value of `--branches` is used.
 type Larger = (&'static str, fn() -> RbModel, Option<u64>);
 /// The sets of graphs for `--larger`. The second set, which Zhang et al. call large, gets no exact search,
 /// because the search wouldn't end.

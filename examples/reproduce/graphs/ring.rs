@@ -67,8 +67,8 @@ impl Rings {
             (GraphKind::Undirected, 6) => (1_500, 200_000),
             (GraphKind::Directed, 6) => (1_800, 1_000_000),
             (GraphKind::Undirected, 7) => (2_000, 2_000_000),
-            // Random trajectories of these sizes practically never end in a ring, so the replay buffer begins
-            // empty.
+            // With more nodes, random trajectories practically never end in a ring, so the replay buffer
+            // begins empty.
             _ => (2_000, 0),
         };
         Recipe {
@@ -80,7 +80,8 @@ impl Rings {
             // the policy from concentrating on the first ring that it finds.
             epsilon: if prefill == 0 { 0.2 } else { 0.1 },
             lr: 1e-3,
-            // Small learning rates at the end average out the noise of single batches.
+            // With at most four nodes, the learning rate falls, and the small learning rates at the end
+            // average out the noise of single batches. With more nodes it stays constant.
             lr_end: if self.nodes <= 4 { 0.1 } else { 1.0 },
             exact_up_to: 1 << 20,
             samples: 0,

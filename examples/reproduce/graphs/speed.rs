@@ -79,8 +79,9 @@ fn floor(trainer: &Trainer<GraphEnv>, batch: usize, config: &GraphNetConfig, dev
     Ok(total)
 }
 
-/// Returns the seconds that the network's matrix products take on graphs with these numbers of nodes. The
-/// time of a single pass is multiplied by `times`: 1 for a forward pass, 3 for a forward and a backward pass.
+/// Returns the seconds that the network's matrix products take on a batch of graphs. `sizes` holds the number
+/// of nodes of each graph. The time of a single pass is multiplied by `times`: 1 for a forward pass, 3 for a
+/// forward and a backward pass.
 fn products(sizes: &[i64], config: &GraphNetConfig, times: usize, device: Device) -> f64 {
     let nodes = sizes.iter().sum::<i64>();
     let graphs = sizes.len() as i64;

@@ -1,5 +1,6 @@
-//! A comparison of certificates with the truth. The task counts how many bounds and intervals of certificates
-//! hold, for policies whose quality ranges from uniform to exact.
+//! A comparison of certificates with the truth. A certificate states bounds and confidence intervals for a
+//! policy's log Z and for its distance from the target, computed from samples. The task counts how many of
+//! them hold, for policies whose quality ranges from uniform to exact.
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::metrics::{Cumulative, ExactPolicy};
@@ -36,13 +37,16 @@ pub(crate) struct Certificates {
     json: bool,
 }
 
-/// The number of objects that are drawn from the target for the second certificate of each policy.
+/// The number of objects that are drawn from the target. Each policy gets two certificates, and only the
+/// second one uses these objects.
 const IDEAL: usize = 300;
 /// The number of backward trajectories from each object whose log-probability is estimated.
 const PATHS: usize = 64;
-/// The number of random subsets of objects over which the true flow consistency is averaged.
+/// The number of random subsets of objects from which the true flow consistency of a policy is computed. Flow
+/// consistency is the mean distance between policy and target on such subsets.
 const SUBSETS: usize = 4_000;
-/// The number of objects from which local search starts. The objects that it finds are used in the subsets.
+/// The number of objects from which local search starts. A third of each random subset is drawn from the
+/// objects that the search finds.
 const SEARCHED: usize = 1_000;
 /// The number of objects of each policy whose estimated log-probabilities are compared with exact
 /// log-probabilities.
@@ -231,8 +235,8 @@ impl Counts {
 }
 
 /// Returns the true flow consistency of a policy, computed from exact probabilities. Flow consistency is the
-/// mean distance on random subsets of objects. For each subset, `share` objects are drawn from each of three
-/// sources: the policy, uniform random trajectories, and local search.
+/// mean distance between the policy and the target on random subsets of objects. For each subset, `share`
+/// objects are drawn from each of three sources: the policy, uniform random trajectories, and local search.
 fn true_consistency<E: EnumerableEnv>(
     env: &E,
     reward: &dyn Reward<E::States>,
@@ -297,8 +301,8 @@ impl<E: EnumerableEnv> BlurredPolicy<'_, E> {
         let log_probs = dist.host_log_probs()?;
         let offsets = dist.legal_offsets();
         let legal = dist.legal_slots();
-        // These lists have an entry for each legal move that isn't an exit: its row, its slot, and its index
-        // in `logits`.
+        // The lists `rows`, `slots` and `places` have an entry for each legal move that isn't an exit: the
+        // index of its state, its slot, and its index in `logits`.
         let mut rows = Vec::new();
         let mut slots = Vec::new();
         let mut places = Vec::new();

@@ -121,7 +121,7 @@ impl Visit for &Judge {
         }
         if let Some(out) = &self.out {
             let mut shares = vec![0.0; target.len()];
-            for &object in samples.iter() {
+            for &object in &samples {
                 shares[object] += 1.0 / samples.len() as f64;
             }
             let title = format!("{} of {}", self.file.display(), self.task.name());

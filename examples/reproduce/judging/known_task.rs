@@ -37,8 +37,8 @@ pub(super) struct TaskArgs {
     alignment: Option<PathBuf>,
 }
 
-/// The default DNA sequences of seven species, in FASTA. No tree explains each difference between them by a
-/// single mutation.
+/// The default DNA sequences of seven species, in FASTA. In every tree, some position of the sequences needs
+/// more than one mutation.
 const SPECIES: &str = ">0\nACGTACGTTGCA\n>1\nACGTACGATGCA\n>2\nACGAACGATGTA\n>3\nTCGAACCATGTA\n\
 >4\nTCGAGCCATCTA\n>5\nTCCAGCGTTCTG\n>6\nACCAGTGTTCTG\n";
 
@@ -57,7 +57,8 @@ enum TaskName {
     Molecule,
     /// Structures of a Bayesian network. Format: digraph6, or edge lists
     Structure,
-    /// Strings of five out of eleven blocks. Format: the numbers of the blocks
+    /// Strings of five blocks, each one of eleven small molecules. Format: the number of each block, from 0
+    /// to 10
     Qm9str,
     /// DNA sequences of eight letters. Format: the letters
     Tfbind8,
@@ -81,8 +82,8 @@ pub(super) struct KnownTask<E: EnumerableEnv> {
     pub(super) write: Writer<E::States>,
 }
 
-/// A function of a [`KnownTask`] that is generic over the task's environment. The function is a trait,
-/// because a closure can't be generic.
+/// A function that takes a [`KnownTask`] with any environment. It is declared as a trait with one method,
+/// because a closure can't be generic over the environment.
 pub(super) trait Visit {
     fn visit<E: EnumerableEnv>(self, known: KnownTask<E>) -> Result<()>;
 }
@@ -191,7 +192,8 @@ impl TaskArgs {
             None => (Path::new("the species of this task"), SPECIES.to_owned()),
         };
         let (names, species): (Vec<_>, Vec<_>) = fasta(path, &text)?.into_iter().take(rules.n()).unzip();
-        // Rewards are relative to the best tree, because rewards of trees on long sequences are tiny numbers.
+        // Rewards are divided by the reward of the best tree. Otherwise, the rewards of trees on long
+        // sequences would be tiny numbers.
         let reward = |offset: f64| ParsimonyReward::dna(&rules, &species, offset, 1.0);
         let too_many = || {
             Error::config(
@@ -238,8 +240,8 @@ fn molecules(max_atoms: usize) -> Result<KnownTask<GraphEnv>> {
     })
 }
 
-/// Returns a task whose objects are written as rows of numbers. A number in the text is the entry of the
-/// vector minus `offset`.
+/// Returns a task whose objects are written as numbers, one object per line. Each number is an entry of the
+/// object's vector minus `offset`.
 fn numbers(env: VectorEnv, reward: impl Reward<VectorStates> + 'static, offset: u16) -> KnownTask<VectorEnv> {
     let width = env.width();
     let row = move |line: &str| -> Result<Vec<u16>> {
@@ -311,7 +313,7 @@ fn graphs(
 /// task.
 fn lines<T>(path: &Path, are_numbers: bool, row: RowReader<'_, T>) -> Result<(Vec<T>, usize)> {
     let (rows, n_invalid, notes) = samples(&read_text(path)?, are_numbers, row);
-    for note in notes.iter() {
+    for note in &notes {
         tell(format_args!("{}: {note}", path.display()));
     }
     Ok((rows, n_invalid))

@@ -191,7 +191,8 @@ impl Task for FragmentTrees {
             args: &self.run,
             properties: self.reward.score.as_deref(),
             env: Fragments::new(&library, self.max_fragments)?.into_env().with_symmetry_correction(corrects),
-            // `Gin` can't be used: it ignores the attributes of edges, which hold the stems of bonds.
+            // `Gin` can't be used: it ignores the attributes of edges. An edge joins two fragments, and its
+            // attributes are their stems, the atoms that the bond connects.
             network: GraphNetConfig {
                 conv: ConvKind::Gine,
                 ..self.run.common.graph_net(2, 64, BackwardPolicy::SharedTorso)
@@ -220,7 +221,8 @@ struct RunArgs {
     /// Number of final samples
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
-    /// Report the mean score and the mean Tanimoto distance of this number of best samples
+    /// Report the mean score of the best samples, and the mean Tanimoto distance between them. The value is
+    /// the number of these samples
     #[arg(long, value_parser = at_least_one)]
     top_k: Option<usize>,
     #[command(flatten)]

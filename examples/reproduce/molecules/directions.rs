@@ -1,5 +1,5 @@
 //! Samples of a conditional policy under several conditions. A condition holds preferences among objectives,
-//! and may hold a direction of focus.
+//! and may hold a direction of focus: the goal direction in the space of objectives.
 
 use gfn_extras::condition::Condition;
 use gfn_extras::pareto::focus_accuracy;
@@ -19,8 +19,8 @@ pub(super) struct ConditionSamples {
 pub(super) struct ConditionSampler<'a> {
     pub(super) reward: &'a ConditionedReward<GraphStates>,
     pub(super) beta: f64,
-    /// The smallest cosine between a focus direction and an object's objectives at which the object counts as
-    /// inside the focus. `None` if conditions hold only preferences.
+    /// The smallest cosine of the angle between the direction of focus and a molecule's objectives at which
+    /// the molecule counts as a hit. `None` if conditions hold only preferences.
     pub(super) focus: Option<f64>,
     pub(super) samples: usize,
     pub(super) read: &'a dyn Fn(&GraphState) -> Result<Molecule>,

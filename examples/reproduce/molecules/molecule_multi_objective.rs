@@ -21,8 +21,8 @@ pub(crate) struct MultiObjective {
     /// network. The value is the cosine of the cone's angle
     #[arg(long)]
     focus: Option<f64>,
-    /// Share of replayed molecules for which the direction of the cone is replaced by the direction of the
-    /// molecule's objectives
+    /// Share of replayed molecules for which the direction of the cone (see --focus) is replaced by the
+    /// direction of the molecule's objectives
     #[arg(long, requires_all = ["focus", "replay"])]
     hindsight: Option<f64>,
     /// Number of final samples under each preference

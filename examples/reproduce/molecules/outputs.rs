@@ -54,8 +54,8 @@ pub(super) fn write(
 }
 
 /// Returns the total variation between the learned and the target distribution over molecules. The
-/// probability of a molecule is the sum of the probabilities of its states. Also returns the numbers of
-/// states, finished states and molecules.
+/// probability of a molecule is the sum of the probabilities of its states. Also counts the states, the
+/// finished states and the molecules.
 pub(super) fn compare_molecules(
     exact: &Exact<GraphEnv>,
     molecule: impl Fn(&GraphState) -> Result<Molecule>,

@@ -18,8 +18,9 @@ pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) probs: Vec<f64>,
 }
 
-/// Lists all states of an environment. Returns `None` if there are more than `limit` states. Also returns
-/// `None` for all members of the run but the first, which don't measure.
+/// Lists all states of an environment. Returns `None` if there are more than `limit` states. If several
+/// threads or processes train together, returns `None` for all of them but the first, which alone measures
+/// the policy.
 pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Option<StateGraph<E>>> {
     if !members::is_first() {
         return Ok(None);
@@ -32,8 +33,8 @@ pub(crate) fn list_states<E: EnumerableEnv>(limit: usize, env: &E) -> Result<Opt
 
 impl<E: EnumerableEnv> Exact<E> {
     /// Lists all states and computes the target's distribution over them. Returns `None` if there are more
-    /// than `limit` states. Also returns `None` for all members of the run but the first, which don't
-    /// measure.
+    /// than `limit` states. If several threads or processes train together, returns `None` for all of them
+    /// but the first, which alone measures the policy.
     pub(crate) fn up_to(limit: usize, env: &E, reward: &dyn Reward<E::States>) -> Result<Option<Self>> {
         let Some(graph) = list_states(limit, env)? else { return Ok(None) };
         let target = graph.target_distribution(reward, None)?;
@@ -187,7 +188,7 @@ pub(crate) fn heat_maps(side: usize, maps: [(&str, Vec<f64>); 2]) -> [Panel; 2] 
 }
 
 /// Returns estimates from `n` samples as entries of the report: log Z by importance sampling with its
-/// interval, the number of distinct samples, the mean log-reward and others.
+/// confidence interval, the number of distinct samples, the mean log-reward and others.
 pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usize) -> Result<Value> {
     let env = trainer.env();
     let policy = trainer.policy();
@@ -208,9 +209,10 @@ pub(crate) fn sampled<E: EnumerableEnv + TrainEnv>(trainer: &Trainer<E>, n: usiz
     }))
 }
 
-/// Reports a certificate of the policy, and adds a panel with a dot for each object whose probability was
-/// estimated. The target probability of a dot is its reward divided by the upper end of the interval of Z or,
-/// if Z has no estimate, by the lower bound on Z.
+/// Reports a certificate of the policy (bounds that are computed from samples), and adds a panel with a dot
+/// for each object whose probability was estimated. The target probability of a dot is the object's reward
+/// divided by Z. For Z, the upper end of its confidence interval is used or, if Z has no estimate, its lower
+/// bound.
 fn certified<E: EnumerableEnv + TrainEnv>(
     trainer: &Trainer<E>,
     samples: usize,

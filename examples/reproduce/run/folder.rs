@@ -60,8 +60,9 @@ impl RunFolder {
         if !self.is_free()? {
             let stored = self.flags()?;
             if resume.is_some_and(|path| self.has_checkpoint(path)) && stored.task == flags.task {
-                // The settings and the result stay in the folder until the checkpoint has been loaded, which
-                // fails if it doesn't fit the new flags.
+                // The settings and the result of the earlier run stay in the folder for now. They are
+                // replaced only after the checkpoint has been loaded, because loading fails if the checkpoint
+                // doesn't fit the new flags.
                 return self.lock();
             }
             self.check_same(flags, &stored, resume)?;
@@ -133,8 +134,8 @@ impl RunFolder {
         }
     }
 
-    /// Writes the settings file again, with additional settings `more` that are known only now. Removes the
-    /// result of an earlier run.
+    /// Writes the settings file again after the trainer was built, with `more` settings that are only known
+    /// then. Removes the result of an earlier run.
     pub(crate) fn describe(&self, flags: &TaskFlags, more: &[(&str, Value)]) -> Result<()> {
         match fs::remove_file(self.result()) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
@@ -143,7 +144,7 @@ impl RunFolder {
             _ => {}
         }
         let mut settings = settings(flags);
-        for (name, value) in more.iter() {
+        for (name, value) in more {
             settings[*name] = value.clone();
         }
         write_json(&self.settings(), &settings)

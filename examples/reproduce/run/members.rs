@@ -26,7 +26,8 @@ pub(crate) enum ThreadUse {
     Products,
 }
 
-/// The position of this thread among the members of a run.
+/// The position of this thread among the members of a run, which are the threads or processes that train one
+/// policy together.
 struct Member {
     rank: usize,
     size: usize,
@@ -49,7 +50,7 @@ pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
 }
 
-/// Runs a task as one member or as several, according to the flags.
+/// Runs a task once, or once in each of several threads or processes that train together, as the flags say.
 pub(crate) fn run(flags: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Ok(Some(threads_for)) = flags.try_get_one::<ThreadUse>("threads_for") else { return work() };
     if flags.contains_id("dist") {
@@ -89,7 +90,7 @@ fn in_processes(_: Duration, _: impl Fn() -> Result<()>) -> Result<()> {
     Err(Error::missing("--dist", "the feature `dist` of gfn-reproduce", remedy))
 }
 
-/// Connects a trainer to the other members of the run, if there are any.
+/// Connects a trainer to the other members of the run (threads or processes), if there are any.
 pub(super) fn join<E: TrainEnv>(trainer: Trainer<E>) -> Result<Trainer<E>> {
     match MEMBER.with_borrow_mut(|member| member.end.take()) {
         Some(end) => trainer.with_group(end),

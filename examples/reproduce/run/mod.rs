@@ -158,8 +158,8 @@ impl<'a> Run<'a> {
         self.trainer(env, reward, policy, rng, &description)
     }
 
-    /// Replaces the trainer's replay buffer by a buffer that stores each graph only once, unless the recipe
-    /// allows repeated graphs.
+    /// Replaces the trainer's replay buffer, if it has one, by a buffer that stores each graph only once.
+    /// Keeps the buffer if the recipe allows repeated graphs.
     pub(crate) fn distinct(&self, trainer: Trainer<GraphEnv>) -> Result<Trainer<GraphEnv>> {
         match self.common.replay(&self.recipe).filter(|_| !self.recipe.repeats_graphs) {
             Some(config) => Ok(trainer.with_replay(ReplayBuffer::distinct(config)?)),

@@ -26,7 +26,7 @@ static OF_PROCESS: OnceLock<(TaskFlags, Vec<String>)> = OnceLock::new();
 const WITHOUT_EFFECT: [&str; 9] =
     ["run", "out", "save", "metrics", "resume", "checkpoint-every", "tensorboard", "config", "json"];
 
-/// Stores the task and flags of this process, for the functions below.
+/// Stores the task and flags of this process, which the other functions of this module then return.
 pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let Some((all, (_, flags))) = TaskFlags::from_matches(program, matches).zip(matches.subcommand()) else {
         return;
@@ -44,7 +44,7 @@ pub(crate) fn remember(program: &Command, matches: &ArgMatches) {
     let _ = OF_PROCESS.set((all, given));
 }
 
-/// Returns an error if the command line gives one of these flags a value other than 0, because the flag would
+/// Returns an error if the command line gives one of `flags` a value other than 0, because the flag would
 /// have no effect.
 pub(crate) fn refuse(flags: &[&'static str], expected: &'static str) -> Result<()> {
     let given = OF_PROCESS.get().map_or(&[][..], |(_, given)| given);

@@ -17,8 +17,8 @@ const INTERRUPTED: i32 = 130;
 
 impl Run<'_> {
     /// Trains a policy with the settings of the flags and with the task's observers. `measure` is called
-    /// every few steps, and its time isn't counted as training time. Returns `None` for all members of the
-    /// run but the first.
+    /// every few steps, and its time isn't counted as training time. If several threads or processes train
+    /// together, returns `None` for all of them but the first.
     pub(super) fn train<E: TrainEnv>(
         &self,
         trainer: Trainer<E>,
@@ -122,8 +122,8 @@ impl Run<'_> {
         Ok(Report::new(TrainingStats::without_steps(self.config.batch, started)))
     }
 
-    /// Connects the trainer to the other members of the run. Then resumes a checkpoint if there is one, or
-    /// else fills the replay buffer.
+    /// Connects the trainer to the other threads or processes that train with it, if there are any. Then
+    /// resumes a checkpoint if there is one, or else fills the replay buffer.
     fn prepare<E: TrainEnv>(&self, trainer: Trainer<E>) -> Result<Trainer<E>> {
         let mut trainer = members::join(trainer)?;
         let steps = self.steps();
@@ -163,7 +163,7 @@ const COMMON: [&str; 4] = ["log_z_true", "l1", "tv", "jsd"];
 impl Report {
     fn new(stats: TrainingStats) -> Self {
         let mut report = Self { stats, figures: Map::new(), panels: Vec::new() };
-        for name in COMMON.iter() {
+        for name in &COMMON {
             report.set(name, Value::Null);
         }
         report.set("exact", false);
@@ -184,7 +184,7 @@ impl Report {
 
     /// Sets the entry for the target's log Z, if log Z is known.
     pub(crate) fn set_log_z(&mut self, log_z: Option<f64>) {
-        for log_z in log_z.iter() {
+        for log_z in &log_z {
             self.set("log_z_true", log_z);
         }
     }
@@ -203,8 +203,8 @@ impl Report {
         );
     }
 
-    /// Sets an entry with the reason why the report has no exact distances. Sets the numbers of modes to
-    /// null.
+    /// Sets an entry with the reason why the report has no exact distances. Sets the entries that count modes
+    /// to null.
     pub(crate) fn not_listed(&mut self, run: &Run<'_>) {
         let why = if run.common.is_frozen() {
             "the policy is frozen (--lr 0)".to_owned()
@@ -348,7 +348,8 @@ impl TrainingStats {
             "states_per_s": self.its_per_s() * self.batch as f64 * mean_len,
             "distinct_share": self.mean(|step| step.distinct as f64 / step.states as f64),
             "phases_ms": [phase(0), phase(1), phase(2), phase(3)],
-            // Each member counts only the reward calls for its own share of the batch. All shares are equal.
+            // Each of the threads or processes that train together counts only the reward calls for its own
+            // share of the batch. All shares are equal, so the sum is a product.
             "reward_calls": records.last().map_or(0, |step| step.reward_calls) * self.members as u64,
             "modes_seen": modes_seen.map(|seen| seen as u64),
             "loss": loss,

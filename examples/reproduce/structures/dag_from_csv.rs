@@ -26,8 +26,8 @@ pub(crate) struct Args {
     /// variable
     #[arg(default_value = "examples/data/sachs_observational.csv")]
     data: PathBuf,
-    /// Name of the column with the variables that an experiment set in the row: names with `;` between them,
-    /// or nothing
+    /// Name of the column of interventions. Each cell lists the variables that an experiment fixed in its
+    /// row: names with `;` between them, or nothing
     #[arg(long)]
     interventions: Option<String>,
     /// Number of training steps. Use more steps if learned and exact probabilities differ

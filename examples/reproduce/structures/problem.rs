@@ -21,7 +21,8 @@ pub(crate) struct ProblemArgs {
     /// and bic the columns are standardised
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Name of the column with the variables that an experiment set in the row; names have `;` between them
+    /// Name of the column of interventions. Each cell lists the variables that an experiment fixed in its
+    /// row: names with `;` between them, or nothing
     #[arg(long, requires = "data")]
     interventions: Option<String>,
     /// CSV file with the known edges, with which learned edges are compared: a header, then a cause and an
@@ -65,14 +66,15 @@ const OBSERVATIONS: usize = 100;
 const NOISE: f64 = 0.1;
 /// The largest number of nodes for which the scores of all sets of parents are computed before training.
 const MAX_SCORED_AHEAD: usize = 12;
-/// The largest number of different whole numbers of a variable that counts as discrete. A variable with more
-/// of them isn't discrete.
+/// The largest number of different values of a discrete variable whose values are whole numbers. A variable
+/// with more values isn't discrete.
 const MAX_CODES: usize = 20;
 /// The number of intervals into which the numbers of a variable are cut for the score bde.
 const LEVELS: usize = 3;
 
 impl ProblemArgs {
-    /// Simulates data with the default values of the other flags, and returns the problem.
+    /// Simulates data for `nodes` variables, with the default values of all other flags. Returns the problem
+    /// of these data.
     pub(crate) fn simulated(nodes: usize, rng: &mut Rng) -> Result<Problem> {
         let edges = 5.0;
         let score = Score::Bge;
@@ -110,8 +112,8 @@ impl ProblemArgs {
                         Box::new(Bde::new(classes, BdeConfig::default())?),
                     );
                 }
-                // The file can be read neither as classes nor as numbers. Only the error about classes is
-                // returned.
+                // The file can be read neither as classes nor as numbers. The score bde needs classes, so
+                // only the error about classes is returned.
                 (Err(error), Err(_)) => return Err(error),
                 _ => {}
             }

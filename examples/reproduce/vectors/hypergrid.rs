@@ -60,8 +60,8 @@ impl Task for Grid {
                 ));
             }
         };
-        // `totals` holds the number of modes and log Z. Both numbers have a closed form for some rewards, and
-        // are sums over all points for other rewards.
+        // `totals` holds the number of modes among all points, and the target's log Z. Both numbers have a
+        // closed form for some rewards, and are sums over all points for other rewards.
         let totals = reward.totals(EXACT_LIMIT as u64).ok();
         let recipe = Recipe {
             steps: if self.ndim <= 2 { 2_000 } else { 5_000 },
@@ -120,8 +120,8 @@ impl Task for Grid {
     }
 }
 
-/// Trains the policy, prints the report, and counts the modes that training finds. A run of several members
-/// counts none, because each member finds only some of the modes.
+/// Trains the policy, prints the report, and counts the modes that training finds. If several threads or
+/// processes train together, no modes are counted, because each of them finds only some of the modes.
 fn learn_counting_modes(
     run: &Run<'_>,
     trainer: Trainer<VectorEnv>,
@@ -274,8 +274,8 @@ impl Task for Exploration {
         learn_counting_modes(&run, trainer, "points", &reward, |report, _, exact| {
             report.set("means", self.means.name);
             if exact.is_none() {
-                // The target's log Z is known even if the policy is frozen, and therefore has no exact
-                // distances.
+                // If the policy is frozen, the report has no exact distances and no log Z yet. The target's
+                // log Z is known nevertheless.
                 report.set("log_z_true", reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z));
             }
             Ok(())

@@ -65,8 +65,8 @@ impl Task for PeakSearch {
         let recipe =
             Recipe { steps: 500, lr: 1e-3, exact_up_to: EXACT_LIMIT, samples: 0, ..Recipe::default() };
         let run = Run::begin(&self.common, recipe)?;
-        // Several members aren't allowed, because one member must see all sampled points to count peaks.
-        // Resuming isn't allowed, because checkpoints don't contain the peaks found so far.
+        // The run must have a single thread or process that trains, because all sampled points must be seen
+        // to count peaks. Resuming isn't allowed, because checkpoints don't contain the peaks found so far.
         if members::count() > 1 {
             return Err(Error::config(
                 "the number of processes or replicas of `peaks`",

@@ -1,5 +1,5 @@
-//! Tasks on strings: bit sequences near hidden modes, DNA sequences of eight letters, and molecules that
-//! consist of five blocks.
+//! Tasks on strings: bit sequences near hidden modes, DNA sequences of eight letters, and molecules that are
+//! strings of five small building blocks.
 
 use gfn::nn::{SequenceKind, SequenceNetConfig};
 use gfn::policy::{SequenceLayout, SequencePolicy, SequencePolicyConfig};

@@ -59,7 +59,7 @@ impl Moves for Cut {
         for a in self.solution().into_iter() {
             self.flip(a);
         }
-        for &a in nodes.iter() {
+        for &a in nodes {
             self.flip(a);
         }
         self.best_size = self.size;

@@ -7,16 +7,16 @@ use gfn::graph::GraphState;
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// The largest number of members that are compared when a member is chosen for removal. A larger set is
-/// sampled.
+/// The largest number of members of the set that are compared when one of them is chosen for removal. If the
+/// set is larger, this number of members is drawn at random.
 const MAX_CANDIDATES: usize = 50;
 
 /// A set with one node less than the best dominating set. The search tries to make this set dominating. Each
-/// round removes the member whose removal loses the smallest weight, and inserts a node that dominates an
-/// undominated node. Then the weights of undominated nodes increase.
+/// round removes the member whose removal leaves nodes of the smallest total weight undominated, and inserts
+/// a node that dominates an undominated node. Then the weights of undominated nodes increase.
 ///
 /// After Gao, Weise and Li, *An efficient local search heuristic with row weighting for the unicost set
-/// covering problem*, 2015. A row in the code is a node with its neighbours.
+/// covering problem*, 2015. What the paper calls a row is here a node that must be dominated.
 #[derive(Clone, Debug)]
 pub(crate) struct DominatingSet {
     near: Lists,
@@ -72,7 +72,7 @@ impl DominatingSet {
             let weight = self.weights[b as usize];
             let before = self.dominators[row];
             self.dominators[row] = if comes { before + 1 } else { before - 1 };
-            // If exactly one node besides `a` dominates this row, `other` is this node.
+            // If exactly one member other than `a` dominates node `b`, `other` is this member.
             let other = if comes { self.dominator[row] } else { self.dominator[row] ^ a } as usize;
             self.dominator[row] ^= a;
             match (before, comes) {
@@ -99,7 +99,7 @@ impl DominatingSet {
     }
 
     /// Changes the scores of node `b` and its neighbours, which are all nodes that can dominate `b`. The
-    /// score of `but` isn't changed.
+    /// score of `but`, the node that is inserted or removed, isn't changed.
     fn change_scores(&mut self, b: u32, but: u32, mut change: impl FnMut(&mut u64)) {
         let Self { near, scores, .. } = self;
         let mut one = |c: u32| {
@@ -111,9 +111,9 @@ impl DominatingSet {
         near.each(b, one);
     }
 
-    /// Returns the member whose removal loses the smallest weight. Among members of equal weight, returns the
-    /// member that was moved longest ago. The member that was inserted last isn't returned, unless it is the
-    /// only member.
+    /// Returns the member with the smallest score: its removal leaves nodes of the smallest total weight
+    /// undominated. Among members of equal score, returns the member that was moved longest ago. The member
+    /// that was inserted last isn't returned, unless it is the only member.
     fn cheapest_member(&self, rng: &mut Rng) -> Option<u32> {
         let members = self.members.nodes();
         let key = |a: &u32| (self.scores[*a as usize], self.last_moved[*a as usize]);
@@ -168,7 +168,7 @@ impl Moves for DominatingSet {
         for a in self.members.nodes().to_vec().into_iter() {
             self.toggle(a);
         }
-        for &a in nodes.iter() {
+        for &a in nodes {
             self.toggle(a);
         }
         self.prune(rng);
@@ -185,7 +185,8 @@ impl Moves for DominatingSet {
         self.prune(rng);
     }
 
-    /// Swaps a member of the set for another node. Returns `true` if the set then dominates all nodes.
+    /// Removes a member of the set, and inserts another node. If the set already dominates all nodes, removes
+    /// a second member. Returns `true` if the set dominates all nodes after the round.
     fn round(&mut self, rng: &mut Rng) -> bool {
         if self.undominated.len() == 0 {
             if self.members.len() < 2 {

@@ -26,7 +26,7 @@ use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
 /// ```
 ///
 /// # Errors
-/// [`Error::Contract`] for a graph whose nodes have marks.
+/// [`Error::Contract`] for a graph in which some nodes are already marked as in or out of the solution.
 pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
     let mut state = initial_state(problem, graph)?;
     if problem == Problem::Cut {
@@ -50,8 +50,8 @@ pub fn greedy(problem: Problem, graph: &GraphState) -> Result<Vec<u32>> {
     }
 }
 
-/// Counts the neighbours of node `a` among the first `n` nodes. Returns the numbers of these neighbours on
-/// the side of `a` and on the other side.
+/// Counts the neighbours of node `a` among the first `n` nodes. Returns how many of them are on the side of
+/// `a`, and how many on the other side.
 fn count_neighbours(graph: &GraphState, sides: &[bool], a: usize, n: usize) -> (usize, usize) {
     let others = graph.adjacency().neighbours(a).filter(|&b| b < n);
     others.fold(

@@ -6,8 +6,8 @@ use gfn::Rng;
 use crate::Moves;
 use crate::lists::{Lists, NodeList};
 
-/// The number of random candidates for a forced insertion. The candidate that has been outside of the set
-/// longest is inserted.
+/// The number of nodes outside of the set that are drawn when a round forces a node into the set. The one
+/// that has been outside longest is inserted.
 const N_CANDIDATES: usize = 4;
 
 /// An independent set, with the *tightness* of each node: the number of its neighbours in the set. A node
@@ -29,7 +29,8 @@ pub(crate) struct IndependentSet {
     /// The nodes that were inserted (`true`) or removed (`false`) in the current round, in order. The list is
     /// needed to undo the round.
     journal: Vec<(u32, bool)>,
-    /// The members of the set that may have become replaceable by two other nodes, and must be checked.
+    /// The members of the set that must be checked, because since the last check it may have become possible
+    /// to replace them by two other nodes.
     candidates: Vec<u32>,
     /// The size of the largest set since the last start.
     best_size: usize,
@@ -167,7 +168,7 @@ impl Moves for IndependentSet {
         for a in self.members.nodes().to_vec().into_iter() {
             self.remove(a);
         }
-        for &a in nodes.iter() {
+        for &a in nodes {
             self.insert(a);
         }
         self.swap_improve(rng);

@@ -29,8 +29,8 @@ use lists::Lists;
 pub use search_source::SearchSource;
 pub use solver::{Origin, Progress, Solver, SolverResult};
 
-/// The number of rounds without a better solution after which a search restarts, divided by the number of
-/// nodes.
+/// The number of rounds per node of the graph after which a search restarts if it has found no better
+/// solution.
 const MAX_ROUNDS_WITHOUT_PROGRESS: usize = 200;
 
 /// Improves a solution by a number of rounds of [`SolutionSearch`]. The returned solution is at least as good
@@ -61,8 +61,8 @@ pub fn improve(
     Ok(search.best().to_vec())
 }
 
-/// The local search for one problem. The search has a current solution, and each round moves to another
-/// solution.
+/// The local search for one problem. The search has a current set of nodes, and each round changes this set.
+/// The set may fail to be a solution after some rounds.
 trait Moves: Send {
     fn graph(&self) -> &GraphState;
     /// Moves to the solution `nodes`. May improve the solution at once, for example by removing superfluous
@@ -123,7 +123,8 @@ impl std::fmt::Debug for SolutionSearch {
 }
 
 impl SolutionSearch {
-    /// Starts a search at a random solution. Marks of the graph's nodes are ignored.
+    /// Starts a search at a random solution. If nodes of the graph are marked as in or out of a solution, the
+    /// marks are ignored.
     #[must_use]
     pub fn new(problem: Problem, graph: &GraphState, rng: &mut Rng) -> Self {
         let mut search = Self::without_start(problem, graph);

@@ -3,8 +3,9 @@
 use gfn::Rng;
 use gfn::graph::GraphState;
 
-/// The largest number of entries of neighbour lists that are stored for a complement (128 MB). Larger lists
-/// aren't stored, but computed from the graph's neighbour lists whenever they are needed.
+/// The largest total length of the neighbour lists of a graph's complement up to which the lists are stored
+/// (128 MB). Longer lists aren't stored, but computed from the graph's neighbour lists whenever they are
+/// needed.
 const MAX_ENTRIES: usize = 1 << 25;
 
 /// The neighbours of each node, either in a graph or in its complement.
@@ -12,8 +13,8 @@ const MAX_ENTRIES: usize = 1 << 25;
 pub(crate) struct Lists {
     graph: GraphState,
     is_complement: bool,
-    /// `true` if `near` holds neighbours in the graph, although neighbours in the complement are returned.
-    /// The neighbours in the complement are then computed from `near`.
+    /// `true` if `near` holds neighbours in the graph, although this type returns neighbours in the
+    /// complement. The neighbours in the complement are then computed from `near`.
     is_implicit: bool,
     starts: Vec<usize>,
     near: Vec<u32>,
@@ -53,7 +54,7 @@ impl Lists {
         if self.is_implicit {
             complement_of(listed.iter().copied(), a, self.n_nodes() as u32).for_each(f);
         } else {
-            for &b in listed.iter() {
+            for &b in listed {
                 f(b);
             }
         }
@@ -109,7 +110,7 @@ impl NodeList {
         if self.has(a) {
             let place = self.positions[a as usize] as usize;
             self.nodes.swap_remove(place);
-            for &&moved in self.nodes.get(place).iter() {
+            for &&moved in &self.nodes.get(place) {
                 self.positions[moved as usize] = place as u32;
             }
             self.positions[a as usize] = Self::ABSENT;

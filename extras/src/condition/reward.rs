@@ -14,12 +14,13 @@ type SharedReward<S> = Arc<dyn Reward<S> + Send + Sync>;
 /// A combination of rewards for a given condition: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log
 /// f(x))`.
 ///
-/// The [`Conditioning`] decodes beta, the preferences w and the goal direction from the condition vector.
-/// The factor f is 1 if the conditioning has no cone of goals. Inside of the cone, f is the factor of
+/// The [`Conditioning`] decodes beta, the preferences w and the goal direction from the condition vector. The
+/// factor f is 1 if the conditioning has no cone of goals. Inside of the cone, f is the factor of
 /// [`Focus::log_factor`](super::Focus::log_factor). Outside of the cone, the log-reward is
 /// [`Focus::outside`](super::Focus::outside). recursionpharma/gflownet combines rewards in the same order,
-/// but also multiplies the log-reward outside of a cone by beta. If several states represent one object,
-/// R_i is the reward of the object: the environment's measure over states isn't raised to the power beta.
+/// but also multiplies the log-reward outside of a cone by beta. If several states represent one object, R_i
+/// is the reward of the object. The trainer divides R(x | c) among these states afterwards, so this division
+/// isn't raised to the power beta.
 ///
 /// The [module](super) has an example.
 pub struct ConditionedReward<S> {
@@ -104,8 +105,8 @@ impl<S: Rows> ConditionedReward<S> {
     }
 
     fn combine_one(&self, logs: &[f64], condition: &Condition) -> f64 {
-        // An invalid log-reward is returned unchanged, so that the later check of rewards finds it, even
-        // outside of a cone or if beta is 0.
+        // An invalid log-reward is returned unchanged, even outside of a cone or if beta is 0. The caller
+        // checks all log-rewards, and reports the invalid one.
         if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
             return bad;
         }
@@ -148,7 +149,7 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
     let terms =
         logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
-    // A log-reward of NaN makes the result NaN, and the later check of rewards finds it.
+    // A log-reward of NaN makes the result NaN. The caller checks all log-rewards, and reports it.
     log_sum_exp(terms)
 }
 

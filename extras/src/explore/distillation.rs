@@ -89,7 +89,8 @@ impl<F> RandomDistillation<F> {
         let predictor = network("predictor");
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // The flag is set on the leaf tensor, whose clones share it.
+            // The target network holds a clone of this tensor, which shares the flag. The network's weights
+            // therefore get no gradients.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;
@@ -169,7 +170,7 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
         }
         let grouping = visited.group();
         let mut weights = vec![0.0; grouping.first.len()];
-        for &group in grouping.group_of.iter() {
+        for &group in &grouping.group_of {
             weights[group] += 1.0 / visited.len() as f64;
         }
         let squared = self.squared(&visited.select(&grouping.first))?;

@@ -74,33 +74,35 @@ impl<S> Novelty<S> for Box<dyn Novelty<S>> {
 
 /// The coefficients that multiply the novelty at each training step.
 ///
-/// Pan et al. (2023) call the three variants edge-based, state-based and joint intrinsic rewards. The
-/// reward of an edge is computed from the state that the edge leads to, as in their code. Intrinsic rewards
-/// change the target distribution as long as a coefficient isn't 0. With schedules that end at 0, training
-/// ends with the original target.
+/// An edge is a transition from one state to the next, other than an exit. Its novelty is that of the state
+/// that it leads to, as in the code of Pan et al. (2023), who call the three variants edge-based, state-based
+/// and joint intrinsic rewards. Intrinsic rewards change the target distribution as long as a coefficient
+/// isn't 0. With schedules that end at 0, training ends with the original target.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// The coefficient of the novelty on edges. Exits get no such reward.
+    /// The coefficient of the novelty on edges, which are transitions between states. Exits get no such
+    /// reward.
     pub edges: Schedule,
     /// The coefficient of the novelty on terminal states.
     pub terminal: Schedule,
 }
 
 impl IntrinsicConfig {
-    /// Creates the settings for rewards on edges only.
+    /// Creates the settings for intrinsic rewards on edges only, which are transitions between states.
     #[must_use]
     pub fn edge_based(coefficient: Schedule) -> Self {
         Self { edges: coefficient, terminal: Schedule::Constant(0.0) }
     }
 
-    /// Creates the settings for rewards on terminal states only.
+    /// Creates the settings for intrinsic rewards on terminal states only.
     #[must_use]
     pub fn state_based(coefficient: Schedule) -> Self {
         Self { edges: Schedule::Constant(0.0), terminal: coefficient }
     }
 
-    /// Creates the settings for the same coefficient on edges and on terminal states.
+    /// Creates the settings for intrinsic rewards on edges (transitions between states) and on terminal
+    /// states, with the same coefficient.
     #[must_use]
     pub fn joint(coefficient: Schedule) -> Self {
         Self { edges: coefficient.clone(), terminal: coefficient }
@@ -176,7 +178,7 @@ impl<N> Intrinsic<N> {
     }
 }
 
-/// Returns the visited states and, for each trajectory, the row of its terminal state among them. A state
+/// Returns the visited states and, for each trajectory, the index of its terminal state among them. A state
 /// that was visited several times is repeated.
 fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
@@ -191,8 +193,9 @@ fn visits<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
 }
 
 impl<N> Intrinsic<N> {
-    /// Returns the intrinsic rewards of a batch at a training step. The first tensor has the rewards on
-    /// edges, the second the rewards on terminal states.
+    /// Returns the intrinsic rewards of a batch at a training step. The first tensor has the reward of each
+    /// transition, which is 0 for an exit. The second tensor has the reward of each trajectory's terminal
+    /// state.
     fn rewards<E: Env>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<[Tensor; 2]>
     where
         N: Novelty<E::States>,

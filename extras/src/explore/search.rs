@@ -53,9 +53,9 @@ impl<E: Env> ObjectSearch<E> for Box<dyn ObjectSearch<E>> {
 /// of Diffusion Samplers*, 2024). Pass the refill to a trainer with
 /// [`Trainer::with_refill`](gfn::train::Trainer::with_refill).
 ///
-/// The search runs before the trajectories of the step are drawn. If the buffer stores trajectories to its
-/// objects, these are drawn from the environment's uniform backward policy. The time of the search counts
-/// as sampling time of the step.
+/// The search runs before the trajectories of the step are drawn. If the buffer stores objects together with
+/// trajectories, a trajectory to each found object is drawn from the environment's uniform backward policy.
+/// The time of the search counts as sampling time of the step.
 #[derive(Debug)]
 pub struct Search<S> {
     search: S,
@@ -64,7 +64,8 @@ pub struct Search<S> {
 }
 
 impl<S> Search<S> {
-    /// Creates a refill that searches from `objects` drawn objects, once every `every` training steps.
+    /// Creates a refill that searches once every `every` training steps, each time from `objects` objects
+    /// that are drawn from the buffer.
     ///
     /// # Errors
     /// [`Error::Config`] if `every` or `objects` is 0.

@@ -21,11 +21,13 @@ use super::distillation::{load_network_state, network_state};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
-    /// The additional weight C of the squared imbalance for objects that the student samples too rarely.
+    /// The additional weight C of objects that the student samples too rarely. The student's squared
+    /// imbalance for such an object is multiplied by 1 + C in the teacher's reward ([`teacher_log_rewards`]).
     pub under_sampled: f64,
     /// The exponent alpha of the student's reward R in the teacher's reward.
     pub alpha: f64,
-    /// The number that is added to the squared imbalance, so that the logarithm of the sum is finite.
+    /// The number epsilon that is added to the student's squared imbalance, so that the logarithm of the sum
+    /// is finite ([`teacher_log_rewards`]).
     pub epsilon: f64,
     /// The settings of the teacher's optimizer.
     pub adam: AdamConfig,
@@ -54,8 +56,7 @@ impl TeacherConfig {
 
 /// Returns the teacher's log-reward for the object of each trajectory: `log(epsilon + (1 + C [delta > 0])
 /// delta^2) + alpha log R`. The student's imbalance is `delta = log R + sum log P_B - log Z - sum log P_F`.
-/// If `delta > 0`, the student samples the object too rarely, and the bracket is 1; otherwise the bracket
-/// is 0.
+/// If `delta > 0`, the student samples the object too rarely, and `[delta > 0]` is 1; otherwise it is 0.
 ///
 /// ```
 /// use gfn::objective::{Quantity, Scores};
@@ -129,8 +130,8 @@ pub struct Teacher<T> {
     policy: T,
     adam: Adam,
     config: TeacherConfig,
-    /// `true` after the policy was checked. The check of a policy that needs conditions is made when it
-    /// first samples.
+    /// `true` after `check_policy` has checked the policy. A policy that needs conditions can be checked only
+    /// when it first samples.
     is_checked: bool,
 }
 

@@ -46,8 +46,8 @@ pub struct Thompson {
     /// The probability that a head learns from a trajectory.
     share: f64,
     n_heads: usize,
-    /// The random stream for the choice of the trajectories that each head learns from, in the last batch.
-    /// The stream is split from the trainer's stream, so that a resumed run makes the same choices.
+    /// The random stream that chooses, for the last batch, the trajectories that each head learns from. It is
+    /// split from the trainer's stream, so that a resumed run makes the same choices.
     shares_rng: Option<Rng>,
 }
 
@@ -103,8 +103,8 @@ impl Thompson {
     }
 }
 
-/// Calls `work` once for each of these heads, while the policy uses the head. Afterwards, the policy uses
-/// the same head as before.
+/// Calls `work` once for each head in `heads`, after the policy was switched to this head. Finally switches
+/// the policy back to the head that it used before.
 fn with_heads<E: Env, T>(
     policy: &dyn Policy<E>,
     heads: impl Iterator<Item = usize>,

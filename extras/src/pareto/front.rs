@@ -2,9 +2,10 @@ use super::check_finite;
 use gfn::Result;
 use gfn::env::Reals;
 
-/// Returns the indices of the rows that no other row dominates, in ascending order. A row dominates another
-/// row if it is at least as large in every objective and larger in at least one objective. If several rows
-/// are equal, only the first of them is returned.
+/// Returns the indices of the objective vectors that no other vector dominates, in ascending order. The
+/// vectors are the rows of `objectives`. A vector dominates another one if it is at least as large in every
+/// objective and larger in at least one objective. If several vectors are equal, only the first of them is
+/// returned.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -22,11 +23,11 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
     Ok(front_of(&rows))
 }
 
-/// Returns the indices of the rows that no other row dominates, in ascending order. If several rows are
-/// equal, only one of them is returned.
+/// Returns the indices of the objective vectors (`rows`) that no other vector dominates, in ascending order.
+/// If several vectors are equal, only one of them is returned.
 pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
-    // Rows are visited in descending order, so dominating rows come before the rows that they dominate. One
-    // pass is therefore enough, and each row is compared only with rows of the front.
+    // Objective vectors are visited in descending lexicographic order, so a vector comes after all vectors
+    // that dominate it. One pass is therefore enough, and each vector is compared only with the front so far.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&i, &j| compare(rows[j], rows[i]));
     let mut front: Vec<usize> = Vec::new();
@@ -39,7 +40,7 @@ pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
     front
 }
 
-/// Compares two rows lexicographically.
+/// Compares two objective vectors lexicographically.
 fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
     // The comparison uses `partial_cmp` instead of `total_cmp`, so that 0 and -0 are equal.
     let pairs = a.iter().zip(b).map(|(x, y)| x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal));

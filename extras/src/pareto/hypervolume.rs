@@ -6,11 +6,11 @@ use gfn::env::Reals;
 /// Computes the hypervolume of objective vectors (Zitzler and Thiele 1999). This is the volume of the
 /// region above a reference point that the vectors dominate.
 ///
-/// The result is exact for any number of objectives. The method reduces the number of objectives by
-/// exclusive volumes (While, Bradstreet and Barone, *A Fast Way of Calculating Exact Hypervolumes*, 2012),
-/// and uses a sweep for two objectives. The time grows with the number of objectives; 1,000 non-dominated
-/// points take about 0.2 s for three and for four objectives. Points that aren't above the reference point
-/// in every objective add nothing. botorch's function has the same definition.
+/// The result is exact for any number of objectives. It is a sum of exclusive volumes, each of which is
+/// computed with one objective less (While, Bradstreet and Barone, *A Fast Way of Calculating Exact
+/// Hypervolumes*, 2012), and with a sweep for two objectives. The time grows with the number of objectives;
+/// 1,000 non-dominated points take about 0.2 s for three and for four objectives. Points that aren't above
+/// the reference point in every objective add nothing. botorch's function has the same definition.
 ///
 /// ```
 /// use gfn::env::Reals;
@@ -33,7 +33,8 @@ pub fn hypervolume(objectives: &Reals, reference: &[f64]) -> Result<f64> {
     Ok(volume(&points))
 }
 
-/// Returns the volume of the union of the boxes from the origin to each of these points.
+/// Returns the volume of the union of boxes. Each box has the origin and one of these points as opposite
+/// corners.
 fn volume(points: &[Vec<f64>]) -> f64 {
     let rows: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
     let mut front: Vec<&[f64]> = front_of(&rows).into_iter().map(|i| rows[i]).collect();
@@ -42,7 +43,7 @@ fn volume(points: &[Vec<f64>]) -> f64 {
         Some(1) => front[0][0],
         Some(2) => sweep(&mut front),
         Some(width) => {
-            // The boxes are sorted by their last objective, which is called their height here. The exclusive
+            // The boxes are sorted by their last coordinate, which is called their height here. The exclusive
             // volume of a box is the volume of the part that no later box contains. The exclusive volumes sum
             // to the volume of the union.
             front.sort_by(|a, b| a[width - 1].total_cmp(&b[width - 1]));
@@ -62,7 +63,8 @@ fn volume(points: &[Vec<f64>]) -> f64 {
     }
 }
 
-/// Returns the area between the axes and a staircase of points that don't dominate each other.
+/// Returns the area of a union of rectangles. Each rectangle has the origin and one of the points as opposite
+/// corners, and no point dominates another one.
 fn sweep(front: &mut [&[f64]]) -> f64 {
     front.sort_by(|a, b| b[0].total_cmp(&a[0]));
     let mut height = 0.0;

@@ -86,8 +86,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     let mut values = Vec::with_capacity(count * n);
     for _ in 0..count {
         values.extend(row.iter().map(|&part| part as f64 / steps as f64));
-        // The next row in lexicographic order moves one unit from the last nonzero entry (other than the
-        // first entry) to the entry before it. All further units of the last nonzero entry move to the end.
+        // The entries of `row` are whole numbers that sum to `steps`. The next row in lexicographic order is
+        // found at the last nonzero entry other than entry 0: 1 of it is added to the entry before it, and
+        // the rest becomes the last entry of the row.
         let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
         let left = std::mem::take(&mut row[from]);
         row[from - 1] += 1;

@@ -26,7 +26,7 @@ fn bad_tables_are_refused_with_their_line() {
     refused("a,b\n1,2\n3,NA\n", &["line 3", "`b`"]);
     refused("a,b\n1,2\n3,x\n", &["line 3", "`b` is `x`, which isn't a number"]);
     refused("a,b\n1,2\n3,inf\n", &["line 3", "isn't finite"]);
-    refused("a,b\n1,2\n1.0,3\n", &["`a`, 1 in every row"]);
+    refused("a,b\n1,2\n1.0,3\n", &["`a`, which is 1 in every row"]);
     let wide: Vec<String> = (0..201).map(|i| format!("v{i}")).collect();
     let row = vec!["1"; 201].join(",");
     refused(&format!("{}\n{row}\n{row}\n", wide.join(",")), &["nodes is 201", "1 to 200"]);
@@ -35,7 +35,7 @@ fn bad_tables_are_refused_with_their_line() {
         DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes())
             .unwrap_err()
             .to_string()
-            .contains("`a`, x in every row")
+            .contains("`a`, which is x in every row")
     );
     // A label is missing if its cell is empty, NA or ?. The words of this table look like missing values, but
     // must be read as labels.
@@ -135,7 +135,8 @@ fn a_column_says_what_was_set() {
     assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::from_bits));
     let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
     assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
-    // Cells may be empty only in the column of interventions, and a column of that name must exist.
+    // Cells may be empty only in the column of interventions, and the data must have a column of the given
+    // name.
     let refused = |text: &str, column: &str, words: &str| {
         let message =
             ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
@@ -169,7 +170,7 @@ fn values_of_any_size_are_standardised() {
         let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(gap < 1e-14, "{unit}: {gap}");
     }
-    // Numbers of this size overflow in scores, so scores must advise to standardise the data.
+    // The squares of such large numbers overflow in scores. The error must advise to standardise the data.
     let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
     let large = ContinuousData::from_rows(&rows).unwrap();
     for error in
@@ -230,8 +231,8 @@ fn known_edges_need_a_header() {
     assert!(message.contains("line 1") && message.contains("header"), "{message}");
 }
 
-/// A BIF network with parents that aren't in the order of variables, a table in one piece, a default row,
-/// properties, comments, and values that look like numbers.
+/// A BIF network with parents that aren't in the order of variables, a table given row by row, tables given
+/// as one list, a default row, properties, comments, and values that look like numbers.
 const NETWORK: &str = r#"
 network unknown { property "a net"; }
 // the root comes last
@@ -288,7 +289,7 @@ fn bad_networks_are_refused_with_their_line() {
         "cycle",
     );
     refused("}\nprobability ( A )", "probability ( A )", "`probability` was found in the table");
-    refused("network unknown", "netwerk unknown", "`netwerk` where");
+    refused("network unknown", "netwerk unknown", "`netwerk` was found instead of a variable");
     for cut in (0..NETWORK.len() - 2).step_by(7) {
         assert!(DiscreteNetwork::from_bif(&NETWORK[..cut]).is_err() || cut < 3, "cut at {cut}");
     }
@@ -325,7 +326,7 @@ fn rows_that_a_network_gives_twice_are_refused() {
         "table 0.9, 0.4, 0.1, 0.6; (yes) 0.9, 0.1;",
         "`B` gives the row (yes) twice",
     );
-    // A default row before the other rows must fill the same rows as a default row after them.
+    // A default row must have the same effect before the other rows as after them.
     let first = NETWORK.replacen("default 0.0, 0.0, 1.0;", "", 1);
     let first = first.replacen(row, &format!("default 0.0, 0.0, 1.0; {row}"), 1);
     assert_eq!(DiscreteNetwork::from_bif(&first).unwrap(), DiscreteNetwork::from_bif(NETWORK).unwrap());
@@ -425,8 +426,8 @@ fn models_follow_their_mechanisms() {
 
 #[test]
 fn tables_have_one_limit_together() {
-    // The network has large tables of 2^19 entries. Each table is within the limit, but all tables together
-    // must be refused.
+    // The network has 64 tables of 2^19 entries. Each table is within the limit of 2^24 entries, but all
+    // tables together exceed it and must be refused.
     let roots = 18;
     let mut text = String::from("network wide {}\n");
     let variable = |name: &str| format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
@@ -440,8 +441,8 @@ fn tables_have_one_limit_together() {
     }
     let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
     assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
-    // In a complete graph of 24 nodes the largest table is within the limit, but all tables together must be
-    // refused.
+    // In a complete graph of 24 nodes the largest table has no more entries than the limit, but all tables
+    // together have more and must be refused.
     let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
     let complete = acyclic(24, &edges).unwrap();
     let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();

@@ -37,7 +37,7 @@ fn sums_over_sinks_are_sums_over_graphs() {
         ..StructureConfig::new(5)
     };
     // With 5,000 rows the probabilities of graphs differ by factors down to e^-20000, so sums need a wide
-    // range of numbers.
+    // range of exponents.
     for (seed, rows, config) in
         [(0, 100, StructureConfig::new(5)), (1, 5000, StructureConfig::new(5)), (2, 20, knowledge)]
     {
@@ -71,8 +71,8 @@ impl LocalScore for PerParent {
     }
 }
 
-/// Compares sums of equal scores with the number of acyclic graphs (OEIS A003024). Then tests the worst case
-/// of cancellation, in which parents have a tiny probability.
+/// Compares the sum of the rewards, if all rewards are 1, with the number of acyclic graphs (OEIS A003024).
+/// Then tests the worst case of cancellation, in which parents have a tiny probability.
 #[test]
 fn cancellation_is_guarded() {
     let sum = |n, term| {
@@ -91,8 +91,8 @@ fn cancellation_is_guarded() {
         let edges = summed.edge.off_diagonal();
         assert!(edges.iter().all(|p| (p - edges[0]).abs() < 1e-12));
     }
-    // Each edge has odds of e^`term`, so small that cycles have almost no influence and each marginal must be
-    // e^`term`. With numbers of type `f64` the error would be 1e-7.
+    // Each edge has odds of e^`term`. They are so small that the exclusion of cycles has almost no influence,
+    // and each marginal must be e^`term`. With numbers of type `f64` the error would be 1e-7.
     for term in [-30.0, -300.0] {
         let summed = sum(11, term).unwrap();
         assert!(
@@ -134,8 +134,8 @@ fn exact_distributions_of_policies_stand_beside_the_posterior() {
     ] {
         let rmse = a.rmse(b).unwrap();
         let pearson = a.pearson(b).unwrap().unwrap();
-        // The bound on the correlation is low, because the marginals of paths differ little more than the
-        // sampling noise.
+        // The bound on the correlation is low, because the marginals of different pairs differ by little more
+        // than the sampling noise.
         assert!(rmse < 0.01 && pearson > 0.975, "{rmse} {pearson}");
     }
     assert!((estimated.expected_edges - marginals.expected_edges).abs() < 0.15);

@@ -269,8 +269,8 @@ fn constant_variables_are_refused_whatever_their_value() {
         (0..20).flat_map(|k| [if k == 7 { 0.1f64.next_up() } else { 0.1 }, rng.normal()]).collect();
     let nearly = ContinuousData::new(["a", "b"].map(String::from).to_vec(), nearly).unwrap();
     assert!(Bge::new(&nearly.standardised().unwrap(), BgeConfig::default()).is_ok());
-    // A column that varies only in rows with interventions on it counts as constant, because these rows don't
-    // count for it.
+    // A column may vary only in rows with interventions on it. The BIC must refuse it as constant, because
+    // these rows don't count for it. BGe accepts it.
     let mut rows: Vec<f64> = (0..20).flat_map(|_| [0.1, rng.normal()]).collect();
     rows.extend((0..20).flat_map(|k| [k as f64, 3.0]));
     let targets = (0..40).map(|row| if row < 20 { NodeSet::EMPTY } else { NodeSet::EMPTY.with(0) }).collect();
@@ -327,7 +327,7 @@ fn experiments_count_where_they_should() {
     );
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    // The check on the number of rows must count only the rows without an intervention on a node.
+    // The check on the number of rows must count, for each node, only the rows without an intervention on it.
     let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
     assert!(few.contains("0 for 3 variables"), "{few}");
     let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();

@@ -90,7 +90,7 @@ fn a_step_that_closes_a_cycle_is_refused() {
     for slots in [vec![1, 3], vec![1, 5, 6], vec![4]] {
         let mut states = env.initial(&[0]);
         let (last, before) = slots.split_last().unwrap();
-        for &slot in before.iter() {
+        for &slot in before {
             drop(env.step(Direction::Forward, &mut states, &Slots(vec![slot])).unwrap());
         }
         let refused = env.step(Direction::Forward, &mut states, &Slots(vec![*last])).unwrap_err().to_string();
@@ -173,7 +173,8 @@ fn graphs_of_other_nodes_lead_nowhere() {
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap().into_env();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &super::graphs(4, &[&[(0, 1)]]));
-        // Forwards the only legal action left is the exit; backwards no action is legal.
+        // A graph of four nodes isn't a state of `env`, whose graphs have five nodes. Forwards only the exit
+        // is legal; backwards no action is legal.
         assert_eq!(masks.n_legal(0), usize::from(direction == Direction::Forward));
     }
     assert!(acyclic(3, &[(0, 1), (0, 1)]).is_err() && acyclic(3, &[(0, 3)]).is_err());

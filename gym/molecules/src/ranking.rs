@@ -218,7 +218,7 @@ impl Ranking {
     /// [`Error::Draw`] for a picture that can't be drawn.
     pub fn html(&self, shown: usize) -> Result<String> {
         let mut out = String::from("<table><thead><tr><th></th><th>SMILES</th><th>log score</th>");
-        for column in self.columns.iter() {
+        for column in &self.columns {
             out.extend(["<th>", &escaped(column), "</th>"]);
         }
         out.push_str("</tr></thead><tbody>");

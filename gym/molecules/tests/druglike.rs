@@ -184,7 +184,8 @@ fn limits_have_errors_of_their_own() {
     for text in ["", "C(", "[C", "C1", "C(C))", "[$(C]", "C=", "é", "C C", "[#999]", "[Qq]"] {
         assert!(matches!(read(text.into()), PatternError::Syntax { .. }), "{text}");
     }
-    // The largest accepted pattern must fit on the smallest stack of this library's threads.
+    // The parser and the search are recursive. For the longest accepted pattern, their recursion must fit on
+    // the smallest stack of this library's threads.
     let deep = move || {
         let pattern = Patterns::new([("it", format!("[{}]", vec!["C"; 999].join(",")))]).unwrap();
         pattern.found_in(&Molecule::from_smiles("CC").unwrap()).unwrap().len()

@@ -74,8 +74,9 @@ fn pieces_are_counted_with_all_places_where_they_were_cut() {
         })
         .collect();
     let of = |smiles: &str| found.get(&read(smiles).smiles()).copied();
-    // Pyridine was cut off at the atom next to the nitrogen and at the atom after it. Each of these atoms has
-    // a mirror image on the other side of the ring, so pyridine must have 4 stems.
+    // In the molecules, pyridine is bonded to other fragments at the atom next to its nitrogen and at the
+    // atom after that. Each of the two atoms has a mirror image on the other side of the ring, so pyridine
+    // must have 4 stems.
     assert_eq!(of("c1ccncc1"), Some((4, 4)));
     assert_eq!((of("C"), of("CC(=O)O"), of("O")), (Some((3, 2)), Some((1, 1)), Some((1, 2))));
     assert_eq!((of("O=C1CCCN1"), of("C1CC1")), (Some((1, 1)), Some((3, 3))));
@@ -108,8 +109,8 @@ struct Learned {
     tv_untuned: f64,
 }
 
-/// Trains a policy by maximum likelihood on these states. Then fine-tunes the policy by relative trajectory
-/// balance, with the learned policy as the prior.
+/// Trains a policy by maximum likelihood on the states `data`. Then fine-tunes the policy by relative
+/// trajectory balance, with the learned policy as the prior.
 fn learned<R: Reward<GraphStates> + 'static>(
     make: impl Fn() -> GraphEnv,
     reward: impl Fn() -> R,
@@ -171,7 +172,7 @@ fn learned<R: Reward<GraphStates> + 'static>(
         target[end] = prior[end] * log_r.exp();
     }
     let sum: f64 = target.iter().sum();
-    for weight in target.iter_mut() {
+    for weight in &mut target {
         *weight /= sum;
     }
     let kept = Checkpoint::new(trainer.policy().parameters().unwrap(), 0, Value::Null).unwrap();

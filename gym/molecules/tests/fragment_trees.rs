@@ -25,8 +25,8 @@ fn keys<'a>(trees: impl IntoIterator<Item = &'a GraphState>) -> BTreeSet<Canonic
 }
 
 /// Fragment libraries, each with the maximum number of fragments of a molecule. The libraries have rings with
-/// rotational symmetry, stems with room for several attachments, stems that aren't equivalent, molecules with
-/// many trees, and fragments that contain each other.
+/// rotational symmetry, stems at which several fragments can be attached, stems that aren't equivalent,
+/// molecules that can be built as many trees, and fragments that contain each other.
 const SMALL: [(&str, usize); 6] = [
     ("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0", 3),
     ("C 0,0,0,0\nCC 0,0,1,1\nCCC 0,1,2\nC(C)(C)C 0,1", 3),
@@ -120,8 +120,8 @@ fn trees_of_roll_outs_are_among_those_of_their_molecules() {
     }
 }
 
-/// Tests drugs, most of which can't be built from these fragments. The library must detect such molecules
-/// within a time limit.
+/// Tests drugs, most of which can't be built from the fragments of Bengio et al. (2021). The library must
+/// detect such molecules within a time limit.
 #[test]
 fn molecules_that_are_no_trees_are_known_in_time() {
     let drugs = [

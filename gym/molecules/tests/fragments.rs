@@ -20,9 +20,9 @@ use gfn_molecules::{Element, Molecule};
 use petgraph::algo::is_isomorphic_matching;
 use petgraph::graph::UnGraph;
 
-/// A library with a symmetric ring, a stem with room for three attachments, a fragment with two equivalent
-/// stems, and a fragment with two different stems. In its last fragment, the fluorines have a symmetry that
-/// doesn't involve stems.
+/// A library with a symmetric ring, a stem at which three fragments can be attached, a fragment with two
+/// equivalent stems, and a fragment with two different stems. In its last fragment, the fluorines have a
+/// symmetry that doesn't involve stems.
 const SMALL: &str = "c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nCC 0,1\nO=CN 1,2\nC(F)(F)F 0\n";
 
 fn library(text: &str) -> FragmentLibrary {
@@ -34,8 +34,8 @@ fn libraries() -> Vec<(FragmentLibrary, usize)> {
         (library(SMALL), 4),
         (library("c1ccccc1 0,1,2,3,4,5\nC 0"), 7),
         (library("C1CCCCC1 0,0,1,1,2,3\nN 0,0,0"), 4),
-        // The first fragment is a cube. The second fragment is a tetrahedron with four stems, each of which
-        // has room for two attachments.
+        // The first fragment is a cube. The second fragment is a tetrahedron with four stems, at each of
+        // which two fragments can be attached.
         (library("C12C3C4C1C5C2C3C45 0,1,2,3,4,5,6,7\nCC(C)(C)C 0,0,2,2,3,3,4,4"), 3),
         (FragmentLibrary::standard().unwrap(), 6),
         (library("C 0"), 1),
@@ -135,7 +135,8 @@ struct Listed {
 }
 
 /// Lists all trees by the number of their fragments. A larger tree arises from a smaller one by joining each
-/// stem that has room to each stem of each fragment. Trees that are equal atom by atom count as one tree.
+/// stem that can take another fragment to each stem of each fragment of the library. Trees that are equal
+/// atom by atom count as one tree.
 fn listed(library: &FragmentLibrary, max_fragments: usize) -> Vec<Vec<Listed>> {
     let fragments = library.fragments();
     let own: Vec<(usize, usize)> = (0..fragments.len())
@@ -319,8 +320,9 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
     }
 }
 
-/// Trains a policy for a few seconds. Returns its distance to the target, its distance to the distribution
-/// that is predicted for training without the correction, and the distance between target and prediction.
+/// Trains a policy for a few seconds. Returns three distances: from the policy to the target, from the policy
+/// to the distribution that is predicted for training without the correction for symmetry, and from the
+/// target to this prediction.
 fn trained(corrects: bool) -> (f64, f64, f64) {
     tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");

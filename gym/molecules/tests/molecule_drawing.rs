@@ -171,8 +171,8 @@ fn parsed(molfile: &str) -> Table {
 #[test]
 fn molfiles_say_what_the_molecule_is() {
     let mut molecules = golden();
-    // The additional molecules have more charges than a line of the file holds, all kinds of valences that
-    // are written, and a large number of atoms.
+    // The additional molecules have more charges than fit on one line of a molfile, atoms with every kind of
+    // valence field, and the largest number of atoms.
     molecules.push(of(&format!("C{}", "[N+](C)(C)C".repeat(11))));
     molecules.extend(["[NH4+]", "[OH-]", "C[PH2]=O", "[SH4](C)C", "O=S(=O)(O)O", "[Cl-]"].map(of));
     molecules.push(of(&"C".repeat(999)));
@@ -328,8 +328,9 @@ fn drawings_stay_on_their_canvas() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Tests that the stereo marks drawn in a molfile are those of the molecule. The wedges are checked by
-/// volumes in space: the end of a wedge is lifted off the paper.
+/// Tests that the stereo marks drawn in a molfile are those of the molecule. The test lifts the end of each
+/// wedge off the paper or pushes it below. The sign of the volume that the neighbours of the stereocentre
+/// span must then be that of the mark.
 #[test]
 fn wedges_and_places_say_which_isomer_it_is() {
     let mut seen = [0, 0];

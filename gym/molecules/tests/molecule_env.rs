@@ -136,7 +136,8 @@ fn all_small_molecules_are_reached_and_no_others() {
 
 /// Returns the size of the largest ring in a smallest set of rings, by Horton (1987). A candidate is a ring
 /// that consists of an edge and the shortest paths from a node to the ends of this edge. Candidates enter the
-/// set in the order of their lengths, unless they are sums of earlier candidates.
+/// set in the order of their lengths, unless they are sums of earlier candidates (symmetric differences of
+/// their edges).
 fn largest_ring(molecule: &Molecule) -> usize {
     let n = molecule.atoms().len();
     // This closure returns for each node the length of a shortest path from `start` to the node, and the
@@ -171,7 +172,8 @@ fn largest_ring(molecule: &Molecule) -> usize {
     candidates.sort_unstable();
     let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
     for (size, ring) in candidates {
-        // Of `rest` and `rest ^ row`, the smaller number has a 0 at the leading bit of `row`.
+        // Of `rest` and `rest ^ row`, the smaller number has a 0 at the leading bit of `row`. Taking it for
+        // each row is a Gaussian elimination.
         let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
         if rest != 0 {
             basis.push(rest);
@@ -241,7 +243,8 @@ fn the_target_is_over_molecules() {
         listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
 
-    // By Burnside's lemma, two elements on a hexagon of alternating bonds give 13 molecules and 16 states.
+    // By Burnside's lemma there are 13 molecules, with 16 Kekule forms in all, that are rings of six atoms
+    // with alternating bonds and atoms of two elements.
     let config = MoleculeConfig {
         elements: vec![Element::N, Element::P],
         max_order: BondOrder::Double,

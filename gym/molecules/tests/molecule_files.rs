@@ -37,8 +37,8 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
     for (text, kept) in [
         ("[Na+].CCO", "CCO"),
         ("Cl.CN.Cl", "CN"),
-        // The part that is kept has more atoms, hydrogens included. If the numbers of atoms are equal, the
-        // heavier part is kept.
+        // Of several parts, the one with the most atoms is kept; hydrogens count. If the numbers of atoms are
+        // equal, the heavier part is kept.
         ("CC.c1ccoc1", "c1ccoc1"),
         ("CCC.OC=O", "CCC"),
         ("CCO.CCS", "CCS"),
@@ -63,7 +63,7 @@ fn the_largest_part_is_kept_and_a_large_part_that_is_not_read_is_no_counter_ion(
         Cleanup::default().read("C.C"),
         Err(MoleculeError::NotRead { what: NotRead::Parts, .. })
     ));
-    // Parts that a ring number joins are one molecule, so the text isn't treated as a salt.
+    // Parts of a SMILES that a ring number joins are one molecule, so the text isn't treated as a salt.
     assert!(matches!(only.read("C1CC.CC1"), Err(MoleculeError::Syntax { .. })));
     assert!(only.read(".").is_err() && only.read("C.").is_err() && only.read(".C").is_err());
 }
@@ -117,10 +117,10 @@ fn sd_files_are_read_as_they_were_written() {
     assert_eq!(all(file.as_bytes(), MoleculeFormat::Sd, Cleanup::default()).1.without_stereo, 1);
 }
 
-/// Writes a record of an SD file. Each entry of `atoms` has an atom's symbol and the columns that follow it.
+/// Writes a record of an SD file. Each entry of `atoms` has an atom's symbol and the rest of the atom's line.
 pub(super) fn record(atoms: &[&str], bonds: &[&str], properties: &[&str]) -> String {
     let mut out = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
-    for atom in atoms.iter() {
+    for atom in atoms {
         out += &format!("    0.0000    0.0000    0.0000 {atom}\n");
     }
     bonds.iter().chain(properties).for_each(|line| out += &format!("{line}\n"));

@@ -99,8 +99,8 @@ fn exact_distance(env: &MoleculeEnv, graph: &StateGraph<GraphEnv>) -> f64 {
 #[test]
 fn the_target_is_over_stereoisomers() {
     use Element::{C, F, N, O};
-    // The test takes small sets of elements. The test also passes for C, N and O to 5 heavy atoms (more than
-    // 6,000 isomers), but takes a minute.
+    // The test takes small sets of elements. The test also passes for C, N and O with up to 5 heavy atoms
+    // (more than 6,000 isomers), but then takes a minute.
     for (elements, max_atoms, n_isomers) in [(&[C, N, O][..], 4, 649), (&[C, F][..], 5, 437)] {
         let flat =
             MoleculeEnv::new(MoleculeConfig { stereo: false, ..with_stereo(elements, max_atoms) }).unwrap();

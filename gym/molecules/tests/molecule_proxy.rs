@@ -80,8 +80,8 @@ fn close(a: &[f64], b: &[f64]) -> bool {
 #[test]
 fn a_proxy_is_the_closure_that_it_computes() {
     let (env, states, molecules) = molecules();
-    // The script's output depends on every column of the atoms, on both ends of each bond and on its type, so
-    // that an error in any input changes the output.
+    // The script's output depends on every feature of the atoms, on both ends of each bond and on its type,
+    // so that an error in any input changes the output.
     let script = Script::new("descriptor", |inputs| {
         let [atoms, bonds, types, batch] = inputs else { panic!("{} inputs", inputs.len()) };
         let charge = per_molecule(&atoms.select(1, 1).square(), batch);
@@ -136,7 +136,8 @@ fn what_is_no_score_is_refused_with_the_molecule() {
         assert!(matches!(error, Error::Contract { .. }), "{message}");
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     };
-    // These scripts return outputs of the wrong shape: a number per atom, and a column.
+    // These scripts return outputs of the wrong shape: a number per atom, and a tensor with two dimensions
+    // instead of one.
     let atoms = Script::new("atoms", |inputs| inputs[0].select(1, 0).to_kind(Kind::Double));
     contract(atoms.load(ProxyOutput::Score).unwrap_err(), &["[9]", "2 molecules", "CCO"]);
     let column = Script::new("column", |inputs| number_of(inputs, 6).unsqueeze(1));

@@ -1,5 +1,5 @@
-//! Tests of unusual SMILES: aromatic bonds, fused rings without marks, texts of thousands of atoms, and files
-//! with salts.
+//! Tests of unusual SMILES: aromatic bonds, fused rings whose bond orders aren't written, texts of thousands
+//! of atoms, and files with salts.
 
 use std::time::{Duration, Instant};
 
@@ -223,8 +223,8 @@ fn forms_of_rings_in_a_row_are_counted() {
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(8) + "O")).n_kekule_forms(), Some(1 << 8));
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(20) + "O")).n_kekule_forms(), None);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // In an acene of 40 rings exactly one of the 41 bonds across the ladder of rings is double. The two ends
-    // are equivalent, so there are 21 forms.
+    // An acene of 40 rings is a ladder with 41 rungs. In each Kekule form exactly one rung is a double bond.
+    // The two ends are equivalent, so there are 21 forms.
     assert_eq!(read(&acene(40)).n_kekule_forms(), Some(21));
 }
 
@@ -259,7 +259,7 @@ fn what_a_molecule_has_no_place_for_is_named() {
     let (alanine, left_out) = noted("C[C@@H]([NH3+:2])/C=C/[C@](F)(Cl)Br");
     assert_eq!((left_out.stereo, left_out.atom_maps, alanine.marks().len()), (0, 1, 3));
     assert_eq!(alanine.without_stereo().key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
-    // The marks of these texts are meaningless and must be counted as ignored: a centre has two equal
+    // The stereo marks of these texts are meaningless and must be counted as ignored: a centre has two equal
     // neighbours, a double bond has a mark at one end only or lies in a ring of six, or there is no double
     // bond.
     for (text, marks) in

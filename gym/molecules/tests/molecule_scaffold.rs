@@ -34,9 +34,9 @@ fn marked(smiles: &str) -> Fragment {
     Fragment::from_marked(smiles).unwrap()
 }
 
-/// Scaffolds with equivalent stems, inequivalent stems, a stem with room for two attachments, a chain with
-/// room for a double bond, charges and hydrogens beyond the elements' own rules, a fused system, and a single
-/// atom.
+/// Scaffolds with equivalent stems, inequivalent stems, an atom with two stems, a chain that can get a double
+/// bond, charges and hydrogens that the environment's elements wouldn't have by themselves, fused rings, and
+/// a single atom.
 const SCAFFOLDS: [&str; 8] = [
     "c1([*:1])c([*:2])c([*:3])c([*:4])c([*:5])c1[*:6]",
     "c1ccc([*:1])cc1",
@@ -111,9 +111,10 @@ fn what_grows_keeps_the_scaffold_and_hangs_on_its_stems() {
     }
 }
 
-/// Returns a key of a decorated scaffold, computed naively: the smallest text over all automorphisms of the
-/// scaffold. If the environment distinguishes the scaffold's atoms, only the identity is used. All aromatic
-/// bonds of the scaffold count as equal.
+/// Returns a key of a decorated scaffold, computed naively: the branches at the scaffold's atoms are written
+/// as a text for each automorphism of the scaffold, and the smallest text is the key. If the environment
+/// distinguishes the scaffold's atoms, only the identity is used. All aromatic bonds of the scaffold count as
+/// equal.
 fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     let scaffold = env.config().scaffold.as_ref().unwrap();
     let own = scaffold.molecule();
@@ -179,8 +180,8 @@ fn key(env: &MoleculeEnv, graph: &GraphState) -> String {
     best.unwrap()
 }
 
-/// Groups states by their naive key. Each group must be one object of the environment, whose Kekule forms are
-/// the members of the group.
+/// Groups states by the text that `key` computes naively. Each group must be one object of the environment,
+/// and the members of the group must be its Kekule forms.
 #[test]
 fn decorations_are_those_that_differ_by_other_means() {
     let cases = [

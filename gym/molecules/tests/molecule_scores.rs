@@ -1,5 +1,5 @@
-//! Tests of scores that a configuration defines: shapes and powers compared with numbers computed by hand,
-//! and errors.
+//! Tests of scores that a configuration defines: the shapes and powers of their factors, compared with
+//! numbers computed by hand, and errors.
 
 use gfn::Error;
 use gfn_molecules::{
@@ -73,12 +73,14 @@ fn a_factor_of_zero_has_no_negative_power() {
     }
     let given = molecules(&["CC", "C1CC1", "c1ccc2ccccc2c1"]);
     assert_eq!(of_rings(limit(0.5), -1.0).build().unwrap().log_scores(&given).unwrap(), [2f64.ln(); 3]);
-    // Ethane has no ring, so 0 has no inverse. The other molecules have rings, and their scores exist.
+    // The score is the inverse of the number of rings. Ethane has no ring, so it has no score; the other
+    // molecules have rings.
     let inverse = of_rings(Shape::Value, -1.0).build().unwrap();
     let error = inverse.log_scores(&given).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "rings", row: 0, .. }), "{error}");
     assert_eq!(inverse.log_scores(&given[1..]).unwrap(), [0.0, -(2f64.ln())]);
-    // These cases overflow: a single power, and a product whose factors have opposite signs.
+    // In these cases the logarithm of a score overflows: a negative power makes it infinite, and two powers
+    // of opposite signs make it NaN.
     let window = |power| Factor {
         power,
         ..of_rings(Shape::Window { least: 1.0, most: 1.0, width: 1e-300 }, 1.0).factors[0].clone()

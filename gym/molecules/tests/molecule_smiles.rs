@@ -40,7 +40,8 @@ fn valid_molecules_go_round() {
                 case["hbd"], case["hba"]
             ));
         }
-        // The atoms of a molecule that was built by growth aren't in the order of its SMILES.
+        // The atoms are compared in sorted order, because a molecule's atoms needn't be in the order of the
+        // golden file.
         let mut atoms: Vec<_> = molecule
             .atoms()
             .iter()
@@ -132,8 +133,8 @@ fn environments_are_shared_as_in_rdkit() {
         let [i, j, shared, together] = [0, 1, 2, 3].map(|k| pair[k].as_u64().unwrap() as usize);
         let found = (sets[i].intersection(&sets[j]).count(), sets[i].union(&sets[j]).count());
         assert_eq!(found, (shared, together), "{} {}", molecules[i].smiles(), molecules[j].smiles());
-        // Fingerprints fold environments into bits. Sometimes two environments get the same bit, so that the
-        // similarity is slightly off.
+        // A fingerprint sets a bit for each atom environment (the atoms and bonds near an atom). Sometimes
+        // two atom environments set the same bit, so that the similarity is slightly off.
         let tanimoto =
             Fingerprint::from_molecule(&molecules[i]).tanimoto(&Fingerprint::from_molecule(&molecules[j]));
         let off = (tanimoto - shared as f64 / together as f64).abs();
@@ -142,10 +143,11 @@ fn environments_are_shared_as_in_rdkit() {
         alike += usize::from(5 * shared > together);
     }
     assert!(alike > 40, "{alike} pairs share more than a fifth");
-    // For many pairs the similarity must be exactly that of the sets of environments. Dice's coefficient
-    // would differ for all pairs that share some environments.
+    // For many pairs the similarity must be exactly that of the sets of atom environments. Dice's coefficient
+    // would differ for all pairs that share some of them.
     assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
-    // The number of environments must grow with the radius, and folding must lose only a few bits.
+    // The number of atom environments must grow with their radius. Few of them may share a bit of the
+    // fingerprint.
     for (molecule, set) in molecules.iter().zip(&sets) {
         let smaller = molecule.environments(1).len();
         let larger = molecule.environments(3).len();

@@ -76,7 +76,7 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
         ("[H][C@]1(F)CCO1", "F[C@H]1CCO1"),
         ("F[C@]1([H])CCO1", "F[C@@H]1CCO1"),
         ("[C@]1([H])(F)CCO1", "F[C@@H]1CCO1"),
-        // The centre may be an atom with a lone pair, too.
+        // The stereocentre may be an atom with a lone pair, too.
         ("C[P@]([H])Cl", "C[P@@H]Cl"),
         ("C[P@@]([H])Cl", "C[P@H]Cl"),
         ("[H][P@](C)Cl", "C[P@H]Cl"),
@@ -89,8 +89,8 @@ fn hydrogens_keep_stereochemistry_brackets_maps_and_the_valence_that_they_ask_fo
         ("F/C(/[H])=C/F", "F/C=C/F"),
         ("[H]/C(C)=N/O", "C/C=N\\O"),
         ("[H]/C([H])=C/F", "C=CF"),
-        // These marks are meaningless and dropped: a centre with two hydrogens, and a hydrogen at the
-        // nitrogen of an imine.
+        // These stereo marks are meaningless and are dropped: a centre with two hydrogens, and a hydrogen at
+        // the nitrogen of an imine.
         ("[H][C@H](F)Cl", "FCCl"),
         ("[H]/N=C/F", "N=CF"),
         ("[H]-C", "C"),
@@ -248,7 +248,7 @@ fn sd_files_have_the_same_spellings() {
         record(&["H   1", "O  "], &["  1  2  1"], &[]),
         record(&["O  ", "H  "], &["  1  2  1"], &["M  ISO  1   2   2"]),
     ];
-    for text in deuterated.iter() {
+    for text in &deuterated {
         assert_eq!(of_record(text).key(), read("O").key(), "{text}");
     }
 }

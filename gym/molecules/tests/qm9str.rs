@@ -1,4 +1,5 @@
-//! Tests of QM9str: its contract, the number of its states, and its log Z.
+//! Tests of QM9str, whose objects are strings of building blocks: its contract, the number of its states, and
+//! its log Z.
 
 use gfn::Rng;
 use gfn::contract::{Budget, check_env};
@@ -30,11 +31,11 @@ fn blocks_are_those_of_the_data() {
 
 #[test]
 fn strings_are_molecules_read_from_either_end() {
-    // A ring block in the middle must be joined to its neighbours at opposite corners.
+    // A building block that is a ring must be joined to its two neighbours at opposite atoms of the ring.
     let found = molecule(&[1, 7, 2]).unwrap();
     assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
-    // The left and the right neighbour of a fluoromethane block bind to the same atom of this block, so its
-    // fluorine must be a branch.
+    // The neighbours of the building block fluoromethane both bind to its carbon, so its fluorine must be a
+    // branch.
     assert_eq!(
         molecule(&[10, 3, 10]).unwrap().smiles(),
         Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles()
@@ -59,8 +60,8 @@ fn the_table_is_read_as_it_is_meant() {
     let expected = scores.iter().map(|score| 5.0 * (score.max(1e-3).ln() - best.ln()) + 100f64.ln());
     assert!(expected.zip(reward.log_rewards()).all(|(expected, found)| (expected - found).abs() < 1e-12));
     assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
-    // The index of a string is a number in base 11, whose digits are the blocks. Block 1 at the third
-    // position from the end has the index 121.
+    // The index of a string is a number in base 11, whose digits are the indices of its building blocks.
+    // Building block 1 at the third position from the end, after blocks 0, gives 121.
     let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
     let found = reward.log_reward(&states, None).unwrap();
     assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);

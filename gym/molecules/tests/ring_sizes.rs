@@ -12,7 +12,7 @@ mod rings;
 
 fn graph(n: usize, edges: &[(u32, u32)]) -> GraphState {
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
-    for &(a, b) in edges.iter() {
+    for &(a, b) in edges {
         graph.add_edge(a, b, Edge::default()).unwrap();
     }
     graph
@@ -23,11 +23,12 @@ fn fused_rings_are_sums_of_small_ones_and_their_envelope_is_not() {
     // This graph is two four-membered rings that share an edge.
     let fused = graph(6, &[(0, 1), (1, 2), (2, 3), (0, 3), (2, 4), (4, 5), (3, 5)]);
     assert!(small_rings_span(&fused, 4, None) && !small_rings_span(&fused, 3, None));
-    // Without the shared edge a six-membered ring remains. Without another edge a four-membered ring remains.
+    // Without the shared edge a six-membered ring remains. Without an edge of only one ring, the other
+    // four-membered ring remains.
     assert!(!small_rings_span(&fused, 4, Some((3, 2))) && small_rings_span(&fused, 6, Some((2, 3))));
     assert!(small_rings_span(&fused, 4, Some((0, 1))));
-    // This graph is a prism over a pentagon. Every edge lies in a square, but no sum of squares is the
-    // pentagon.
+    // This graph is a prism over a pentagon. Every edge lies in a square, but no sum of squares (symmetric
+    // difference of their edges) is the pentagon.
     let mut edges = Vec::new();
     for k in 0..5 {
         edges.extend([(k, (k + 1) % 5), (5 + k, 5 + (k + 1) % 5), (k, 5 + k)]);

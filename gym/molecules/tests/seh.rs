@@ -65,8 +65,9 @@ fn read(smiles: &str) -> Molecule {
     Molecule::from_smiles(smiles).unwrap()
 }
 
-/// RDKit's features of the atoms of acetamide, written by hand. Each row is the atomic number, the column of
-/// the element, 1 for aromatic, 1 for sp, 1 for sp2, 1 for sp3, and the number of hydrogens.
+/// RDKit's features of the atoms of acetamide, written by hand. Each row is the atomic number, the index of
+/// the element among those that the proxy distinguishes, 1 for aromatic, 1 for sp, 1 for sp2, 1 for sp3, and
+/// the number of hydrogens.
 const ACETAMIDE: [[f64; 7]; 4] = [
     [6.0, 1.0, 0.0, 0.0, 0.0, 1.0, 3.0],
     [6.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
@@ -98,7 +99,8 @@ fn by_hand(weights: &[Tensor], atoms: &[[f64; 7]], bonds: &[(usize, usize, i64)]
         let message = |a: usize| {
             let to = arrows.iter().filter(|arrow| arrow.1 == a);
             let each = to.map(|&(b, _, kind)| {
-                // A molecule with a single atom has a loop of kind 4, whose bond features are all 0.
+                // A molecule with a single atom has a loop from this atom to itself. Its kind, 4, is no kind
+                // of bond, so its four bond features are all 0.
                 let mut bond = [0.0; 4];
                 if let Some(one) = bond.get_mut(kind as usize) {
                     *one = 1.0;

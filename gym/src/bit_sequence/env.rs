@@ -53,7 +53,7 @@ impl BitSequence {
         self.sequence.n_states()
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         self.sequence.env()
@@ -101,7 +101,7 @@ impl NonAutoregressiveBitSequence {
         (self.0.values() as u64).checked_pow(u32::try_from(self.0.n_words()).ok()?)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(Cells { n: self.0.n_words(), n_values: self.0.vocabulary(), by_value: false })
@@ -148,7 +148,7 @@ impl PrependAppendBitSequence {
         &self.0.words
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

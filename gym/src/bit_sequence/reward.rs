@@ -31,7 +31,9 @@ pub struct HammingReward {
 }
 
 impl HammingReward {
-    /// The largest number of combinations that [`distance_counts`](Self::distance_counts) enumerates.
+    /// The largest number of combinations that [`distance_counts`](Self::distance_counts) enumerates. A
+    /// combination gives the number of ones in each class of positions. A class consists of the positions
+    /// that have the same pattern of bits in the modes.
     const MAX_COMBINATIONS: usize = 1 << 24;
 
     /// Builds the reward `log R = -distance / temperature` (Malkin et al. 2022).
@@ -124,9 +126,11 @@ impl HammingReward {
     }
 }
 
-/// Adds the number of sequences at each distance from their nearest mode to `counts`, by recursion over the
-/// number of ones in each class of positions. `distances` holds the distance from each mode in the bits of
-/// the earlier classes, and `weight` is the number of settings of these bits that give these distances.
+/// Adds the number of sequences at each distance from their nearest mode to `counts`, by recursion over
+/// classes of positions and the number of ones in each class. A class is the set of positions that have the
+/// same pattern of bits in the modes. `classes` lists the pattern and the size of each class that isn't
+/// processed yet. `distances` holds the distance from each mode in the bits already processed, and `weight`
+/// is the number of settings of these bits that give these distances.
 fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, counts: &mut [f64]) {
     let Some(((pattern, size), rest)) = classes.split_first() else {
         counts[distances.iter().copied().min().unwrap_or(0)] += weight;

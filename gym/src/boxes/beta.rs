@@ -20,13 +20,14 @@ pub(super) struct Betas {
     pub(super) log_norms: Vec<f64>,
     /// The derivatives of `log_norms` with respect to alpha and beta.
     pub(super) by_concentrations: [Vec<f64>; 2],
-    /// The derivatives of each alpha and beta with respect to the raw number that the parameter is computed
-    /// from.
+    /// The derivative of each alpha and beta with respect to the network output from which the parameter is
+    /// computed.
     pub(super) slopes: [Vec<f64>; 2],
 }
 
 impl Betas {
-    /// Computes distributions from their raw alphas and raw betas, two lists of equal length.
+    /// Computes distributions from their raw alphas and raw betas, the network outputs from which alpha and
+    /// beta are computed. The two lists have equal length.
     #[inline(always)]
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());

@@ -66,14 +66,15 @@ impl BoxEnv {
         }
     }
 
-    /// Returns `true` if a step within the box leads from this state, which isn't the source, to a point that
-    /// isn't the source.
+    /// Returns `true` if a step within the box leads from this state to another point. Neither the state nor
+    /// the point is the source.
     fn reaches(&self, direction: Direction, state: &[f64]) -> bool {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
         match self.geometry() {
-            // Unit coordinates are fractions of the length `room(x) - delta`. If a step is permitted, this
-            // length must not round to 0.
+            // Unit coordinates are fractions of the length `room(x) - delta`, with `room(x)` the distance
+            // from the side that the step approaches. If a step is permitted, this length must not round to
+            // 0.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
             // Near a side of the box the whole arc may be very short, so any positive length counts.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,

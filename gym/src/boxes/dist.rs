@@ -163,7 +163,8 @@ impl BoxDist {
         Self { env, direction, states, heads: None }
     }
 
-    /// Returns the parts of each action's density, and the unit coordinates of each action's point.
+    /// Returns the `StepParts` of each action, from which its density is computed, and the unit coordinates
+    /// of its point.
     fn step_parts(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<StepParts>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -271,7 +272,7 @@ impl Distribution for BoxDist {
                         None => self.draw_uniform(state, &mut unit, rng),
                         Some(heads) => draw(heads, row, axes, exploration.temperature(), &mut unit, rng)?,
                     }
-                    for u in unit.iter_mut() {
+                    for u in &mut unit {
                         *u = inner(*u);
                     }
                     env.place(self.direction, state, &unit, point);
@@ -314,7 +315,7 @@ impl Distribution for BoxDist {
     }
 }
 
-/// Draws the unit coordinates of these axes from a state's mixture.
+/// Draws the unit coordinates on the axes `axes` from the mixture of a state, and writes them to `unit`.
 fn draw(
     heads: &Heads,
     row: usize,

@@ -34,7 +34,8 @@ pub enum Geometry {
 /// | backwards | at least delta along every axis, or to the source | along the quarter-circle |
 /// | forced to the source | within delta of a lower side | within the quarter-disk |
 ///
-/// Points of an axis beyond delta can't be reached in the polar box, because they have no parent.
+/// A point on an axis, farther than delta from the origin, can't be reached in the polar box, because it has
+/// no parent.
 ///
 /// An action is the point that the step leads to, in absolute coordinates, and a flag: `[n + 1]` numbers, the
 /// last of them 1 for the exit and 0 otherwise. A backward action is the point that the step came from. A
@@ -249,7 +250,8 @@ impl ReplayEnv for BoxEnv {
                 return Err(Error::NoLegalAction { row, direction: Direction::Backward });
             }
             if !support.atom {
-                // Unit coordinates of one half give the point in the middle of the arc of previous points.
+                // The state lies in the polar box, outside the disk of the first step. Unit coordinates of
+                // one half give the point in the middle of the arc of its previous points.
                 let point = &mut points.values_mut()[row * self.ndim..(row + 1) * self.ndim];
                 self.place(Direction::Backward, state, &[0.5, 0.5], point);
             }

@@ -47,8 +47,8 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// Returns the head whose outputs belong to a state whose steps use these axes. Also returns the row of
-    /// the state in this head.
+    /// Returns the head that holds the outputs for the state in row `row` of the batch, and the state's row
+    /// in this head. Steps from the state use the axes `axes`.
     pub(super) fn head_of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.source.as_ref().filter(|_| axes.start < self.each.axes.start) {
             Some(source) => (source, 0),
@@ -56,8 +56,8 @@ impl Heads {
         }
     }
 
-    /// Returns the outputs for a state whose steps use these axes, and the axes to which these outputs
-    /// belong.
+    /// Returns the outputs for the state in row `row` of the batch, and the axes to which these outputs
+    /// belong. Steps from the state use the axes `axes`.
     pub(super) fn numbers_of(&self, axes: &Axes, row: usize) -> (&[f64], &Axes) {
         let (head, row) = self.head_of(axes, row);
         let width = self.mixtures.width(head.axes.len());

@@ -18,7 +18,8 @@ impl LogGamma {
     /// error is at most 1e-13 times its largest term.
     #[inline(always)]
     pub(super) fn at(x: f64) -> Self {
-        /// The smallest argument of the series. From it on, the omitted terms of the series are below 4e-14.
+        /// The smallest argument for which the series is used. At this and larger arguments the omitted terms
+        /// are below 4e-14.
         const FROM: f64 = 6.0;
         /// The number of times that the recurrence raises a smaller argument by 1.
         const STEPS: usize = 6;

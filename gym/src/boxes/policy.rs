@@ -92,7 +92,7 @@ pub struct BoxPolicy {
     /// The axes that steps from states other than the source use. Outputs for the remaining axes are computed
     /// for the source only.
     axes: Axes,
-    /// The indices of the network outputs that belong to these axes.
+    /// The indices of the network outputs that belong to `axes`.
     columns: Vec<i64>,
 }
 

@@ -138,7 +138,7 @@ impl ColoredGraphReward {
     /// use gfn::graph::{GraphKind, GraphState};
     /// use gfn_gym::colored_graphs::ColoredGraphReward;
     /// let three_nodes = GraphState::with_nodes(GraphKind::Undirected, 3);
-    /// assert_eq!(ColoredGraphReward::Count.of(&three_nodes)?, 0.0);
+    /// assert_eq!(ColoredGraphReward::Count.evaluate(&three_nodes)?, 0.0);
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///

@@ -71,7 +71,7 @@ impl DiscreteEbm {
         self.words.states_of(vectors)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(Cells { n: self.n(), n_values: 2, by_value: true })

@@ -65,8 +65,8 @@ pub struct GraphBuildingConfig {
 }
 
 impl GraphBuildingConfig {
-    /// Returns settings with free growth from the empty graph. Isomorphic graphs are the same object. There
-    /// is one class of nodes, one class of edges and no attribute, and every graph can be finished.
+    /// Returns settings with `Growth::Free` from the empty graph. Isomorphic graphs are the same object.
+    /// There is one class of nodes, one class of edges and no attribute, and every graph can be finished.
     #[must_use]
     pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
         Self {

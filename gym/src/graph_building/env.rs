@@ -8,9 +8,9 @@ use super::{GraphBuildingConfig, Growth};
 
 /// Graphs that grow from an initial graph by nodes, edges and attributes, within limits.
 ///
-/// The logits of the action types have this order: adding the first node (for attached growth from the empty
-/// graph), adding a node (if the initial graph has fewer than `max_nodes` nodes), adding an edge, setting a
-/// node attribute and setting an edge attribute (if attributes exist), and the exit.
+/// The logits of the action types have this order: adding the first node (if `Growth::Attached` starts from
+/// the empty graph), adding a node (if the initial graph has fewer than `max_nodes` nodes), adding an edge,
+/// setting a node attribute and setting an edge attribute (if attributes exist), and the exit.
 #[derive(Clone, Debug)]
 pub struct GraphBuilding {
     env: GraphEnv,
@@ -20,7 +20,7 @@ pub struct GraphBuilding {
 /// The rules that restrict actions, so that graphs stay within the limits of the settings.
 struct Limits {
     config: GraphBuildingConfig,
-    /// The action type that adds a node together with an edge. `None` for free growth.
+    /// The action type that adds a node together with an edge; `None` for `Growth::Free`.
     attached: Option<ActionKind>,
     /// The number of nodes of the initial graph.
     start: usize,
@@ -99,9 +99,9 @@ impl GraphBuilding {
     }
 }
 
-/// Returns `true` if the backward masks of the action types are exact. These masks permit too many actions if
-/// nodes or edges of the initial graph must stay, or if labelled or directed graphs grow by attachment in a
-/// fixed order.
+/// Returns `true` if the backward masks that the action types compute without the environment's rules are
+/// exact. These masks permit too many actions if nodes or edges of the initial graph must stay, or if
+/// labelled or directed graphs grow by attachment in a fixed order.
 fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
     match config.growth {
         Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
@@ -152,7 +152,7 @@ fn grown_in_order(graph: &GraphState, first: usize) -> bool {
 fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
     let mut seen = vec![false; graph.n_nodes()];
     let mut open: Vec<usize> = roots.into_iter().collect();
-    for &root in open.iter() {
+    for &root in &open {
         seen[root] = true;
     }
     while let Some(a) = open.pop() {

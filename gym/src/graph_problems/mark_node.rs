@@ -1,5 +1,5 @@
-//! The only action type of graph problems, which chooses a node and sets the marks of all nodes that follow
-//! from the choice.
+//! The only action type of graph problems, which chooses a node. It also marks all nodes that the choice
+//! forces into the solution or out of it.
 
 use gfn::env::Direction;
 use gfn::graph::{
@@ -158,7 +158,8 @@ impl MarkNode {
     }
 }
 
-/// A set of nodes as bits, in words like those of a row of an adjacency matrix.
+/// A set of nodes as bits: bit `a % 64` of word `a / 64` represents node `a`. The rows of an adjacency matrix
+/// have the same layout.
 pub(super) struct NodeSet(Vec<u64>);
 
 impl NodeSet {

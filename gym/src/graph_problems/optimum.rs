@@ -41,8 +41,8 @@ pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<
 type Bits = Vec<u64>;
 
 struct CliqueSearch {
-    /// The sets of nodes that can share a clique with each node. Nodes are numbered in the order of the
-    /// search.
+    /// The neighbours of each node (in the complement if an independent set is sought), as a set. Nodes are
+    /// numbered in the order of the search.
     near: Vec<Bits>,
     /// The node of the input graph for each number in the order of the search.
     order: Vec<u32>,

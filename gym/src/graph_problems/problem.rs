@@ -54,7 +54,7 @@ impl Problem {
                 chosen.set(a, true);
             }
         }
-        for &a in nodes.iter() {
+        for &a in nodes {
             chosen.set(a as usize, self != Self::DominatingSet);
         }
         let mut state = graph.clone();

@@ -103,7 +103,7 @@ impl HyperGrid {
         (self.height - 1) as u16
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

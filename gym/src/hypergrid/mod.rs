@@ -3,7 +3,9 @@
 //!
 //! The module has one environment, [`HyperGrid`], and a family of rewards on its points. The table lists the
 //! rewards for a grid of `D` dimensions and height `H`. In three rewards a coordinate `x` enters as its
-//! distance from the middle, `a = |x / (H - 1) - 1/2|`:
+//! distance from the middle, `a = |x / (H - 1) - 1/2|`. The *bands* are the points with `0.3 < a < 0.4` in
+//! every dimension. A *tier* adds to the reward of the points that meet its conditions and those of all tiers
+//! before it.
 //!
 //! | [`RewardKind`] | reward | modes | log Z in closed form | number of modes |
 //! |---|---|---|---|---|

@@ -196,7 +196,7 @@ impl PhyloTree {
         (1..self.n).all(is_complete).then_some(children)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

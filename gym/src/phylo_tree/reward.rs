@@ -25,8 +25,8 @@ use crate::rewards;
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParsimonyReward {
     env: PhyloTree,
-    /// The sets of characters that each species may have at each site, a bit per character. The table is `[n,
-    /// sites]`, row by row.
+    /// The set of characters that each species may have at each site (position in its sequence), a bit per
+    /// character. The table is `[n, sites]`, row by row.
     sets: Vec<u8>,
     sites: usize,
     offset: f64,

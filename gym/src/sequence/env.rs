@@ -142,7 +142,7 @@ impl TokenSequence {
         VectorStates::from_flat(self.max_len, entries)
     }
 
-    /// Returns the environment of these rules.
+    /// Returns the [`VectorEnv`] whose rules `self` defines.
     #[must_use]
     pub fn env(&self) -> VectorEnv {
         VectorEnv::new(*self)

@@ -108,9 +108,9 @@ impl TableReward {
         if log_floor.is_none() && env.n_terminal() != Some(log_rewards.len() as u64) {
             let all = env.n_terminal().map_or("more than 2^64".into(), |n| n.to_string());
             return Err(Error::config(
-                "the table",
-                format!("a table of {} of {all} sequences", log_rewards.len()),
-                "a table of every sequence in which a trajectory can end, or a floor for the other sequences",
+                "the number of sequences in the table",
+                format!("{} of {all}", log_rewards.len()),
+                "every sequence in which a trajectory can end, or a floor for the other sequences",
             ));
         }
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })

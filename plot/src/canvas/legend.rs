@@ -18,8 +18,8 @@ impl LegendEntry<'_> {
     }
 }
 
-/// Draws the entries of a legend in a row whose centre is at `middle`. If the row is wider than `room`, its
-/// entries are drawn smaller and closer together.
+/// Draws the entries of a legend in a row whose centre is at `middle`. If the row is wider than the available
+/// width `room`, its entries are drawn smaller and closer together.
 pub(crate) fn draw_legend(canvas: &mut Canvas, middle: Point, room: f64, entries: &[LegendEntry<'_>]) {
     let width: f64 = entries.iter().map(LegendEntry::width).sum();
     let squeeze = (room / width).min(1.0);

@@ -26,8 +26,8 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// Returns the colour and the dashes of curve `k`. After eight curves the colours repeat with other dashes.
-/// Up to 32 curves can be distinguished.
+/// Returns the colour and the length of the dashes of curve `k`; `None` for a solid line. After eight curves
+/// the colours repeat with other dashes. Up to 32 curves can be distinguished.
 pub(crate) fn curve(k: usize) -> (Colour, Option<f64>) {
     (LINES[k % 8], [None, Some(3.0), Some(8.0), Some(1.5)][k / 8 % 4])
 }
@@ -37,9 +37,9 @@ pub(crate) fn node(k: usize) -> Colour {
     NODES[k % 8]
 }
 
-/// Returns the colour and the dashes of an edge of class `k`. Class 0 is black, and other classes have the
-/// colours of curves. The lines of successive classes are solid, with long dashes, and with short dashes in
-/// turn.
+/// Returns the colour and the length of the dashes of an edge of class `k`; `None` for a solid line. Class 0
+/// is black, and other classes have the colours of curves. The lines of successive classes are solid, with
+/// long dashes, and with short dashes in turn.
 pub(crate) fn edge(k: usize) -> (Colour, Option<f64>) {
     let colour = if k == 0 { Colour::INK } else { LINES[(k - 1) % 6] };
     (colour, [None, Some(6.0), Some(2.5)][k % 3])

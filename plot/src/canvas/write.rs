@@ -37,14 +37,14 @@ impl Canvas {
                 ));
             }
         };
-        // A reader of the path sees either the old or the new picture, because the temporary file replaces
-        // the old picture in one step.
+        // The picture is written to a temporary file, which then replaces the old picture in one step. A
+        // program that reads the path therefore gets either the old or the new picture.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let temporary = path.with_file_name(format!(".{}.{name}", std::process::id()));
         let written = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
         written.map_err(|source| {
-            // The removal fails if the temporary file was never created. The error of the removal is ignored,
-            // because the first error is reported.
+            // An error of this removal is ignored, for example if the temporary file was never created. The
+            // error of writing or renaming is reported instead.
             let _ = std::fs::remove_file(&temporary);
             Error::io(path, source)
         })

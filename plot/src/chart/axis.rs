@@ -1,4 +1,4 @@
-//! The axis of a chart, with the positions of values, and ticks with labels.
+//! The axis of a chart, which computes the positions of values, and the ticks with their labels.
 
 /// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -1,4 +1,5 @@
-//! The data area of a panel, with its axes. The area converts data points to positions on the canvas.
+//! The data area of a panel (the rectangle in which data are drawn) with its axes, and the conversion of data
+//! points to positions on the canvas.
 
 use super::axis::{Axis, Tick};
 use crate::canvas::{Point, text_width};

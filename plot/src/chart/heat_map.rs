@@ -34,8 +34,8 @@ pub(crate) struct HeatMap {
     pub(crate) unit: String,
 }
 
-/// Returns the colour of a number, given as a share of the largest number of the scale. The share is clamped
-/// to the range from 0 to 1.
+/// Returns the colour of a number. `share` is the number divided by the largest number of the colour scale.
+/// The share is clamped to the range from 0 to 1.
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
@@ -179,7 +179,8 @@ mod tests {
                 TextAnchor::Middle => 0.5,
                 TextAnchor::Right => 1.0,
             };
-            // A turned text runs upwards from its start, so the y coordinate is its position along the text.
+            // `along` is the text's position in the direction in which the text runs. A turned text runs
+            // upwards, so its y coordinate is used.
             let (along, limit, start) = if *turned {
                 (at.1, HEIGHT, at.1 - (1.0 - before) * length)
             } else {

@@ -15,8 +15,8 @@ pub(crate) const HEIGHT: f64 = 310.0;
 const TITLE: f64 = 15.0;
 /// The height of the row with the legend, in units of the canvas.
 const LEGEND_ROW: f64 = 17.0;
-/// The largest number of dots of normal size. If there are more, dots are drawn smaller, so that they don't
-/// hide each other.
+/// The largest number of dots that are drawn in normal size. If a panel has more dots, all of them are drawn
+/// smaller, so that they don't hide each other.
 const MANY_DOTS: usize = 400;
 /// The length of the dashes of a reference line, in units of the canvas.
 const GUIDE: Option<f64> = Some(6.0);
@@ -283,8 +283,8 @@ mod tests {
         assert_eq!(dashes(&canvas, palette::curve(7).0), [None, Some(3.0)]);
     }
 
-    /// Tests that the line of equal probabilities runs at 45 degrees, even if learned and target
-    /// probabilities have different ranges.
+    /// Checks that the diagonal, which marks equal learned and target probabilities, runs at 45 degrees even
+    /// if these probabilities have different ranges.
     #[test]
     fn the_diagonal_is_one_of_a_square() {
         let canvas = Panel::learned_against_target("rings", [(1e-6, 2e-3), (0.3, 0.1)]).canvas();

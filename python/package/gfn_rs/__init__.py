@@ -222,13 +222,13 @@ from .training import BufferContents, Trainer, TrainingWarning  # noqa: E402
 from .trajectories import Sampler, Trajectories, Transitions  # noqa: E402
 from .updates import LR_SCALE, Adam, Average, TransitionBatches  # noqa: E402
 
-# The largest number of seconds that Python waits for daemon threads at its end.
+# The largest number of seconds that the Python interpreter waits for daemon threads before it ends.
 _PATIENCE = 10.0
 
 
 def _end() -> None:
-    """Waits at the end of Python until daemon threads have returned from the library. A thread that returns
-    to Python after its end would abort the process."""
+    """Waits, before the Python interpreter ends, until daemon threads have returned from the library. A
+    thread that returned later, to an interpreter that has ended, would abort the process."""
     _gfn.end()
     until = _time.monotonic() + _PATIENCE
     while _gfn.calls() and _time.monotonic() < until:

@@ -181,8 +181,8 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
 
 
 def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
-    """Returns the tensor `name` of a `Data` as an array, which must have a row for each of `n` nodes or
-    edges. Returns zeros if there is no such tensor."""
+    """Returns the tensor `name` of `data`, a `Data` of PyTorch Geometric, as an array, which must have a row
+    for each of `n` nodes or edges. Returns zeros if there is no such tensor."""
     given = getattr(data, name, None)
     if given is None:
         return np.zeros((n, ATTRIBUTES)[:dims], dtype=np.int64)
@@ -195,8 +195,8 @@ def _of_data(data: Any, name: str, n: int, dims: int) -> npt.NDArray[np.int64]:
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Returns a mask of the columns of `index` that selects one direction of each edge. Raises an error for
-    an edge whose other direction is missing."""
+    """Returns a mask of the columns of an `edge_index`, in which each undirected edge is two columns. The
+    mask selects one of them. Raises an error for an edge whose other direction is missing."""
     forth: npt.NDArray[np.bool_] = index[0] < index[1]
     back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
@@ -333,7 +333,7 @@ def _labels(of: str, n: int, classes: Any, attributes: Any) -> npt.NDArray[np.ui
 
 
 def _within(values: npt.NDArray[np.int64], name: str, most: int) -> npt.NDArray[np.int64]:
-    """Returns the numbers unchanged. Raises an error for a number that isn't from 0 to `most`."""
+    """Returns `values` unchanged. Raises an error if one of them isn't a number from 0 to `most`."""
     wrong = values[(values < 0) | (values > most)]
     if wrong.size:
         raise ValueError(f"{name} has {wrong[0]}: expected 0 to {most}")

@@ -53,8 +53,8 @@ def check_seed(value: int) -> int:
 
 
 def reward_arguments(reward: Any) -> list[tuple[dict[str, Any] | None, Any, int | None]]:
-    """Returns a tuple for each reward of a trainer: its settings or its function, and the number of its
-    values that are cached."""
+    """Returns three values for each reward of a trainer: the settings of a reward of the library, the
+    function of a custom reward, and the capacity of the cache. Each is None if the reward has none."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in reward_arguments(each)]
     if (
@@ -109,8 +109,8 @@ def chosen(index: Any, n: int, what: str) -> npt.NDArray[np.int64]:
             array = np.asarray(None)
         if array.shape == (0,):
             array = array.astype(np.int64)
-        # Single bools aren't indices, although Python treats them as numbers. The largest unsigned numbers
-        # aren't indices, because numpy would convert them to negative numbers.
+        # Single bools aren't indices, although Python treats them as numbers. Unsigned numbers of 2**63 or
+        # more aren't indices, because numpy would convert them to negative numbers.
         if array.ndim > 1 or array.dtype.kind not in "iub" or array.shape == () and array.dtype == bool:
             expected = "a number, a slice, a flat array of whole numbers, or a mask of bool"
             raise TypeError(f"{what} can't be chosen by a {type(index).__name__}: expected {expected}")
@@ -125,8 +125,8 @@ _ASKED = (*OF_GRAPHS, "can_end")
 
 
 def check_rules(rules: Any, *methods: str) -> None:
-    """Raises an error for an object without any of these methods, and for a method whose name is misspelt,
-    because it would never be called."""
+    """Raises an error if custom rules define none of these methods. Also raises an error if the name of a
+    method is misspelt, because the method would never be called."""
     if rules is None:
         return
     if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
@@ -181,8 +181,8 @@ def answers(answer: Any, method: str, kind: str, shape: Sequence[int], below: in
     if not isinstance(answer, np.ndarray):
         raise TypeError(f"`{method}` gave a {type(answer).__name__}: {expected}")
     got = f"`{method}` gave an array of {answer.dtype} and shape {answer.shape}"
-    # If one bool per state is expected, an array with columns is an error, because the method probably
-    # answered another question.
+    # If one bool per state is expected, a two-dimensional array is a `TypeError`, like an array of the wrong
+    # dtype. The method probably returned the answer of another method, such as a bool per move.
     has_columns = kind == "bool" and len(shape) == 1 and answer.ndim != 1
     if has_columns or answer.dtype.kind not in ("b" if kind == "bool" else "iu"):
         raise TypeError(f"{got}: {expected}")

@@ -125,8 +125,8 @@ def parts(
 
 
 def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
-    """Returns the share of a batch from the replay buffer, the share from a data set, and the rules by which
-    trajectories to these objects are drawn."""
+    """Returns the share of a batch that comes from the replay buffer, the share that comes from a data set,
+    and the way in which trajectories to the objects of both are drawn."""
     if replay is None and data is None:
         return {}
     if replay is not None and data is not None and replay.path != data.path:

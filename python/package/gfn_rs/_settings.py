@@ -34,8 +34,8 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a number, or of each number in a list. `least` and `most` are allowed values, and `above`
-    is excluded. `what` is a noun for error messages."""
+    """The bounds of a number, or of each number in a list. A number must be at least `least`, at most `most`
+    and larger than `above`; None means no bound. `what` is a noun for error messages."""
 
     least: float | None = None
     most: float | None = None
@@ -186,8 +186,8 @@ def _counts(hint: Any) -> bool:
 
 
 def _check_bounds(value: Any, name: str, whole: Bounds, real: Bounds | None) -> None:
-    """Raises an error if a number, or a number in a list, is outside of its bounds. `whole` has the bounds of
-    whole numbers, and `real` the bounds of all numbers."""
+    """Raises an error if a number, or a number in a list, is outside of its bounds. Any number must be within
+    `real`, if it is given, and a whole number must also be within `whole`."""
     if isinstance(value, (list, tuple)):
         for item in value:
             _check_bounds(item, name, whole, real)

@@ -1,4 +1,5 @@
-"""Tables of observations, whose columns have numbers or levels."""
+"""Tables of observations with a column for each variable. A column has numbers or levels. The levels of a
+column are its distinct values, or the intervals that its numbers were cut into."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The largest number of distinct values of a column whose values are used as levels.
+# The largest number of distinct values that a column may have if each of its values is a level.
 MAX_LEVELS = 20
 
 

@@ -3,7 +3,7 @@ rewards, and their encoding as vectors for a network.
 
 A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several
 rewards, and a direction of focus: the direction that an object's vector of rewards should have. log R(x | c)
-is beta times the log of the weighted sum of the rewards times the factor of the focus.
+is beta times the log of a product: the weighted sum of the rewards, times the factor of the focus.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class Conditioning(_Encoding):
     >>> conditions = gfn.Conditioning(2, temperature=temperature, preferences=gfn.Dirichlet())
     >>> conditions.width, conditions.draw(3).shape
     (10, torch.Size([3, 10]))
-    >>> of.decode(of.encode([gfn.Condition(beta=8, preferences=[1, 3])]))[0].preferences
+    >>> conditions.decode(conditions.encode([gfn.Condition(beta=8, preferences=[1, 3])]))[0].preferences
     [0.25, 0.75]
     """
 

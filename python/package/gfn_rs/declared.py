@@ -253,8 +253,8 @@ class VectorEnv(Environment):
     def __post_init__(self) -> None:
         for name in ("changes", "start"):
             if isinstance(value := getattr(self, name), np.ndarray):
-                # Arrays are converted to tuples, because environments are compared by `==`, which compares
-                # arrays entry by entry.
+                # Arrays are converted to tuples, because environments are compared by `==`, which for arrays
+                # returns an array instead of a bool.
                 object.__setattr__(self, name, tuple(tuple(row) for row in np.atleast_2d(value).tolist()))
         super().__post_init__()
 

@@ -17,13 +17,14 @@ from .steps import Walkable
 
 
 class Coverage(NamedTuple):
-    """The numbers of states that a check of an environment visited."""
+    """The result of `check`: how many states of an environment were checked."""
 
     visited: int
     """The number of distinct states that random walks visited."""
     states: int | None
-    """The number of visited states and of all states to which backward moves lead from visited states. None
-    if these states are too many to list. In this case only random samples of backward moves were checked."""
+    """The number of all checked states: the visited states, and all states to which backward moves lead from
+    them. None if these states are too many to list. In this case only random samples of backward moves were
+    checked."""
 
 
 class Environment(Walkable, Settings):
@@ -240,8 +241,8 @@ class Molecules(_OfMolecules):
 
     def _values(self) -> dict[str, Any]:
         values = super()._values()
-        # Settings for scaffolds or stereochemistry that aren't used are left out, so that the description
-        # equals the description in older checkpoints, which lack these settings.
+        # Older checkpoints lack the settings for scaffolds and stereochemistry. These settings are left out
+        # if they aren't used, so that the description equals the description in an older checkpoint.
         unknown: tuple[str, ...] = () if self.stereo else ("stereo",)
         if self.scaffold is None and self.attachments is None and not self.told_apart:
             unknown += "scaffold", "attachments", "told_apart"
@@ -556,9 +557,10 @@ class Diffusion(Environment):
     `ManyWellTarget`, `PosteriorTarget`, `CoxTarget`.
 
     The setting `process` is one of three. `pinned_brownian` is a Brownian motion, whose variance at the end
-    is `sigma**2`. `ornstein_uhlenbeck` forgets its position at `rate` per unit of time. `variance_preserving`
-    has the variance `sigma**2` after each step. Each of its steps after the first replaces a share beta of
-    the variance, which decreases from `beta_max` at the second step to `beta_min` at the last.
+    is `sigma**2`. `ornstein_uhlenbeck` is pulled back to the origin, at `rate` per unit of time.
+    `variance_preserving` has the variance `sigma**2` after each step. Each of its steps after the first
+    replaces a share beta of the variance, which decreases from `beta_max` at the second step to `beta_min` at
+    the last.
     """
 
     dim: int

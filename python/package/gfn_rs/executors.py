@@ -30,8 +30,8 @@ from .trajectories import Sampler, Trajectories
 if TYPE_CHECKING:
     from .training import Trainer
 
-# The number of seconds between two checks while waiting for results. Each check is for Ctrl-C, for results
-# that are overdue, and for the display of progress.
+# The number of seconds between two checks while waiting for results. Each check looks for Ctrl-C and for
+# overdue results, and updates the display of progress.
 _LOOK = 0.2
 # The number of seconds after which a batch shows its progress on a terminal.
 _SLOW = 2.0
@@ -236,8 +236,8 @@ class Actors:
         The share of uniform actions in the workers' samples. A list of numbers is used by the calls in turn,
         so that some calls explore more than others.
     max_staleness
-        The largest number of steps since the parameters that an object was sampled with. Objects from older
-        parameters are dropped and counted in `stale`.
+        The largest age, in training steps, of the parameters with which an object was sampled. Objects that
+        were sampled with older parameters are dropped and counted in `stale`.
     max_reuse
         The largest average number of times that the trainer learns from an object, at least 1. The trainer
         waits for new objects if this number would be exceeded.
@@ -363,8 +363,8 @@ class Actors:
         return FreshObjects(drawn)
 
     def _wait_for_objects(self, request: BatchRequest) -> list[Trajectories]:
-        """Waits until there are enough trajectories for a batch, and returns trajectories for the batch. If
-        the request allows more trajectories than a batch has, all trajectories that arrived are returned."""
+        """Waits until enough trajectories for a batch have arrived, and returns them. If the request allows
+        more trajectories than the batch needs, all trajectories that arrived are returned."""
         # The number of objects that must arrive before the trainer can continue without using objects more
         # than `max_reuse` times on average.
         owed = int(self._step * self._trained / self.max_reuse) - self.used
@@ -437,8 +437,9 @@ class Actors:
         self._ready = [one for one in self._ready if one[0] >= old]
 
     def _refill(self, have: int, most: int) -> None:
-        """Makes new calls until `tasks` calls are open. No call is made if the trajectories that have arrived
-        are enough for a full batch and for the results of `tasks` further calls."""
+        """Makes new calls until `tasks` calls are open. No call is made if the trajectories that wait for the
+        trainer (`have`) are at least a full batch (`most`) plus the results of `tasks` calls. This limits how
+        many trajectories wait."""
         if self._parameters is None:
             raise RuntimeError(
                 "the actors have no trainer: pass them to a trainer by `sources=[gfn.FreshSource(actors)]`"

@@ -54,8 +54,8 @@ class Exploration(Settings):
         """Returns the settings that the extension reads as part of the trainer's configuration."""
         schedules = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "max_steps"}
         if self.epsilon is EPSILON:
-            # Without this setting, the library uses its own default, which is 0 if exploration isn't
-            # possible.
+            # If the settings don't contain `epsilon`, the library uses its own default. This default is 0 if
+            # the environment has no uniform actions, or if the objective is on-policy.
             del schedules["epsilon"]
         values = {name: schedule_json(0.0 if value is None else value) for name, value in schedules.items()}
         return {**values, "max_steps": plain(self.max_steps, "max_steps")}

@@ -1,4 +1,5 @@
-"""Networks that are built from the settings of a policy. A network is a torch module."""
+"""Networks that are built from the settings of a policy. A network is a torch module. Its policy is held by a
+session, the object of the extension that also holds an environment and a trainer."""
 
 from __future__ import annotations
 
@@ -136,7 +137,8 @@ class Network(torch.nn.Module):
         return Network(env, settings, _new_session(env, settings, build_settings), build_settings)
 
     def _show_parameters(self, session: _gfn.Session) -> None:
-        """Registers the parameters of a session's policy as parameters of this torch module."""
+        """Registers the parameters of the policy in `session` (an object of the extension) as parameters of
+        this torch module."""
         self._session = session
         for name in list(self._modules):
             delattr(self, name)
@@ -187,8 +189,8 @@ class Network(torch.nn.Module):
                 )
 
     def _lend_policy(self, take: Callable[[_gfn.Session], _gfn.Session]) -> _gfn.Session:
-        """Passes the session that holds the policy to `take`, which moves the policy to another session, and
-        returns this other session. If `take` fails, a new session with the same policy is built."""
+        """Calls `take` with the session (the object of the extension) that holds the policy. `take` moves the
+        policy to a new session and returns the new session. If `take` fails, the policy is built again."""
         values = {name: value.detach().clone() for name, value in self._session.parameters()}
         try:
             return take(self._session)
@@ -334,7 +336,8 @@ def _no_reward(states: Any, conditions: Any = None) -> Any:
 
 
 def _new_session(env: Environment, settings: Policy, build_settings: dict[str, Any]) -> _gfn.Session:
-    """Returns a session that only holds a policy. The session's trainer and reward aren't used."""
+    """Builds a session, the extension's object that holds a policy. The session also has a trainer and a
+    reward, because the extension needs them, but they aren't used."""
     backward: Any = "maximum_entropy" if build_settings.get("paths") else None
     objective: Objective = (
         DetailedBalance(backward=backward) if build_settings["flow"] else TrajectoryBalance(backward=backward)

@@ -51,8 +51,8 @@ class _Regression(Objective):
     """The base class of objectives with residuals.
 
     regression
-        The function that maps a residual to its loss. For policy gradients, it maps the difference between
-        log F and a return.
+        The function that maps a residual to its loss. In policy gradients, its argument is the difference
+        between log F and a return.
     """
 
     regression: Regression = field(default="squared", kw_only=True)
@@ -143,8 +143,8 @@ class RelativeLogPartitionVariance(_Relative):
 
 @dataclass(frozen=True)
 class TrustPcl(_Relative):
-    """Trust-PCL, a path consistency objective of reinforcement learning (Nachum et al. 2018). The trust
-    region, with temperature `alpha`, is around the policy of `prior`. The target is the target of
+    """Trust-PCL, a path consistency objective of reinforcement learning (Nachum et al. 2018). The policy is
+    kept near the policy of `prior`, the more strongly the larger `alpha` is. The target is that of
     `RelativeTrajectoryBalance` with beta = 1 / `alpha`.
     """
 
@@ -193,8 +193,8 @@ class SubTrajectoryBalance(_Regression):
     """Sub-trajectory balance (Madan et al. 2023).
 
     weighting
-        The weights of sub-trajectories. By default they are geometric within each trajectory, with the base
-        `lambda_`.
+        The weights of sub-trajectories. By default the weight of a sub-trajectory of length k is in
+        proportion to `lambda_`^k, and the weights of each trajectory have the same sum.
     lambda_
         The base of geometric weights, above 0 and at most 1.
     forward_looking, backward, regression
@@ -338,8 +338,8 @@ class ProximalPolicy(_Regression):
     advantage, gae_lambda, regression
         The settings of `PolicyGradient`.
     clip, kl
-        The largest deviation of a probability ratio from 1, above 0, and the weight of the divergence from
-        the policy that sampled the batch.
+        `clip` is the largest deviation from 1 of the ratio between an action's new and old probability, above
+        0. `kl` is the weight of the divergence from the policy that sampled the batch.
     value_weight
         The weight of the loss between log F and the returns.
     epochs

@@ -89,8 +89,9 @@ class _Graphs(Policy):
     """The base class of the settings of networks whose inputs are graphs."""
 
     def _described(self) -> Any:
-        # Older checkpoints lack the settings in this list. A setting with the value given here is left out of
-        # the description, so that it equals the description in an older checkpoint.
+        # Older checkpoints lack the settings in this list. A setting that has the value in this list is left
+        # out of the description that is stored in checkpoints. The description then equals that of an older
+        # checkpoint.
         before = [
             ("symmetry", variant("ignored")),
             ("degrees", False),
@@ -125,11 +126,11 @@ class GraphNet(_Graphs):
         P_B: `uniform`, or learned with the torso of P_F (`shared_torso`) or a separate torso (`separate`).
     symmetry
         A further input of the network: the number of automorphisms of a graph, and the change of this number
-        by each move. The number is counted (`seen`), replaced by an upper bound that colour refinement finds
+        by each move. The number is exact (`exact`), replaced by an upper bound that colour refinement finds
         in polynomial time (`refined`), or left out (`ignored`). In environments of graphs up to isomorphism
-        with at most 256 slots, `auto` is `seen` for up to 8 nodes and `refined` for more nodes. In all other
-        environments `auto` is `unseen`. Policies of graphs up to isomorphism are much more accurate with this
-        input.
+        with at most 256 slots, `auto` means `exact` for up to 8 nodes and `refined` for more nodes. In all
+        other environments `auto` means `ignored`. Policies of graphs up to isomorphism are much more accurate
+        with this input.
     degrees
         True if the features of a node include its degree and the number of nodes of its graph.
     norm

@@ -76,7 +76,8 @@ class Exact(Distances):
     """The number of objects. This number is smaller than `n_states` if several states are the same object,
     such as the Kekule forms of a molecule."""
     groups: _Integers
-    """The object of each state, given as the index of the first state that is the same object, `[states]`."""
+    """The object of each state, as the index of the first state that represents the same object,
+    `[states]`."""
     of_objects: Distances
     """The distances between distributions over objects: the probabilities of all states of an object are
     summed."""
@@ -115,8 +116,8 @@ class Certificate(_Result):
     has no estimate."""
     consistency: dict[str, Any] | None
     """An estimate of flow consistency on subsets of objects (`fcs`, with the ends `low` and `high` of its
-    interval), and the value that noise alone causes (`floor`). None if P_F builds objects along other paths
-    than P_B draws, or if most estimated probabilities are uncertain."""
+    interval), and the value that it would have for an exact policy, because of noise (`floor`). None if P_F
+    builds objects along other paths than P_B draws, or if most estimated probabilities are uncertain."""
     samples: int
     """The number of trajectories that were drawn from the policy."""
     effective_samples: float

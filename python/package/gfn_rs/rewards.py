@@ -131,8 +131,8 @@ class CachedReward(Reward):
 
     reward
         A function of a batch of states, or one of the library's rewards. The reward is called only with
-        objects that aren't in the cache. For 16 objects the reward is called again, and an error is raised if
-        log R differs.
+        objects that aren't in the cache. As a check, the reward is called twice for 16 objects, and an error
+        is raised if the two values of log R differ.
     capacity
         The largest number of stored values, at least 2. If the cache is full, old values are dropped, but at
         least the newest half of the values stays.
@@ -197,8 +197,8 @@ class HyperGridReward(Reward):
 @dataclass(frozen=True)
 class ConditionalGridReward(Reward):
     """A family of rewards of the states of `HyperGrid`, with a condition c from 0 to 1. R(x | c) is linear in
-    c: at c = 0 it is constant and as large as the original reward of a mode, and at c = 1 it is the original
-    reward. Conditions are drawn uniformly unless the trainer has `conditions`.
+    c. At c = 1 it is the reward `original` of `HyperGridReward`. At c = 0 it has the same value for all x:
+    the value of this reward in a mode. Conditions are drawn uniformly unless the trainer has `conditions`.
     """
 
 
@@ -370,7 +370,7 @@ class StructureReward(Reward):
 
 @dataclass(frozen=True)
 class BoxReward(Reward):
-    """The original reward of `HyperGrid`, on the points of the unit box."""
+    """The reward `original` of `HyperGridReward`, computed on the points of the unit box."""
 
     r0: float = 0.1
     r1: float = 0.5

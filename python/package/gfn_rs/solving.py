@@ -109,8 +109,8 @@ def _refuse_weights(graph: Any, n_edges: int) -> None:
 def _draws(
     policy: Network | Trainer, problem: type[GraphProblem], graphs: _gfn.Graphs
 ) -> Callable[[int, int], _gfn.Graphs]:
-    """Returns a function of a number n and a seed, which draws n finished states. The states belong to
-    `graphs`, not to the graphs of the policy's environment."""
+    """Returns a function of a number n and a seed, which draws n finished states from the policy. The states
+    are solutions of the input graphs `graphs`, which replace the input graphs of the policy's environment."""
     network = policy.network if isinstance(policy, Trainer) else policy
     if not isinstance(network, Network):
         raise TypeError(

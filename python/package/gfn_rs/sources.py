@@ -269,8 +269,8 @@ class LocalSearch(SourceSettings):
     rounds
         The number of successive searches from the same object, at least 1.
     acceptance
-        The rule by which a new object replaces the current one: the rule of Metropolis and Hastings, or
-        `greedy`, by which only an object of a higher reward does.
+        The rule by which the object that a search finds replaces the object that it started from: the rule of
+        Metropolis and Hastings, or `greedy`. By `greedy`, only an object of a higher reward is accepted.
     """
 
     _role = "local search"
@@ -286,9 +286,9 @@ class LocalSearch(SourceSettings):
 @dataclass(frozen=True)
 class Teacher(SourceSettings):
     """An adaptive teacher: a second policy that learns to sample where the trainer's own policy is wrong (Kim
-    et al. 2025). The teacher's reward of an object is the squared imbalance of the trainer's policy on a
-    trajectory to this object, times R^`alpha`. The square is multiplied by `1 + under_sampled` if the
-    trainer's policy samples the object too rarely.
+    et al. 2025). The teacher's reward of an object is the squared imbalance (log Z + log P_F - log R - log
+    P_B) of the trainer's policy on a trajectory to this object, times R^`alpha`. The square is multiplied by
+    `1 + under_sampled` if the trainer's policy samples the object too rarely.
 
     policy
         The settings of the teacher's network.
@@ -422,9 +422,9 @@ class Hindsight(SourceSettings):
 
 @dataclass(frozen=True)
 class FocusInHindsight(SourceSettings):
-    """New conditions for replayed objects, for a `Conditioning` with a focus: the direction of focus becomes
-    the direction of the object's own rewards, so that the object is inside of the cone around the direction
-    of focus (Roy et al. 2023).
+    """New conditions for replayed objects, for a `Conditioning` with a focus (Roy et al. 2023). The direction
+    of focus is replaced by the direction of the object's vector of rewards, so that the object lies inside of
+    the cone around this direction.
 
     share
         The probability that an object gets a new condition.

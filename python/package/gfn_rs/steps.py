@@ -37,9 +37,9 @@ class Moves:
     """The second node of the edge that each move changes; 0 for moves that don't change an edge."""
     column: Whole
     """The number of each move among the moves of its type at the same nodes. For an added node or edge, it is
-    the class. For an attached node, it is the node's class times the number of edge classes, plus the class
-    of the edge. For an attribute, it is the value minus 1, plus the number of values of all attributes before
-    this attribute. In environments of vectors, it is the slot."""
+    the class. For a node that is added with an edge, it is the node's class times the number of edge classes,
+    plus the class of the edge. For an attribute, it is the value minus 1, plus the number of values of all
+    attributes before this attribute. In environments of vectors, it is the slot."""
     types: tuple[str, ...]
     """The names of the types of moves."""
     backward: bool = False

@@ -253,7 +253,8 @@ class Trainer:
         )
         self.seed, self.device, self.double = seed, device, double
         self._warned = 0
-        # The warnings that this class issued itself. `_session` has the warnings that the extension issued.
+        # The warnings that this class itself issued, in addition to the warnings of the extension, which
+        # `_session` stores.
         self._own_warnings: list[str] = []
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
@@ -268,8 +269,8 @@ class Trainer:
             "adam": adam._rates(),
             "parts": others,
             "description": description,
-            # The extension adds two flags to `made`: whether the objective needs a head for log F, and a head
-            # for the number of paths.
+            # The extension adds two flags to `made`: True if the objective needs a head for log F, and True
+            # if it needs a head for the number of paths to a state.
             "note": {"env": note_settings(env), "policy": note_settings(policy), "made": made},
             "seed": seed,
             "device": str(device),
@@ -280,8 +281,8 @@ class Trainer:
         self._drawn, self._began = 0, time.perf_counter()
         self._of_scores: tuple[_gfn.Scores, float] | None = None
         if built is not None:
-            # All invalid settings must be refused before this line, because the next lines take the policy
-            # away from its current owner.
+            # All checks of settings come before `_lend_policy`, because this call takes the policy out of the
+            # network's current session.
             _check_built(built, env, n_conditions, str(device), bool(double), new_session.heads())
             if actors is not None:
                 actors._check_free(n_conditions, conditions)
@@ -486,7 +487,7 @@ class Trainer:
 
         The certificate has bounds on log Z and on the total variation to the target, an estimate of flow
         consistency on subsets of objects, and reasons to distrust the policy. The lower bounds are valid for
-        any policy. An upper bound isn't possible, because samples of the policy can't show which objects the
+        any policy. Upper bounds aren't possible, because samples of the policy can't show which objects the
         policy misses.
 
         samples
@@ -603,8 +604,8 @@ class Trainer:
         self, trajectories: Trajectories, scores: _gfn.Scores, loss: float | torch.Tensor | None = None
     ) -> dict[str, Any]:
         """Ends a step of a custom loop: increases the number of steps, updates replay priorities, the teacher
-        and averages, and advances schedules. `loss` is the number for `history`. `loss` may be left out if
-        the last call of `loss(scores)` was for these scores. Returns the record of the step.
+        and averages, and advances schedules. `history` stores the number `loss`, which may be left out if the
+        last call of the method `loss` was for these scores. Returns the record of the step.
         """
         if not isinstance(scores, _gfn.Scores):
             raise TypeError(

@@ -405,8 +405,8 @@ class Sampler:
         explored = self._explored
         check(greedy, "greedy", bool)
         if greedy:
-            # Environments of points have no most probable move. `move_types` raises an error for such
-            # environments.
+            # Reading `move_types` raises an error for environments of points, which have no most probable
+            # move.
             self.env.move_types
             if explored != _UNEXPLORED:
                 raise ValueError(

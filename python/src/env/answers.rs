@@ -31,9 +31,10 @@ struct Store {
 pub(super) struct Answers(Mutex<Store>);
 
 impl Answers {
-    /// Returns the answer to each question about a graph, from the cache or from `ask`. Each question that
-    /// isn't in the cache is passed to `ask` once, with the index of its graph among the graphs that have
-    /// such questions. If `ask` returns `None`, all answers are `false`, and nothing is added to the cache.
+    /// Returns the answer to each question about a graph, from the cache or from `ask`. The questions that
+    /// aren't in the cache are passed to `ask`, each once, with the graphs that they are about. Each is
+    /// paired with the index of its graph among these graphs. If `ask` returns `None`, all answers are
+    /// `false`, and nothing is added to the cache.
     ///
     /// No lock is held while Python runs, because rules may use the environment.
     pub(super) fn to(

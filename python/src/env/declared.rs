@@ -176,8 +176,8 @@ impl GraphDeclaration {
         }
     }
 
-    /// Returns an error if an action type and its reverse are both declared. Without rules in Python, the
-    /// states would have cycles.
+    /// Returns an error if an action type and its reverse are both declared. This check is for environments
+    /// without rules in Python, whose states would then form cycles.
     fn check_acyclic(&self) -> Result<()> {
         for action in &self.actions {
             if let Some(other) = self.actions.iter().find(|other| other.is(action.part, !action.reversed)) {
@@ -246,8 +246,9 @@ pub(super) fn restrict_by_rules(
     env.with_rules(restrict).with_backward(BackwardRule::Derived)
 }
 
-/// Rules in Python that restrict an environment's moves, in addition to the rules `base`. The answers are
-/// cached, so the rules get a question about a graph again only after the cache was cleared.
+/// Rules in Python that restrict an environment's moves, in addition to the rules `base`. The answers of the
+/// rules in Python are cached by graph, so that the rules are called only once for a graph and a move, unless
+/// the cache was cleared.
 struct PyRules {
     base: Arc<dyn GraphRules>,
     rules: Rules,

@@ -39,7 +39,8 @@ pub(crate) struct Env {
     /// The environment's rules in Python. Each trainer builds a separate environment with these rules, so
     /// that a trainer raises only the exceptions of its own calls.
     rules: Option<Py<PyAny>>,
-    /// The initial graphs, if Python passes them; `None` for all other environments.
+    /// The initial graphs of an environment whose initial graphs come from Python; `None` for any other
+    /// environment.
     initial: Option<Vec<GraphState>>,
     /// The environment, built in advance. `None` if the environment has rules in Python.
     space: Option<AnySpace>,
@@ -188,8 +189,9 @@ impl Env {
         }
     }
 
-    /// Returns an environment of molecules, and the conversion of its graphs to molecules. The environment
-    /// has no rules in Python, because only complete trajectories could show if the rules allow a molecule.
+    /// Returns an environment of molecules, and the conversion of its graphs to molecules. The returned
+    /// environment ignores rules in Python, because only complete trajectories could show if the rules allow
+    /// a molecule.
     fn molecules(&self) -> Outcome<(Reading, Space<GraphEnv>)> {
         let space = match &self.space {
             Some(space) => space.clone(),

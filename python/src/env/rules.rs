@@ -92,8 +92,8 @@ impl Rules {
     }
 }
 
-/// Checks the result of a method, and returns it. The result must be an array of the dtype `T` and of this
-/// shape, with numbers below `below`.
+/// Checks the result of a method of rules, and returns it as an array with the elements `T`. The result must
+/// be an array of this shape, with numbers below `below`.
 pub(super) fn read_answer<T: numpy::Element + Copy>(
     answer: &Bound<'_, PyAny>,
     method: &str,

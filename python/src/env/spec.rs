@@ -58,8 +58,8 @@ fn kind(directed: bool) -> GraphKind {
 }
 
 impl EnvSpec {
-    /// Builds the environment. Rules of a `GraphEnv` are only taken into account in the checks of its
-    /// declaration; they are added to the environment later.
+    /// Builds the environment. The rules in Python of a `GraphEnv` are added later; here they only decide
+    /// which checks of its declaration are made.
     pub(crate) fn build(
         &self,
         rules: Option<Object>,

@@ -147,7 +147,7 @@ fn direction(backward: bool) -> Direction {
     if backward { Direction::Backward } else { Direction::Forward }
 }
 
-/// Converts numbers, which Python has checked, to indices or slots. A number that doesn't fit into 32 bits is
+/// Converts whole numbers from Python to indices or slots. A number that doesn't fit into 32 bits is
 /// converted to `Slots::NONE`, which is an invalid index.
 fn small(values: &PyReadonlyArray1<'_, i64>) -> Vec<u32> {
     values.as_array().iter().map(|&value| u32::try_from(value).unwrap_or(Slots::NONE)).collect()

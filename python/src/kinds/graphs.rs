@@ -175,8 +175,8 @@ impl Score {
     }
 }
 
-/// The largest number of variables for which the scores of all sets of parents are computed in advance. With
-/// more variables there are too many sets.
+/// The largest number of variables for which the score of each variable is computed in advance for all sets
+/// of parents. With more variables there are too many sets.
 const MAX_PRECOMPUTED: usize = 12;
 
 /// Builds one of the library's rewards; `None` if the reward is for other graphs than the graphs of this

@@ -121,7 +121,8 @@ pub(crate) type AnyTrained =
 pub(crate) type AnySpace =
     ByKind<Space<GraphEnv>, Space<VectorEnv>, Space<BoxEnv>, Space<Line>, Space<DiffusionSampling>>;
 
-/// The text after "expected" in the error for a Langevin search whose reward isn't a density of the library.
+/// The end of the error message for a Langevin search whose reward isn't a density of the library: the text
+/// after "expected".
 const NO_LANGEVIN: &str =
     "a function of objects, because `Mala` needs a diffusion whose reward is a target of the library";
 

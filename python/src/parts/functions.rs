@@ -1,5 +1,5 @@
-//! Python functions that the parts of a trainer call: for searches, new conditions in hindsight, novelty, and
-//! replay priorities.
+//! Python functions that a trainer calls: for searches, for new conditions of replayed objects (hindsight),
+//! for the novelty of states, and for replay priorities.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl<E: TrainEnv<States: 'static>> ObjectSearch<E> for StateFunction<E::States> 
     }
 }
 
-/// New conditions in hindsight, from a Python function of objects, of the conditions `[n, C]` under which the
-/// objects were found, and of a random generator of numpy.
+/// New conditions for replayed objects (hindsight), from a Python function. Its arguments are the objects,
+/// the conditions `[n, C]` under which they were found, and a random generator of numpy.
 impl<S: Rows + 'static> Hindsight<S> for StateFunction<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, rng: &mut Rng) -> Result<Tensor> {
         let seed = draw_seed(rng);
@@ -90,8 +90,8 @@ impl<S: Rows + 'static> Novelty<S> for StateFunction<S> {
 /// A Python function that returns the log of the weight with which an object is drawn from the replay buffer.
 /// The function's arguments are the object's log R and its last loss, `None` if no loss was computed.
 ///
-/// An exception of the function is stored and raised when the trainer returns. In this case the result is
-/// NaN, for which the library returns an error.
+/// If the function raises an exception, the weight is NaN, which ends the trainer's call with an error. The
+/// exception is stored, and raised instead of this error.
 pub(crate) struct PyPriority {
     pub(crate) function: Object,
     pub(crate) failures: Failures,

@@ -39,7 +39,8 @@ type AnyNovelty<E> = Box<dyn Novelty<<E as Env>::States>>;
 /// The objects that are needed, in addition to settings, to build policies and parts of a trainer.
 pub(crate) struct BuildContext<'a, E: PyEnv> {
     pub(crate) space: &'a Space<E>,
-    /// The log-density that a diffusion samples. A policy can use the gradient of this density.
+    /// The log-density that a diffusion environment samples, if the reward is a log-density. A policy can use
+    /// its gradient.
     pub(crate) target: Option<Arc<dyn Target>>,
     pub(crate) conditioned: Option<ConditionedReward<E::States>>,
     pub(crate) references: &'a References,
@@ -57,7 +58,8 @@ impl<E: PyEnv> BuildContext<'_, E> {
 }
 
 impl Parts {
-    /// Returns the measure of novelty for intrinsic rewards, and the coefficients of these rewards.
+    /// Returns the measure of novelty from which intrinsic rewards are computed, and the settings of these
+    /// rewards; `None` if the trainer has no intrinsic rewards.
     pub(crate) fn novelty<E: PyEnv>(
         &mut self,
         context: &BuildContext<'_, E>,

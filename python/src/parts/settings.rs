@@ -26,7 +26,8 @@ pub(crate) struct Parts {
     pub(super) average: Option<AverageSettings>,
     /// The settings of intrinsic rewards, and the settings of the novelty that they are computed from.
     pub(super) intrinsic: Option<(Settings<IntrinsicConfig>, NoveltySettings)>,
-    /// The number of training steps between two copies of the policy to the target network.
+    /// The number of training steps after which the policy's parameters are copied to the target network
+    /// again.
     pub(super) target_network: Option<usize>,
     pub(super) replay: Option<Settings<ReplaySettings>>,
     /// The Python function that returns the log of the weight with which an object is drawn from the replay
@@ -39,7 +40,7 @@ pub(crate) struct Parts {
 pub(super) struct ReplaySettings {
     /// `true` if each object is in the buffer at most once.
     pub(super) distinct: bool,
-    /// The smallest distance between two objects in a full buffer, and the exponent p of the norm that
+    /// The smallest distance that two objects of a full buffer may have, and the exponent p of the norm that
     /// measures the distance.
     pub(super) diverse: Option<(f64, f64)>,
     /// `true` if objects are stored without their trajectories.
@@ -52,7 +53,7 @@ pub(super) struct ReplaySettings {
 pub(crate) struct TeacherSettings {
     pub(crate) policy: PolicySettings,
     pub(super) share: f64,
-    /// The settings that differ from the defaults.
+    /// The settings of the teacher that differ from the defaults.
     #[pyo3(attribute("_config"))]
     pub(super) config: Settings<Map<String, Value>>,
 }
@@ -103,7 +104,7 @@ pub(super) enum NoveltySettings {
         #[pyo3(attribute("_config"))]
         config: Settings<Map<String, Value>>,
     },
-    /// A Python function of states.
+    /// A Python function that returns the novelty of each state.
     #[pyo3(transparent)]
     Python(Py<PyAny>),
 }

@@ -99,8 +99,9 @@ impl<E: TrainEnv<States: 'static>> Source<E> for StateFunction<E::States> {
     }
 }
 
-/// A source of fresh objects. Its Python function gets a request and a random generator of numpy, and returns
-/// objects. Paths to these objects are drawn by backward steps of P_B.
+/// A source of fresh objects or trajectories. Its Python function gets the smallest and the largest number of
+/// objects that the trainer needs, and a random generator of numpy. If the function returns objects, paths to
+/// these objects are drawn by backward steps of P_B.
 pub(super) struct FreshFunction<S> {
     pub(super) function: Object,
     pub(super) border: Arc<dyn Border<S>>,

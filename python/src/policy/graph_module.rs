@@ -86,8 +86,8 @@ impl ModuleTorso {
     }
 
     /// Calls the module with a batch. If no graph of the batch has a node, a graph of one node is added, and
-    /// its rows are dropped from the result. Otherwise a network that takes a maximum over nodes, for
-    /// example, would fail.
+    /// the embeddings of this graph and its node are dropped from the result. Otherwise a network that takes
+    /// a maximum over nodes, for example, would fail.
     fn ask_of_batch(
         &self,
         py: Python<'_>,
@@ -104,7 +104,7 @@ impl ModuleTorso {
                 tensor(&Tensor::full([&[1], &rows.size()[1..]].concat(), value, (rows.kind(), rows.device())))
             }
         };
-        // The additional graph gets the condition and the other values of the last graph.
+        // The additional graph gets the condition of the last graph.
         let of_graphs = |rows: &Tensor| tensor(&Tensor::cat(&[rows, &rows.narrow(0, graphs - 1, more)], 0));
         let py_batch = PyBatch {
             n_graphs: (graphs + more) as usize,
@@ -173,8 +173,8 @@ struct Widths {
 pub(crate) fn policy(plan: Plan<'_>, env: &GraphEnv, view: GraphView) -> Outcome<BuiltPolicy<GraphEnv>> {
     plan.build_around(|mut config: GraphNetConfig, of: Widths, plan, join| {
         if matches!(view, GraphView::Adjacency(_)) {
-            // Here the nodes are distinct variables, so the number of automorphisms isn't an input of the
-            // heads.
+            // A module of adjacency matrices is for graphs whose nodes are distinct variables. Such graphs
+            // have no automorphisms, so the number of automorphisms isn't an input of the heads.
             config.symmetry = SymmetryInput::Ignored;
         }
         let torso = |scope: &mut Scope<'_>| ModuleTorso {

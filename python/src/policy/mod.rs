@@ -124,8 +124,8 @@ fn set_parameters<E: Env>(policy: &AnyPolicy<E>, values: &[(String, PyTensor)]) 
     Ok(())
 }
 
-/// Returns only the settings that the configuration `C` has. Python passes the same settings of estimators
-/// for all classes of policies, but some configurations have only a part of these settings.
+/// Returns only the settings that the configuration `C` has. Each policy is given the settings `estimators`
+/// and `paths`, but some configurations don't have both of them.
 fn known_settings<C: Default + Serialize>(settings: &Map<String, Value>) -> Map<String, Value> {
     let defaults = serde_json::to_value(C::default()).unwrap_or_default();
     let known = settings.iter().filter(|(name, _)| defaults.get(name).is_some());
@@ -159,8 +159,8 @@ impl Plan<'_> {
         Ok(BuiltPolicy { policy: Box::new(build(config, &mut self)?), module: None })
     }
 
-    /// Builds a policy around a Python module. The policy's settings are divided into the settings of the
-    /// heads and the settings of the embeddings, which have no name in common.
+    /// Builds a policy around a Python module. The policy's settings are divided into two groups: the
+    /// settings of the heads, and the settings of the embeddings. No name is in both groups.
     fn build_around<C, S, E, P>(
         self,
         build: impl FnOnce(C, S, &mut Self, &mut dyn FnMut(&mut Scope<'_>) -> ModuleCaller) -> Result<P>,

@@ -82,8 +82,8 @@ fn describe_change(before: &[(String, Tensor)], now: &[(String, Tensor)]) -> Opt
 }
 
 /// Returns a module's parameters and buffers by name. Buffers of whole numbers are left out, because they
-/// needn't be saved. Such buffers are constants, or counters of layers for which a trainer raises an error
-/// anyway, such as batch normalisation in training mode.
+/// needn't be saved: they are constants, or counters of layers such as batch normalisation. For such layers
+/// in training mode a trainer raises an error anyway.
 fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
     let mut out = Vec::new();
     for list in ["named_parameters", "named_buffers"] {

@@ -112,8 +112,8 @@ impl<E: PyEnv> Trained<E> {
         Ok((forward, backward, evaluation.values.remove(Quantity::LogFlow).map(PyTensor), log_z))
     }
 
-    /// Draws trajectories, and computes the scores of each transition. The random numbers come from `seed`,
-    /// or from the trainer's random stream for evaluations if `seed` is `None`.
+    /// Draws trajectories, and computes log P_F and log P_B of each transition. The random numbers come from
+    /// `seed`, or from the trainer's random stream for evaluations if `seed` is `None`.
     fn draw_paths(
         &mut self,
         origin: Origin,

@@ -36,7 +36,8 @@ use trained::{StepRecord, Steps};
 /// error instead of a deadlock, even a callback of the trainer itself.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
-    /// The trainer; None after a panic in the middle of the trainer's work.
+    /// The trainer. It is None after a panic in the middle of the trainer's work, and after another session
+    /// has taken the policy.
     trained: Mutex<Option<Box<AnyTrained>>>,
     /// Exceptions that the environment's rules in Python raised. The library can't return them as errors, so
     /// they are stored here until the job ends.
@@ -79,8 +80,8 @@ impl Session {
         })
     }
 
-    /// Runs a job on the trainer. If rules in Python raised an exception, it is returned instead of the job's
-    /// error.
+    /// Runs a job on the trainer. If rules in Python raised an exception, this exception is returned instead
+    /// of the job's error.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -133,8 +134,8 @@ pub(crate) fn catch_panic<T>(job: impl FnOnce() -> T) -> PyResult<T> {
     })
 }
 
-/// A function that returns the values of an evaluation by name, from which a class of `gfn_rs.results` is
-/// built. The function is called when the interpreter is attached again.
+/// A function that returns the values of an evaluation by name. Python builds an object of `gfn_rs.results`
+/// from these values. The function is called when the interpreter is attached again.
 type Evaluation = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyDict>> + Send>;
 
 /// The records of steps, and the exception of the step that failed, if a step failed.

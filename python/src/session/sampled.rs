@@ -175,8 +175,8 @@ impl<E: PyEnv> Trained<E> {
                 let trajectories = trajectories.with_log_rewards(of_paths)?;
                 let scores = score_trajectories(trainer, &trajectories)?;
                 // The ratio log P_F - log P_B of each path, minus the correction that training adds to log R.
-                // The correction is log |Aut(x)| if states are graphs up to isomorphism, and minus the log of
-                // the number of states that are the same object.
+                // The correction is log |Aut(x)| (0 unless states are graphs up to isomorphism), minus the
+                // log of the number of states that are the same object as x.
                 let correction = &scores.log_reward - &scores.raw_log_reward;
                 ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
                 weights.extend(numbers(
@@ -235,9 +235,9 @@ impl PathsToObjects {
         }))
     }
 
-    /// Returns the mean of `weights`, which are log w of each path, and the standard error of this mean.
-    /// Every object counts equally, regardless of its number of states: for each k, log w of the k-th paths
-    /// to all states of an object is averaged. So there are `paths` numbers per object.
+    /// Returns the mean of log w over the paths, and the standard error of this mean. `weights` holds log w
+    /// of each path. Every object counts equally, regardless of its number of states: for each k, log w is
+    /// averaged over the k-th paths to all states of an object. So there are `paths` numbers per object.
     fn upper_bound(&self, weights: &[f64]) -> (f64, f64) {
         let mut of_objects = Vec::new();
         for ends in self.ends.windows(2) {

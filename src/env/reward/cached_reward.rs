@@ -238,8 +238,8 @@ mod tests {
         assert!((drawn / 5..drawn * 9 / 10).contains(&asked), "{asked} of {drawn}");
     }
 
-    /// Checks that objects that all fit into the cache are computed only once each, apart from the checks,
-    /// and that the cache never exceeds its capacity.
+    /// Checks that each object is computed only once, apart from checks of cached values, if all objects fit
+    /// into the cache. Also checks that the cache never exceeds its capacity.
     #[test]
     fn the_cache_holds_up_to_its_capacity() {
         for capacity in [2usize, 3, 9, 16] {

@@ -44,8 +44,9 @@ impl AddEdge {
     }
 }
 
-/// Marks the nodes to which a new edge from `a` can lead; in undirected graphs only nodes after `a`. The row
-/// has `width` entries for each node.
+/// Marks in `row` the moves that add an edge from `a`; in undirected graphs only edges to nodes after `a`.
+/// `row` is the part of the mask that belongs to `a`, with `width` (the number of edge classes) entries for
+/// each second node.
 fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     let first = if graph.is_directed() { 0 } else { a + 1 };
     row[first * width..].fill(true);

@@ -13,7 +13,7 @@ use crate::graph::{
 /// type. If nodes are labelled, only the last node can be removed, because labels are the order in which
 /// nodes were added. No node can be removed from a graph with more than `max_nodes` nodes.
 ///
-/// The column of a forward move is `node_class * edge_classes + edge_class`.
+/// In the block of logits, the column of a forward move is `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddNode {
     name: &'static str,
@@ -64,7 +64,7 @@ impl AddNode {
     }
 }
 
-/// Returns the source of the only edge into `a`, and the weight of that edge.
+/// Returns the source of the only edge into `a`, and the class and the attributes of that edge.
 fn find_edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
     let from = (0..graph.n_nodes() as u32).find(|&b| graph.has_edge(b, a)).unwrap_or(0);
     (from, graph.edge(from, a).unwrap_or_default())

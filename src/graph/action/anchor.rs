@@ -1,5 +1,5 @@
 //! The parts of a graph that actions belong to (the graph, nodes, edges, pairs of nodes), and the blocks of
-//! logits of actions.
+//! logits of action types. A block is a table of logits with a row for each of these parts.
 
 use crate::graph::{GraphKind, GraphState};
 
@@ -20,7 +20,7 @@ pub enum Anchor {
 }
 
 impl Anchor {
-    /// Returns the number of rows that a graph has with this anchor.
+    /// Returns the number of rows that a block of logits with this anchor has for a graph.
     #[must_use]
     pub fn rows(self, graph: &GraphState) -> usize {
         match self {
@@ -31,7 +31,8 @@ impl Anchor {
         }
     }
 
-    /// Returns an upper bound of the number of rows of graphs of this kind with up to `max_nodes` nodes.
+    /// Returns an upper bound of the number of rows of logits with this anchor, for graphs of this kind with
+    /// up to `max_nodes` nodes.
     pub(super) fn max_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
         let pairs = max_nodes.saturating_mul(max_nodes);
         match self {
@@ -54,7 +55,8 @@ pub struct Head {
 }
 
 impl Head {
-    /// Returns the move that a slot of this block represents. `slot` counts from the start of the block.
+    /// Returns the move that a slot of this block of logits represents. `slot` counts from the start of the
+    /// block.
     ///
     /// # Panics
     /// If the width of the block is 0.
@@ -113,7 +115,7 @@ impl Head {
     }
 }
 
-/// The meaning of a slot: the labels of the nodes of an action, and the column of its block.
+/// The meaning of a slot: the labels of the nodes of an action, and its column in the block of logits.
 ///
 /// The anchor determines which nodes are used: none ([`Anchor::Graph`]), `a` ([`Anchor::Node`]), or both
 /// ([`Anchor::Edge`], [`Anchor::NodePair`]).

@@ -78,8 +78,8 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     ///
     /// In the forward direction, these moves are the edits that may be made. In the backward direction, these
     /// moves undo the edits that this type could have made last. The environment restricts the moves further.
-    /// Read edges and their weights from [`GraphView::weighted_edges`], because the batch lists them once for
-    /// all types and for the network.
+    /// Read edges, with their classes and attributes, from [`GraphView::weighted_edges`], because the batch
+    /// lists them once for all types and for the network.
     fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]);
 
     /// Applies the edit of a move to the graph.
@@ -108,7 +108,8 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// `to`.
     ///
     /// The default renames the nodes and keeps the column. A type whose columns depend on the labels of nodes
-    /// in one graph must rename columns, too. An example is a column that names one end of a symmetric part.
+    /// in one graph must rename columns, too. For example, a node may represent a symmetric fragment, and a
+    /// column one end of it; which end this is may depend on the labels of the neighbours.
     fn rename(
         &self,
         direction: Direction,

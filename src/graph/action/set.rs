@@ -80,7 +80,8 @@ impl ActionSet {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
-    /// Checks that each block has at least one column. Without a column, its type would have no moves.
+    /// Checks that each block of logits has at least one column. Without a column, its action type would have
+    /// no moves.
     pub(crate) fn check(&self) -> Result<()> {
         for direction in [Direction::Forward, Direction::Backward] {
             if let Some((_, action_type, _)) = self.heads(direction).find(|(_, _, head)| head.width == 0) {

@@ -15,8 +15,8 @@ pub type SetEdgeAttr = SetAttr<true>;
 
 /// An action type that sets attributes of nodes ([`SetNodeAttr`]) or of edges ([`SetEdgeAttr`]).
 ///
-/// In the forward direction there is a column for each value of each attribute. In the backward direction
-/// there is a column for each attribute.
+/// Its block of logits has a row for each node (or edge). In the forward direction the block has a column for
+/// each value of each attribute, in the backward direction a column for each attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SetAttr<const OF_EDGES: bool> {
     /// The largest value of each attribute: attribute `k` can be set to `1..=values[k]`.
@@ -57,15 +57,15 @@ impl<const OF_EDGES: bool> SetAttr<OF_EDGES> {
         (0, 0)
     }
 
-    /// Returns the weight of the node or edge of a move.
+    /// Returns the class and the attributes of the node or edge to which a move belongs.
     fn weight(graph: &GraphState, action: Move) -> Weight {
         let weight = if OF_EDGES { graph.edge(action.a, action.b) } else { graph.node(action.a) };
         weight.unwrap_or_default()
     }
 
-    /// Marks the legal moves in one row of a block. In the forward direction, the legal moves set an
-    /// attribute that isn't set to any value of this type. In the backward direction, the legal moves unset
-    /// an attribute that has a value of this type.
+    /// Marks the legal moves in `row`, the part of the mask that belongs to one node or edge. In the forward
+    /// direction, the legal moves set an attribute that isn't set to any value of this type. In the backward
+    /// direction, the legal moves unset an attribute that has a value of this type.
     fn mark_row(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {

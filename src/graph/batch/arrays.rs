@@ -49,8 +49,8 @@ pub struct GraphArrays {
     neighbours: OnceLock<Neighbours>,
 }
 
-/// Creates a list of offsets with room for `n` rows. The list holds only the offset of the first row, which
-/// is 0.
+/// Creates a list of offsets with memory for `n` more entries. The list holds only the offset of the first
+/// graph, which is 0.
 pub(in crate::graph) fn new_ptr(n: usize) -> Vec<usize> {
     let mut ptr = Vec::with_capacity(n + 1);
     ptr.push(0);
@@ -97,8 +97,8 @@ impl GraphArrays {
         }
     }
 
-    /// Appends a graph, given by its nodes and its edges (from, to, weight), without checks. Edges name nodes
-    /// by their labels within the graph, and must be in the order of [`GraphState::edges`].
+    /// Appends a graph, given by its nodes and its edges (from, to, class and attributes), without checks.
+    /// Edges name nodes by their labels within the graph, and must be in the order of [`GraphState::edges`].
     pub(in crate::graph) fn push(
         &mut self,
         nodes: impl IntoIterator<Item = Node>,
@@ -162,8 +162,8 @@ impl GraphArrays {
         sizes.all(|n| n == first).then_some(first)
     }
 
-    /// Returns the edges of graph `g`: the labels of the two nodes of each edge within the graph, and the
-    /// weight of the edge.
+    /// Returns the edges of graph `g`. Each edge has the labels that its two nodes have within the graph, and
+    /// its class and attributes.
     ///
     /// # Panics
     /// If there is no such graph.
@@ -243,7 +243,8 @@ impl Neighbours {
 /// Compressed sparse rows: one row of entries for each node, concatenated.
 #[derive(Debug)]
 struct Csr {
-    /// The entries of all rows. An entry holds a neighbour and the index of a message.
+    /// The entries of all nodes' rows. An entry holds a neighbour, and the index of the message from or to
+    /// this neighbour.
     entries: Vec<(u32, u32)>,
     /// The index of each node's first entry, followed by the number of entries.
     offsets: Vec<usize>,

@@ -34,11 +34,11 @@ pub struct GraphBatch<'a> {
     /// The schema of the graphs. All graphs were checked against it.
     pub schema: &'a GraphSchema,
     device: Device,
-    /// The class of each node label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), if an environment
-    /// provided classes.
+    /// The class of each node label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)); a network can't
+    /// distinguish labels of the same class. `None` if no environment provided classes.
     label_classes: Option<Vec<u32>>,
-    /// The numbers of automorphisms of the graphs, and the changes of these numbers by moves. The list has at
-    /// most one entry for forward moves and one for backward moves.
+    /// The numbers of automorphisms of the graphs, and the factors by which moves change them. The list has
+    /// at most one entry for forward moves and one for backward moves.
     symmetries: Vec<MoveSymmetries>,
     tensors: TensorCache,
 }
@@ -80,7 +80,8 @@ impl<'a> GraphBatch<'a> {
         })
     }
 
-    /// Sets the class of each node label, as an environment defines it.
+    /// Sets the class of each node label, as an environment defines it. A network can't distinguish labels of
+    /// the same class.
     pub(crate) fn with_label_classes(mut self, classes: Vec<u32>) -> Self {
         self.label_classes = Some(classes);
         self
@@ -179,14 +180,15 @@ impl<'a> GraphBatch<'a> {
         self.tensors.edge_attributes.get_or_init(|| self.attributes(self.messages(), columns))
     }
 
-    /// Returns the first `columns` attributes of some weights as a tensor, `[weights, columns]`.
+    /// Returns the first `columns` attributes of some nodes or edges as a tensor, with a row for each of
+    /// them.
     fn attributes<'w>(&self, weights: impl Iterator<Item = &'w Weight> + Clone, columns: usize) -> Tensor {
         let rows = weights.clone().count();
         let values = weights.flat_map(|weight| weight.attributes.columns(columns));
         self.tensor(values).view([rows as i64, columns as i64])
     }
 
-    /// Returns, for each message, the weight of its edge.
+    /// Returns the class and the attributes of each message's edge.
     fn messages(&self) -> impl Iterator<Item = &Edge> + Clone {
         let each = self.arrays.messages_per_edge();
         self.arrays.weights.iter().flat_map(move |edge| std::iter::repeat_n(edge, each))
@@ -199,7 +201,7 @@ impl<'a> GraphBatch<'a> {
         self.tensor(from.chain(to).map(i64::from)).view([2, -1])
     }
 
-    /// Returns numbers as a tensor `[numbers]` on the batch's device.
+    /// Returns values as a one-dimensional tensor on the batch's device.
     pub(crate) fn tensor(&self, values: impl Iterator<Item = i64>) -> Tensor {
         Tensor::from_slice(&values.collect::<Vec<_>>()).to_device(self.device)
     }

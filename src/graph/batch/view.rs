@@ -29,7 +29,7 @@ pub struct GraphView<'a> {
 }
 
 impl<'a> GraphView<'a> {
-    /// Returns the edges of the graph (from, to, weight) in the order of [`GraphState::edges`].
+    /// Returns the edges of the graph (from, to, class and attributes) in the order of [`GraphState::edges`].
     pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, Edge)> + 'a {
         let graph = self.graph;
         let (batch_edges, graph_edges) = match self.batch {

@@ -1,4 +1,5 @@
-//! The legal moves of one graph, block by block, and the derivation of legal backward moves.
+//! The legal moves of one graph, computed for one action type (one block of logits) at a time, and the
+//! derivation of legal backward moves.
 
 use super::{BackwardRule, GraphEnv, MoveMask};
 use crate::env::Direction;
@@ -37,8 +38,8 @@ pub(super) fn fill_mask(
     }
 }
 
-/// Returns `true` if `undo` leads to a reachable parent that still contains the initial graph, and in which
-/// the forward move to `graph` is legal. `forward_mask` is a buffer.
+/// Returns `true` if the backward move `undo` leads to a reachable parent that still contains the initial
+/// graph, and in which the forward move to `graph` is legal. `forward_mask` is a buffer.
 fn parent_permits(
     env: &GraphEnv,
     graph: &GraphState,
@@ -63,7 +64,8 @@ fn parent_permits(
     if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
-    // A column beyond the width of the block would be the slot of another move, so it is refused.
+    // The slot of a move is its row times the width of the block, plus its column. A column that isn't less
+    // than the width would give the slot of another move, so it is refused.
     let Some(head) = action_type.head(Direction::Forward).filter(|head| (redo.class as usize) < head.width)
     else {
         return false;

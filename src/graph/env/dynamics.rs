@@ -80,8 +80,8 @@ impl Env for GraphEnv {
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
-        // The exit of a graph with more slots than can be numbered has no number. Such an exit can't be
-        // taken, and `step` returns an error.
+        // The exit is the last slot. If that slot's number doesn't fit into 32 bits, the exit can't be taken,
+        // and `step` returns an error.
         let last = |graph: &GraphState| {
             Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
         };
@@ -130,8 +130,8 @@ impl DiscreteEnv for GraphEnv {
         let mut masks =
             Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            // Batch rules are defined for forward moves. A backward move is therefore checked through the
-            // forward move that it undoes, in the parent.
+            // Rules that are evaluated for a batch (`BatchRules`) are defined for forward moves. A backward
+            // move is therefore checked through the forward move that it undoes, in the parent.
             let forward = |row: usize, slot: u32, at: usize| {
                 let graph = &states.graphs()[row];
                 let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;

@@ -41,8 +41,7 @@ pub enum BackwardRule {
     ByType,
 }
 
-/// An environment that builds graphs, from action types, a [`GraphSchema`], initial graphs and custom
-/// [`GraphRules`].
+/// An environment that builds graphs from action types, initial graphs and custom [`GraphRules`].
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};
@@ -195,7 +194,7 @@ impl GraphEnv {
     /// instance has its own trajectories, log Z and distribution.
     ///
     /// The schema is widened so that it includes the graphs. The backward rule is reset to derived moves,
-    /// because masks by type and restrictions of the rules may depend on the former initial graph;
+    /// because backward masks of the action types, or of the rules, may depend on the former initial graph;
     /// [`with_backward`](Self::with_backward) sets it again.
     ///
     /// A network doesn't see the instance of a graph, so no two instances may lead to the same graph.
@@ -272,7 +271,8 @@ impl GraphEnv {
         symmetries.dedup();
         if symmetries.len() > 1 {
             let expected = "equal symmetries in all instances, or distinct nodes (`Scaffold::ToldApart`)";
-            return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
+            let setting = "the set of symmetries of the initial graph";
+            return Err(Error::config(setting, "different in some instances", expected));
         }
         self.scaffold_symmetries = symmetries.concat();
         Ok(self)

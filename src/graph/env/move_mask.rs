@@ -5,7 +5,7 @@ use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 /// [`GraphRules`](super::GraphRules), forbid some of these moves.
 ///
 /// A [`Move`] holds the labels of its nodes and its column. The nodes of an undirected pair or edge may be
-/// given in either order. Iterators return moves row by row, in the order of the type's anchor.
+/// given in either order. Iterators return moves in the order of their slots.
 #[derive(Debug)]
 pub struct MoveMask<'a> {
     graph: GraphView<'a>,
@@ -33,7 +33,7 @@ impl<'a> MoveMask<'a> {
         self.action_type.name()
     }
 
-    /// Returns the slot of a move; `None` if the block of this graph has no slot for the move.
+    /// Returns the slot of a move; `None` if the block of logits has no slot for the move in this graph.
     fn slot(&self, action: Move) -> Option<usize> {
         let n = self.graph.n_nodes() as u32;
         let action = self.head.order_nodes(action, self.graph.is_directed());

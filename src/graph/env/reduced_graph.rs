@@ -36,7 +36,7 @@ impl ReducedGraph {
     ) -> Self {
         let nodes: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| stays(a)).collect();
         let mut is_there = vec![false; graph.n_nodes()];
-        for &a in nodes.iter() {
+        for &a in &nodes {
             is_there[a as usize] = true;
         }
         let adjacency = graph.adjacency();
@@ -61,9 +61,9 @@ impl ReducedGraph {
         &self.edges
     }
 
-    /// Lists nodes and edges for a network. If the network doesn't see labels, nodes are sorted by weight.
-    /// Graphs that differ only in their labels then have equal lists more often, and equal lists are
-    /// evaluated once.
+    /// Lists nodes and edges for a network. If the network doesn't see labels, nodes are sorted by their
+    /// classes and attributes. Graphs that differ only in their labels then have equal lists more often, and
+    /// equal lists are evaluated once.
     fn list_for_network(&self, graph: &GraphState, sees_labels: bool) -> NetworkGraph {
         let node = |a: u32| graph.node(a).unwrap_or_default();
         let mut labels = self.nodes.clone();
@@ -101,8 +101,8 @@ pub(crate) struct ReducedStates {
     pub(crate) arrays: GraphArrays,
     /// The index in `arrays` of each state's reduced graph.
     pub(crate) group_of: Vec<usize>,
-    /// The row in `arrays` of each node of each state; `None` if the reduced graph doesn't have the node. The
-    /// nodes of state `s` begin at index `node_ptr[s]`.
+    /// The index in `arrays` of each node of each state; `None` if the reduced graph doesn't have the node.
+    /// The nodes of state `s` begin at index `node_ptr[s]`.
     rows: Vec<Option<usize>>,
     node_ptr: Vec<usize>,
 }
@@ -162,8 +162,8 @@ impl ReducedStates {
         Some(Self { arrays, group_of: grouping.group_of, rows, node_ptr })
     }
 
-    /// Returns a map for each block of logits, from the rows of the states' block to the rows that the
-    /// network returns for the reduced graphs.
+    /// Returns a map for each block of logits. The map leads from the rows of the block for the states to the
+    /// rows that the network computes for the reduced graphs.
     ///
     /// # Errors
     /// [`Error::Contract`] for a legal move at a node that the reduced graph doesn't have, and for action
@@ -215,8 +215,8 @@ impl ReducedStates {
 pub(crate) struct BlockRows {
     /// The number of rows that a network returns in this block for the reduced graphs.
     pub(crate) n_rows: usize,
-    /// The index of the network's row for each row of the states' block. The index is 0, and isn't used, for
-    /// nodes that the reduced graph doesn't have.
+    /// The index of the network's row for each row of the block of logits of the states. The index is 0, and
+    /// isn't used, for nodes that the reduced graph doesn't have.
     pub(crate) read: Vec<usize>,
 }
 
@@ -247,8 +247,8 @@ mod tests {
     use crate::policy::{GraphPolicy, Policy};
     use crate::quantity::{Quantities, Quantity};
 
-    /// Rules whose reduced graphs leave out marked nodes. If `is_right` is `false`, the reduced graphs
-    /// wrongly leave out the first unmarked node, too.
+    /// Rules whose reduced graphs leave out marked nodes, which have a set attribute. If `is_right` is
+    /// `false`, the reduced graphs wrongly leave out the first unmarked node, too.
     struct Marks {
         is_right: bool,
     }

@@ -12,9 +12,9 @@ use crate::env::{Classes, Direction, Grouping, Rows, Slots};
 use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
 use crate::{Error, Result, Rng};
 
-/// Returns the graphs, followed by a copy of each graph under random labels, and the classes that pair each
-/// graph with its copy. Nodes of the initial graph keep their labels or, if symmetries make them
-/// interchangeable, are permuted by a random symmetry.
+/// Returns the graphs, followed by a copy of each graph under random labels, and the isomorphism classes, in
+/// which each graph is grouped with its copy. Nodes of the initial graph keep their labels or, if symmetries
+/// make them interchangeable, are permuted by a random symmetry.
 pub(super) fn append_relabelled(
     env: &GraphEnv,
     states: &GraphStates,

@@ -87,8 +87,9 @@ pub trait GraphRules: Send + Sync {
         Ok(0.0)
     }
 
-    /// Returns the states that [`log_multiplicity`](Self::log_multiplicity) counts, each once (up to
-    /// isomorphism: one per isomorphism class); `None`, the default, if `graph` is the only such state.
+    /// Returns all states that represent the same object as `graph`, each once (up to isomorphism: one per
+    /// isomorphism class). [`log_multiplicity`](Self::log_multiplicity) returns the logarithm of their
+    /// number. The default is `None`, which means that `graph` is the only such state.
     ///
     /// # Errors
     /// [`Error`](crate::Error) if the object has more states than can be listed.
@@ -126,7 +127,7 @@ mod tests {
     /// trajectory, and a graph of two edges isn't reachable.
     struct Single;
 
-    /// The same rules as `Single`, evaluated for batches.
+    /// Rules that forbid the same as `Single`, but are evaluated for batches.
     struct Batched;
 
     fn closes_triangle(graph: &GraphState, action: Move) -> bool {

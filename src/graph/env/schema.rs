@@ -177,8 +177,8 @@ pub(in crate::graph) fn raise(limits: &mut Vec<u8>, values: &[u8]) {
     }
 }
 
-/// Describes a class that exceeds its limit, or else the first attribute value that exceeds its limit; `None`
-/// if the weight exceeds no limit.
+/// Describes the first problem of a node or edge: its class exceeds the limit, or the value of an attribute
+/// does. Returns `None` if no limit is exceeded.
 fn describe_excess(weight: Weight, classes: usize, limits: &[u8]) -> Option<String> {
     if usize::from(weight.class) >= classes {
         return Some(format!("class {}, but the classes go from 0 to below {classes}", weight.class));

@@ -49,7 +49,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
 }
 
 /// Returns the number of bytes that a graph without edges takes, up to a constant factor. The estimate counts
-/// the nodes, and a bit for each pair of nodes if the adjacency stores rows of bits.
+/// the nodes and, in graphs so small that edges are stored as a matrix of bits, a bit for each pair of nodes.
 fn estimate_memory(n_nodes: usize) -> u64 {
     let n = n_nodes as u64;
     80 * n + if n_nodes <= MAX_NODES_OF_BIT_ROWS { n * n / 8 } else { 0 }

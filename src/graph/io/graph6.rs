@@ -4,7 +4,8 @@
 use crate::graph::{Edge, GraphKind, GraphState};
 use crate::{Error, Result};
 
-/// The largest number of nodes of a graph, because the number of nodes is written in at most four bytes.
+/// The largest number of nodes of a graph. The formats allow more, but this module reads and writes the
+/// number of nodes in at most four bytes.
 const MAX_NODES: usize = 258_047;
 /// The number that is added to each group of six bits, so that the group becomes a printable byte.
 const BIAS: u8 = 63;

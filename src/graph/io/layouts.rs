@@ -19,8 +19,8 @@ const EXPECTED_DIMACS: &str = "DIMACS: one line `p KIND NODES EDGES`, in which K
 const EXPECTED_EDGES: &str = "an edge list: `A B`, the names of two different nodes, on each line (networkx \
     reads many formats, and its `write_edgelist` writes this one)";
 
-/// The known titles of columns that name nodes. The titles are in lower case, without underscores, a final
-/// `id` and a final number.
+/// The known titles of columns that name nodes. The titles are in lower case. Underscores, a final `id` and a
+/// final number are left out.
 const COLUMN_TITLES: [&str; 11] =
     ["source", "target", "from", "to", "fromnode", "tonode", "src", "dst", "node", "start", "end"];
 
@@ -268,8 +268,8 @@ fn read_neighbour_lists(rows: &[Row<'_>]) -> Result<Layout> {
     Ok(Some((build_graph(&nodes, &pairs)?, is_certain)))
 }
 
-/// Reads an `edge_index`: two lines with the same number of numbers, at least three. Two lines of three
-/// numbers could also be two edges with weights.
+/// Reads an `edge_index`: two lines with equally many numbers, at least three. Two lines of three numbers
+/// could also be two edges with weights.
 fn read_edge_index(rows: &[Row<'_>]) -> Result<Layout> {
     let [sources, targets] = rows else { return Ok(None) };
     let from = sources.numbers().unwrap_or_default();

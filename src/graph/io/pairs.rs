@@ -72,7 +72,7 @@ impl NamedGraph {
     /// 4. Edges below a line `n m` or `n n m` (Gset, rudy): m lines follow, and name only the n nodes, which
     ///    are numbered from 0 if a 0 occurs, otherwise from 1.
     /// 5. An adjacency list: each node begins one line, and no line names a node twice.
-    /// 6. An `edge_index`: two lines with the same number of numbers, at least four.
+    /// 6. An `edge_index`: two lines with equally many numbers, at least four.
     ///
     /// A text that could also be a list of edges with another graph, or with weights, is refused in these
     /// cases:

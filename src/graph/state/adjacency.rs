@@ -56,13 +56,13 @@ impl Adjacency {
         Self { n, stride, rows }
     }
 
-    /// The number of rows, which is the number of columns and of nodes.
+    /// The number of nodes of the graph, which is the number of rows and of columns.
     #[must_use]
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// `true` if there is no row.
+    /// `true` if the graph has no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.n == 0
@@ -203,8 +203,8 @@ impl Adjacency {
 mod tests {
     use super::*;
 
-    /// Checks that both representations return the same results, and that resizing beyond the limit and back
-    /// keeps all entries.
+    /// Checks that both representations return the same results, and that resizing beyond
+    /// [`MAX_NODES_OF_BIT_ROWS`] and back keeps all entries.
     #[test]
     fn bit_rows_and_lists_return_the_same() {
         let mut adjacency = Adjacency::new(MAX_NODES_OF_BIT_ROWS);

@@ -54,7 +54,7 @@ impl Display for GraphState {
     }
 }
 
-/// Writes the class, if it isn't 0, and the attributes of a weight.
+/// Writes the class of a node or an edge, if it isn't 0, and its attributes.
 impl Display for Weight {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         if self.class > 0 {

@@ -26,9 +26,7 @@ use topology::{Storage, Topology};
 /// A graph under construction. The state has a petgraph graph with a class and attributes for every edge, the
 /// [`Adjacency`] of that graph, and a class and attributes for every node.
 ///
-/// Clones share the memory of their edges until one of them changes an edge or the number of nodes. So a
-/// state of a large graph that differs from another state only in node attributes needs no memory besides its
-/// node weights.
+/// Clones share the memory of their edges until one of them changes an edge or the number of nodes.
 ///
 /// Nodes are labelled `0..n` in the order in which they were added. Removing a node shifts the labels of
 /// later nodes down by one. There are no self-loops and no parallel edges. Edges are ordered by their
@@ -79,7 +77,7 @@ impl GraphState {
         Self::from_nodes(kind, std::iter::repeat_n(Node::default(), n))
     }
 
-    /// Creates a graph of these nodes with their weights, without edges.
+    /// Creates a graph of these nodes, each given by its class and attributes, without edges.
     pub(in crate::graph) fn from_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
@@ -88,7 +86,7 @@ impl GraphState {
         Self { nodes, digest, topology, instance: 0 }
     }
 
-    /// Creates a graph from its nodes and its edges (from, to, weight).
+    /// Creates a graph from its nodes and its edges (from, to, class and attributes).
     ///
     /// # Errors
     /// Returns the errors of [`add_edge`](Self::add_edge).
@@ -125,8 +123,8 @@ impl GraphState {
         self.topology.is_directed()
     }
 
-    /// Returns the petgraph graph if it is directed, otherwise `None`. The petgraph graph has no weights of
-    /// nodes: [`node`](Self::node) returns them.
+    /// Returns the petgraph graph if it is directed, otherwise `None`. The petgraph graph doesn't store the
+    /// classes and attributes of nodes: [`node`](Self::node) returns them.
     #[must_use]
     pub fn as_directed(&self) -> Option<&DiGraph<(), Edge>> {
         match &self.topology.storage {
@@ -135,8 +133,8 @@ impl GraphState {
         }
     }
 
-    /// Returns the petgraph graph if it is undirected, otherwise `None`. The petgraph graph has no weights of
-    /// nodes: [`node`](Self::node) returns them.
+    /// Returns the petgraph graph if it is undirected, otherwise `None`. The petgraph graph doesn't store the
+    /// classes and attributes of nodes: [`node`](Self::node) returns them.
     #[must_use]
     pub fn as_undirected(&self) -> Option<&UnGraph<(), Edge>> {
         match &self.topology.storage {
@@ -172,18 +170,18 @@ impl GraphState {
         a.max(b) < self.n_nodes() && self.topology.adjacency.get(a, b)
     }
 
-    /// Returns the weight of node `a`; `None` if there is no such node.
+    /// Returns the class and the attributes of node `a`; `None` if there is no such node.
     #[must_use]
     pub fn node(&self, a: u32) -> Option<Node> {
         self.nodes.get(a as usize).copied()
     }
 
-    /// Returns the weights of all nodes, in the order of their labels.
+    /// Returns the class and the attributes of every node, in the order of their labels.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + '_ {
         self.nodes.iter().copied()
     }
 
-    /// Returns the weight of the edge from `a` to `b` (undirected: between them); `None` if there is no edge.
+    /// Returns the class and attributes of edge `(a, b)` (undirected: in any order); `None` if there is none.
     #[must_use]
     pub fn edge(&self, a: u32, b: u32) -> Option<Edge> {
         if self.topology.n_weighted_edges == 0 {
@@ -198,7 +196,7 @@ impl GraphState {
         self.topology.n_weighted_edges > 0
     }
 
-    /// Returns the endpoints and the weights of all edges, in the order in which petgraph stores them.
+    /// Returns the endpoints, the class and the attributes of every edge, in petgraph's order.
     pub(in crate::graph) fn stored_edges(
         &self,
     ) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
@@ -272,7 +270,7 @@ impl GraphState {
         label
     }
 
-    /// Removes a node and its edges, and returns its weight. The labels of later nodes shift down by one.
+    /// Removes node `a` with its edges and returns its class and attributes. Later labels shift down by one.
     ///
     /// Removing the last node changes the graph in place. Removing another node builds the whole graph anew.
     ///
@@ -349,13 +347,13 @@ impl GraphState {
         self.replace_edge(a, b, Some(edge));
     }
 
-    /// Sets or adds an edge, or removes it if `edge` is `None`. Returns the former weight of the edge.
+    /// Sets or adds an edge, or removes it if `edge` is `None`. Returns its former class and attributes.
     fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (a, b) = self.ordered(a, b);
         Arc::make_mut(&mut self.topology).replace_edge(a, b, edge)
     }
 
-    /// Removes an edge and returns its weight.
+    /// Removes an edge and returns its class and attributes.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
@@ -363,8 +361,7 @@ impl GraphState {
         self.change_edge(a, b, None)
     }
 
-    /// Sets the weight of an existing edge, or removes the edge if `edge` is `None`. Returns the former
-    /// weight.
+    /// Replaces an existing edge, or removes it if `edge` is `None`. Returns its former class and attributes.
     fn change_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Result<Edge> {
         // The edge is looked up first, because `replace_edge` copies shared edges even if there is nothing to
         // change.
@@ -372,7 +369,7 @@ impl GraphState {
         old.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
-    /// Replaces the weight of a node.
+    /// Replaces the class and the attributes of a node.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
@@ -383,7 +380,7 @@ impl GraphState {
         Ok(())
     }
 
-    /// Replaces the weight of an edge.
+    /// Replaces the class and the attributes of an edge.
     ///
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.

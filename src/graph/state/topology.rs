@@ -1,4 +1,5 @@
-//! The edges of a graph. States that differ only in the weights of their nodes share the edges.
+//! The edges of a graph. States that differ only in the classes and attributes of their nodes share the
+//! edges.
 
 use petgraph::EdgeType;
 use petgraph::graph::{DiGraph, Graph, NodeIndex, UnGraph};
@@ -41,13 +42,13 @@ macro_rules! with_graph {
     };
 }
 
-/// The nodes of a graph without their weights, the edges between them, and their adjacency.
+/// The nodes of a graph without their classes and attributes, the edges between them, and their adjacency.
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     pub(super) storage: Storage,
     pub(super) adjacency: Adjacency,
-    /// The number of edges with a class other than 0 or an attribute. If this number is 0, equality and
-    /// lookups skip weights.
+    /// The number of edges with a class other than 0 or an attribute. If this number is 0, comparisons and
+    /// lookups skip the classes and attributes of edges.
     pub(super) n_weighted_edges: u32,
     /// The wrapping sum of the digests (hashes) of all edges.
     pub(super) digest: u64,
@@ -69,7 +70,7 @@ impl Topology {
         matches!(self.storage, Storage::Directed(_))
     }
 
-    /// Returns the endpoints and the weights of all edges, in the order in which petgraph stores them.
+    /// Returns the endpoints, the class and the attributes of every edge, in petgraph's order.
     pub(super) fn stored_edges(&self) -> impl ExactSizeIterator<Item = (usize, usize, Edge)> + Clone + '_ {
         let edges = with_graph!(&self.storage, graph => graph.raw_edges());
         edges.iter().map(|edge| (edge.source().index(), edge.target().index(), edge.weight))
@@ -93,8 +94,8 @@ impl Topology {
         self.adjacency.resize(last);
     }
 
-    /// Sets or adds an edge, or removes it if `edge` is `None`, and returns the weight that the edge had. `a`
-    /// must be the smaller node of an undirected edge.
+    /// Sets or adds an edge, or removes it if `edge` is `None`, and returns its former class and attributes.
+    /// `a` must be the smaller node of an undirected edge.
     pub(super) fn replace_edge(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let i = NodeIndex::from(a);
         let j = NodeIndex::from(b);

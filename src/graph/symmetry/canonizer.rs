@@ -1,4 +1,6 @@
-//! The canonical order, the key and |Aut| of a graph, computed with reusable buffers.
+//! The canonical order, the key and |Aut| of a graph, computed with reusable buffers. The weight of a node or
+//! an edge is its class and its attributes. The signature of a node is a hash of its weight and of its
+//! surroundings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +21,7 @@ pub(in crate::graph) const MIN_SEARCHES_PER_THREAD: usize = 32;
 /// reduction would cost more than the search.
 const MAX_NODES_UNREDUCED: usize = 64;
 /// The largest number of duplicate signatures with which a graph of more than `MAX_NODES_UNREDUCED` nodes is
-/// still searched without a reduction.
+/// still searched without a reduction. A node's signature is a hash of the node and its surroundings.
 const MAX_DUPLICATES_UNREDUCED: usize = 32;
 
 /// The canonical form of a graph, and the number of its automorphisms.
@@ -78,9 +80,10 @@ impl FixedNodes {
 ///
 /// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their
 /// directions, and edge classes and attributes. The search is done by the crate `canonaut`, nauty in Rust
-/// (McKay and Piperno, "Practical graph isomorphism, II", 2014). Weights and directions of edges are encoded
-/// by nauty's layers: a copy of the nodes per bit of an edge's colour. A directed graph whose nodes have
-/// different signatures needs no search. The functions of this module use one `Canonizer` per thread, which
+/// (McKay and Piperno, "Practical graph isomorphism, II", 2014). Classes, attributes and directions of edges
+/// are encoded by nauty's layers: edges are numbered by their class and attributes, and the nodes are copied
+/// once per bit of these numbers. A directed graph whose nodes all have different surroundings needs no
+/// search. The functions of this module use one `Canonizer` per thread, which
 /// [`with_canonizer`](super::with_canonizer) lends.
 ///
 /// A graph of 7 nodes takes about 1 microsecond, and a graph of 30 nodes about 6 (20 to 100 with edge
@@ -112,12 +115,14 @@ pub struct Canonizer {
     /// doesn't clear the later words of its buffers: after a graph of 100 nodes it would treat vertex 64 as a
     /// vertex of a graph of 10 nodes, and panic.
     searches: BTreeMap<usize, Canonaut>,
-    /// The nodes, sorted by weight (if the graph is directed, by weight and signature). Fixed nodes come
-    /// first.
+    /// The nodes, sorted by class and attributes; in directed graphs also by signature, a hash of the node's
+    /// surroundings. Fixed nodes come first.
     sorted: Vec<SortKey>,
-    /// The distinct weights of edges, sorted. The index of a weight determines the colour of its edges.
+    /// The distinct combinations of class and attributes of the edges, sorted. The index of an edge's
+    /// combination determines its colour.
     colours: Vec<Edge>,
-    /// The canonical order of a graph whose order isn't the direct result of one search.
+    /// The canonical order of the last graph, if it was composed of several searches or needed none. The
+    /// result of a single search stays in the memory of that search.
     order: Vec<u32>,
 }
 
@@ -196,7 +201,8 @@ impl Canonizer {
         Budget::limit(graph, |budget| self.search_sorted(graph, fixed_nodes, budget).1.log())
     }
 
-    /// Returns `true` if all nodes have different signatures. The nodes must have been sorted before.
+    /// Returns `true` if all nodes have different signatures (hashes of their surroundings). The nodes must
+    /// have been sorted before.
     fn has_distinct_signatures(&self, graph: &GraphState, fixed: usize) -> bool {
         if graph.is_directed() {
             return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
@@ -225,8 +231,8 @@ impl Canonizer {
         (&self.order, count)
     }
 
-    /// Searches as [`search_sorted`](Self::search_sorted) does, but removes pendant trees and twins first,
-    /// and searches the connected parts of the remaining graph separately.
+    /// Searches as [`search_sorted`](Self::search_sorted) does, but removes pendant trees and twins (nodes
+    /// with the same neighbours) first, and searches the connected parts of the remaining graph separately.
     pub(in crate::graph) fn search_reduced(
         &mut self,
         graph: &GraphState,
@@ -278,12 +284,13 @@ impl Canonizer {
             search.set_graph(graph);
         }
         let order = search.run(&self.sorted, fixed, layers, budget);
-        // The vertices of the first layer, which are the nodes, come first in the order of a layered graph.
+        // A layered graph has several copies (layers) of the nodes. The vertices of the first layer, which
+        // are the nodes themselves, come first in its order.
         (&search.labelling()[..n], order)
     }
 
-    /// Sorts the weights of edges, and sorts the nodes by weight (if the graph is directed, by weight and
-    /// signature).
+    /// Sorts the edges' distinct combinations of class and attributes. Also sorts the nodes by class and
+    /// attributes; in directed graphs by these and the signature, a hash of the node's surroundings.
     pub(in crate::graph) fn sort_nodes(&mut self, graph: &GraphState, fixed_nodes: FixedNodes) {
         let fixed = fixed_nodes.n_in_place();
         list_colours(graph, &mut self.colours);
@@ -304,9 +311,9 @@ impl Canonizer {
         }
     }
 
-    /// Returns the cell of each node, which is a number for the node's weight (for its weight and signature,
-    /// if `sorted` holds signatures). Cells ascend in the order of `sorted`. Each fixed node has a separate
-    /// cell.
+    /// Returns the cell of each node. Nodes have the same cell if they have the same class and attributes
+    /// (and the same signature, if `sorted` holds signatures). Cells ascend in the order of `sorted`. Each
+    /// fixed node has a separate cell.
     pub(in crate::graph) fn number_cells(&self, fixed: usize) -> Vec<u32> {
         let mut cells = vec![0; self.sorted.len()];
         let mut cell = 0;
@@ -323,11 +330,13 @@ impl Canonizer {
 fn count_layers(graph: &GraphState, n_colours: usize) -> usize {
     let bits = |largest: usize| largest.ilog2() as usize + 1;
     match (graph.is_directed(), n_colours) {
-        // In directed graphs, edges lead from the first layer to the other layers, and colours count from 2.
+        // In directed graphs, edges lead from the first layer (copy of the nodes) to the other layers, which
+        // encode the edges' colours in binary. Colours count from 2.
         (true, _) => 1 + bits(1 + n_colours.max(1)),
-        // Edges of one colour need no layers, because their weight is in the key.
+        // Edges of one colour need no further layers, because their class and attributes are in the key.
         (false, 0 | 1) => 1,
-        // Colours count from 1, because colour 0 means that there is no edge.
+        // Each bit of a colour needs a layer. Colours count from 1, because colour 0 means that there is no
+        // edge.
         (false, _) => bits(n_colours),
     }
 }

@@ -14,9 +14,10 @@ use crate::graph::{GraphState, MAX_ATTRIBUTES, Weight};
 /// meaning, but it is the same on every machine, so that isomorphism classes can be listed reproducibly.
 ///
 /// The encoding consists of a header word (number of nodes, kind, bits per class and attribute), the instance
-/// if it isn't 0, the weights of nodes, the adjacency (`n (n - 1) / 2` bits, or `n (n - 1)` if the graph is
-/// directed), and the weights of edges if there are any. For up to 23 nodes and without weights of edges, a
-/// key needs no heap allocation.
+/// if it isn't 0, the classes and attributes of nodes, the adjacency (`n (n - 1) / 2` bits, or twice as many
+/// in directed graphs), and the classes and attributes of edges. Classes and attributes are left out if all
+/// of them are 0. The key of an undirected graph of up to 23 nodes needs no heap allocation, if it has at
+/// most four node classes, no edge classes, no attributes and instance 0.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct CanonicalKey(SmallVec<[u64; 6]>);
 
@@ -106,13 +107,13 @@ pub fn labelled_key(graph: &GraphState) -> CanonicalKey {
     CanonicalKey::encode(graph, |k| k as u32)
 }
 
-/// The numbers of bits that are needed for the weights of the nodes, or of the edges, of a graph.
+/// The numbers of bits that encode the class and the attributes of a graph's nodes, or of its edges.
 #[derive(Default)]
 struct BitWidths {
     /// The number of bits of a class, at most 16.
     class: u32,
-    /// The number of attributes up to the last one that any weight sets, at most 7. Later attributes aren't
-    /// encoded.
+    /// The number of attributes up to the last one that any node (or edge) sets, at most 7. Later attributes
+    /// aren't encoded.
     n_attributes: usize,
     /// The number of bits of each attribute, at most 8.
     attribute: u32,

@@ -100,7 +100,7 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
         let expected = "at most 1,000 symmetries if its nodes are interchangeable, because each costs a \
             canonical form per state: keep the nodes distinct (`Scaffold::ToldApart`), or give them \
             different classes";
-        Err(Error::config("symmetries of the initial graph", got, expected))
+        Err(Error::config("the number of symmetries of the initial graph", got, expected))
     };
     if n > MAX_NODES_OF_LISTED {
         return refuse(format!(
@@ -111,8 +111,8 @@ pub(in crate::graph) fn list_symmetries(graph: &GraphState) -> Result<Vec<Vec<u3
     let mut all = vec![identity.clone()];
     for a in (0..n).rev() {
         // The list `all` holds the symmetries that fix the nodes `0..=a`. If one symmetry that fixes the
-        // nodes `0..a` and maps `a` to `b` is composed with each of these, the results are all symmetries
-        // that fix `0..a` and map `a` to `b`.
+        // nodes `0..a` and maps `a` to `b` is composed with each symmetry of this list, the results are all
+        // symmetries that fix `0..a` and map `a` to `b`.
         let form = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, a + 1));
         let reference = form(graph)?;
         let n_fixing_a = all.len();
@@ -236,8 +236,8 @@ mod tests {
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation * n.max(3) as u64));
                 assert_eq!(form, Canonizer::default().canonical(&graph, 0));
-                // The search of a graph with two classes of edges has two layers. At most one reflection
-                // remains as a symmetry.
+                // Two classes of edges make the search copy the nodes into two layers, as nauty does. At most
+                // one reflection remains as a symmetry.
                 graph.set_edge(0, 1, Edge::from_class(1)).unwrap();
                 let form = shared.canonical(&graph, 0);
                 assert_eq!(form.automorphisms, Some(per_rotation));

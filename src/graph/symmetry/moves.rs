@@ -35,7 +35,7 @@ pub struct MoveSymmetries {
     pub direction: Direction,
     /// The value ln |Aut(G)| of each graph G, `[B]`, exact or an upper bound.
     pub of_graphs: Vec<f64>,
-    /// The blocks of logits to which the slots belong.
+    /// The blocks of logits, one per action type, whose slots `of_slots` describes.
     pub blocks: Vec<Block>,
     /// The value ln (|Aut(G')| / |Aut(G)|) of each slot of each block, `[rows, width]` row by row, where the
     /// slot leads from G to G'. The value is 0 for the exit and for slots that aren't legal.

@@ -18,19 +18,19 @@ use super::signatures::ranked_edges;
 use crate::graph::state::mix;
 use crate::graph::{Attributes, Edge, GraphState, Node};
 
-/// The ratio of nodes to removed nodes at which the rounds end. A further round follows only if merging twins
-/// has removed more than one node in ten.
+/// The largest number of nodes per removed node for which another round follows: merging twins must have
+/// removed more than one node in ten. Otherwise the reduction ends.
 const MAX_NODES_PER_REMOVED: usize = 10;
 
-/// The edges between a node and one neighbour. The weight of an edge is stored as its rank among the distinct
-/// weights, counted from 1; rank 0 means that there is no edge.
+/// The edges between a node and one neighbour. The class and attributes of an edge are stored as their rank
+/// among the graph's distinct combinations, counted from 1; rank 0 means that there is no edge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     /// The label of the neighbour.
     to: u32,
-    /// The rank of the weight of the edge to the neighbour.
+    /// The rank of the class and attributes of the edge to the neighbour; 0 if there is no such edge.
     out: u32,
-    /// The rank of the weight of the edge from the neighbour.
+    /// The rank of the class and attributes of the edge from the neighbour; 0 if there is no such edge.
     back: u32,
 }
 
@@ -50,12 +50,12 @@ struct Absorption {
 
 /// A graph in sparse form, from which leaves and twins are removed.
 pub(in crate::graph) struct Reduction {
-    /// The colour of each node, initially its cell (the number of its weight). A node that absorbs others
-    /// gets a new colour. Two colours from the same round are equal if the nodes had equal colours before and
-    /// absorbed equal nodes by equal edges.
+    /// The colour of each node, initially its cell (a number for its class and attributes). A node that
+    /// absorbs others gets a new colour. Two colours from the same round are equal if the nodes had equal
+    /// colours before and absorbed equal nodes by equal edges.
     colour: Vec<u32>,
     n_colours: u32,
-    /// The links of each remaining node to its neighbours, ascending.
+    /// The links of each remaining node to its neighbours, in ascending order of the neighbours' labels.
     links: Vec<Vec<Link>>,
     /// The flag of each node, which is `true` if the node hasn't been removed.
     is_remaining: Vec<bool>,
@@ -67,8 +67,8 @@ pub(in crate::graph) struct Reduction {
 }
 
 impl Reduction {
-    /// Reduces a graph. `cells` has a number for the weight of each node, and `weights` the distinct weights
-    /// of edges, sorted.
+    /// Reduces a graph. `cells` has a number for the class and attributes of each node. `weights` holds the
+    /// distinct combinations of class and attributes of the edges, sorted.
     pub(in crate::graph) fn new(graph: &GraphState, cells: Vec<u32>, weights: &[Edge]) -> Self {
         let n = graph.n_nodes();
         let mut out = Self {
@@ -122,8 +122,9 @@ impl Reduction {
         }
     }
 
-    /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its edges and its
-    /// colour), and the leaf. Returns `None` if the node isn't a leaf, or is a leaf that doesn't fold.
+    /// Returns the neighbour that absorbs a leaf, the leaf's attachment (the ranks of its two edges, by class
+    /// and attributes, and its colour), and the leaf. Returns `None` if the node isn't a leaf, or is a leaf
+    /// that doesn't fold.
     ///
     /// If two leaves are joined to each other, only one of them folds. If the two leaves are equal, neither
     /// folds, because they are twins and are merged later.
@@ -186,7 +187,7 @@ impl Reduction {
     }
 
     /// Removes the absorbed nodes, and gives the absorbing nodes new colours, which are equal for equal
-    /// descriptions. Returns the absorbing nodes.
+    /// descriptions of the absorbed nodes. Returns the absorbing nodes.
     fn absorb(&mut self, mut absorptions: Vec<Absorption>) -> Vec<u32> {
         let mut neighbours = Vec::new();
         for Absorption { node, absorbed, .. } in &absorptions {
@@ -212,7 +213,8 @@ impl Reduction {
     }
 
     /// Returns each connected part of the remaining graph as a graph, with the labels that its nodes have in
-    /// the whole graph. Nodes have equal weights if they have equal colours, also in different parts.
+    /// the whole graph. In these graphs a node's class and attributes encode its colour, with the same
+    /// meaning in all parts.
     pub(in crate::graph) fn list_cores(
         &self,
         graph: &GraphState,
@@ -286,7 +288,7 @@ impl Reduction {
     }
 }
 
-/// Returns the links of each node to its neighbours, ascending.
+/// Returns the links of each node to its neighbours, in ascending order of the neighbours' labels.
 fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     let mut out = vec![Vec::new(); graph.n_nodes()];
     for (a, b, rank) in ranked_edges(graph, weights) {
@@ -310,7 +312,7 @@ fn list_links(graph: &GraphState, weights: &[Edge]) -> Vec<Vec<Link>> {
     out
 }
 
-/// Encodes a number as the weight of a node.
+/// Encodes a number as the class and attributes of a node.
 fn weight_from_number(number: usize) -> Node {
     let mut attributes = Attributes::default();
     for k in 0..2 {

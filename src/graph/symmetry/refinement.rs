@@ -1,14 +1,17 @@
-//! The upper bound of |Aut| that colour refinement computes in polynomial time.
+//! The upper bound of |Aut| that colour refinement computes in polynomial time. The signature of a node is a
+//! hash of the node and its surroundings. A colour is the number of an edge's class and attributes.
 
 use super::search::SortKey;
 use super::signatures::{list_colours, ranked_edges, refine_signatures};
 use crate::graph::state::mix;
 use crate::graph::{GraphState, Node};
 
-/// The bit of a signature that distinguishes a fixed node from the other nodes with the same signature.
+/// The bit that is flipped in the signature (hash) of a fixed node, to distinguish the node from the other
+/// nodes with the same signature.
 const FIXED: u64 = 1 << 62;
-/// The bit of a colour that distinguishes edges of the initial graph from added edges. The bit is needed
-/// because symmetries of the initial graph must preserve its edges.
+/// The bit of an edge's colour (the number of its class and attributes) that distinguishes edges of the
+/// initial graph from added edges. The bit is needed because symmetries of the initial graph must preserve
+/// its edges.
 const INITIAL: u64 = 1 << 61;
 /// The largest number of refinements of one graph. After these refinements, nodes with equal signatures count
 /// as interchangeable.
@@ -100,7 +103,8 @@ pub(super) fn log_refined(graph: &GraphState, initial: &GraphState, classes: &[u
         if n_refinements > MAX_REFINEMENTS {
             return log + cells.iter().flat_map(|&(size, _)| 2..=size).map(|k| (k as f64).ln()).sum::<f64>();
         }
-        // The refinement with the smallest hash is continued, so that the choice doesn't depend on labels.
+        // The search continues with a node whose refined signatures have the smallest hash, so that the
+        // choice doesn't depend on labels.
         let mut best: Option<(u64, Vec<u64>, usize)> = None;
         let mut n_equal = 0;
         for a in (0..n).filter(|&a| signatures[a] == signature) {

@@ -21,8 +21,8 @@ const STATUS_KILLED: u32 = 5;
 // canonaut takes the rows of the adjacency matrix as machine words, and this module assumes words of 64 bits.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A number that holds a node's weight and label, so that sorting nodes is cheap. 1 bit is set for nodes
-/// after the interchangeable nodes of an initial graph, 72 bits hold the weight, and 32 bits the label.
+/// A number by which nodes are sorted cheaply. 1 bit is set for nodes after the interchangeable nodes of an
+/// initial graph, 72 bits hold the class and attributes of the node, and 32 bits its label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
@@ -36,8 +36,8 @@ impl SortKey {
         Self(weight << 32 | u128::from(label))
     }
 
-    /// Creates the key of a node of a directed graph. This key holds the node's cell (the rank of its weight)
-    /// and its signature instead of its weight.
+    /// Creates the key of a node of a directed graph. Instead of the class and attributes, this key holds the
+    /// node's cell (their rank) and its signature (a hash of its surroundings).
     pub(in crate::graph) fn from_signature(cell: u32, signature: u64, label: u32) -> Self {
         Self(u128::from(cell) << 96 | u128::from(signature) << 32 | u128::from(label))
     }
@@ -64,8 +64,8 @@ pub(in crate::graph) struct Budget {
 
 impl Budget {
     pub(in crate::graph) const UNLIMITED: Self = Self { work: u64::MAX, depth: u32::MAX, is_exceeded: false };
-    /// The limits of a search that must end: work that takes some seconds, and a depth for which the stack of
-    /// a thread (2 MiB) has room.
+    /// The limits of a search that must end: work that takes some seconds, and the largest depth for which
+    /// the stack of a thread (2 MiB) suffices.
     pub(in crate::graph) const LIMITED: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
 
     /// Searches a graph within [`LIMITED`](Self::LIMITED), and returns the result of `search`. If the search
@@ -107,8 +107,8 @@ impl Drop for KillRequestGuard {
     }
 }
 
-/// Multiplies the group order |Aut| by `index`. canonaut calls this function at each level of the first path
-/// of the search tree.
+/// Multiplies the group order |Aut| by `index`, a factor of it. canonaut calls this function at each level of
+/// the first path of the search tree.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn multiply_order(
     _labelling: &mut [u32],
@@ -131,8 +131,8 @@ fn multiply_order(
 /// Requests that the search ends if its budget is spent. canonaut calls this function at each node of the
 /// search tree.
 ///
-/// canonaut reads kill requests from a counter that all threads share. If a request of this thread ends the
-/// search of another thread, that search starts anew.
+/// canonaut reads these kill requests from a counter that all threads share. If a request of this thread ends
+/// the search of another thread, that search starts anew.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn spend_budget(
     _graph: &[usize],
@@ -216,8 +216,7 @@ impl Canonaut {
         &self.labelling
     }
 
-    /// Sets the graph of the next run. The graph must be undirected, and all its edges must have the same
-    /// weight.
+    /// Sets the graph of the next run: an undirected graph without different classes or attributes of edges.
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
@@ -235,7 +234,7 @@ impl Canonaut {
     }
 
     /// Sets the graph of the next run. The graph is encoded as an undirected graph of several layers, which
-    /// represent the weights and directions of its edges.
+    /// represent the directions, classes and attributes of its edges.
     ///
     /// Layer `l` has a copy of each node `a`, which is vertex `l n + a`. In an undirected graph, layer `l`
     /// also has the edges whose colour has bit `l`. The copies of a node are joined to a path. Vertices of
@@ -276,7 +275,8 @@ impl Canonaut {
         self.adjacency[a * self.words + b / 64] |= 1 << (63 - b % 64);
     }
 
-    /// Creates the cells of the partition. Each layer has one cell per weight and one cell per fixed node.
+    /// Creates the cells of the partition. Each layer (copy of the nodes) has one cell per fixed node, and
+    /// one per group of other nodes that are equal in `sorted` apart from their labels.
     fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
         let n = sorted.len();
         self.labelling.clear();
@@ -292,9 +292,9 @@ impl Canonaut {
         }
     }
 
-    /// Searches the graph that was set, and returns |Aut|. `layers` is the number of layers of the graph,
-    /// `sorted` holds the nodes of the graph, sorted by weight, and no automorphism may move the first
-    /// `fixed` nodes.
+    /// Searches the graph that was set, and returns |Aut|. `layers` is the number of layers (copies of the
+    /// nodes) of the graph, `sorted` holds the nodes of the graph, sorted by class and attributes, and no
+    /// automorphism may move the first `fixed` nodes.
     ///
     /// # Panics
     /// If canonaut refuses the graph.
@@ -354,7 +354,7 @@ mod tests {
     #[should_panic(expected = "canonaut refuses 65 vertices with code 1")]
     fn a_refusal_of_canonaut_panics() {
         let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new(Node::default(), label, false)).collect();
-        // A row of one word has room for 64 vertices only, so canonaut refuses a graph of 65 vertices.
+        // A row of one word has bits for 64 vertices only, so canonaut refuses a graph of 65 vertices.
         let mut search = Canonaut::new(1);
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;

@@ -1,16 +1,18 @@
-//! The signatures of nodes. Nodes that an isomorphism maps to each other have equal signatures. If all nodes
-//! of a graph have different signatures, no search is needed.
+//! The signatures of nodes, which are hashes of a node and its surroundings. Nodes that an isomorphism maps
+//! to each other have equal signatures. If all nodes of a graph have different signatures, no search is
+//! needed.
 
 use crate::graph::state::mix;
 use crate::graph::{Edge, GraphState};
 
 /// The number of rounds of refinement. More rounds would hardly distinguish more nodes.
 const N_ROUNDS: usize = 3;
-/// The bit of a colour that distinguishes incoming edges from outgoing ones.
+/// The bit of an edge's colour (the number of its class and attributes) that distinguishes incoming edges
+/// from outgoing ones.
 const INCOMING: u64 = 1 << 63;
 
-/// Replaces the contents of `colours` by the distinct weights of the edges of a graph, sorted. The list is
-/// empty if no edge has a class other than 0 or an attribute.
+/// Replaces the contents of `colours` by the distinct combinations of class and attributes of a graph's
+/// edges, sorted. The list is empty if no edge has a class other than 0 or an attribute.
 pub(super) fn list_colours(graph: &GraphState, colours: &mut Vec<Edge>) {
     colours.clear();
     if graph.has_edge_weights() {
@@ -20,7 +22,8 @@ pub(super) fn list_colours(graph: &GraphState, colours: &mut Vec<Edge>) {
     }
 }
 
-/// Returns the two nodes of each edge, and the rank of the edge's weight among the colours.
+/// Returns the two nodes of each edge, and the edge's colour: the rank of its class and attributes in
+/// `colours`.
 pub(super) fn ranked_edges<'a>(
     graph: &'a GraphState,
     colours: &'a [Edge],
@@ -51,9 +54,9 @@ pub(super) fn refine_signatures(
 /// Computes a signature for each node. The signature depends on the node's cell, on its outgoing and incoming
 /// edges and their colours, and on the nodes at their other ends.
 ///
-/// `cells` holds the cell (the number of the weight) of each node, and `colours` holds the distinct weights
-/// of edges, sorted. Signatures don't depend on labels: nodes that an isomorphism maps to each other have the
-/// same signature.
+/// `cells` holds the cell of each node (a number for its class and attributes), and `colours` holds the
+/// distinct combinations of class and attributes of the edges, sorted. Signatures don't depend on labels:
+/// nodes that an isomorphism maps to each other have the same signature.
 pub(super) fn node_signatures(graph: &GraphState, cells: &[u32], colours: &[Edge]) -> Vec<u64> {
     let mut signatures: Vec<u64> = cells.iter().map(|&cell| mix(cell.into())).collect();
     let mut around = vec![0_u64; signatures.len()];

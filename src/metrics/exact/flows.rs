@@ -171,7 +171,8 @@ fn leak_error(detail: String) -> Error {
     )
 }
 
-/// Returns log P_B of the reverse of each move, evaluated at the state that the move leads to; 0 for exits.
+/// Returns log P_B of the reverse of each of these moves, evaluated at the state that the move leads to; 0
+/// for exits.
 pub(super) fn log_pb_of_moves<E: EnumerableEnv>(
     env: &E,
     backward: &dyn Policy<E>,

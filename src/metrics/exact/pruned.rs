@@ -100,7 +100,8 @@ pub fn pruned_distribution<E: EnumerableEnv>(
         EndedObjects { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let mut dropped = 0.0;
     let mut n_expanded = 0;
-    // One entry per state: `true` if a trajectory that reaches the state has ended.
+    // The entry of each current state is `true` if the state may lack legal moves, because it ends
+    // trajectories.
     let mut finished = vec![true];
     while !mass.is_empty() {
         n_expanded += mass.len();
@@ -108,7 +109,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
             return Err(Error::TooManyStates { limit: max_states });
         }
         // `children` holds the probability of each child, and the first move found that leads to it, as the
-        // index of its state and its slot. `next` finds a child's index by its key.
+        // index of the parent and the slot. `next` finds a child's index by its key.
         let mut next: HashMap<E::Key, usize> = HashMap::new();
         let mut children: Vec<(f64, usize, u32)> = Vec::new();
         for start in (0..mass.len()).step_by(CHUNK) {
@@ -118,7 +119,7 @@ pub fn pruned_distribution<E: EnumerableEnv>(
             let log_probs = pf.host_log_probs()?;
             let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
             let mut n_actions = vec![0; chunk.len()];
-            for &row in moves.rows.iter() {
+            for &row in &moves.rows {
                 n_actions[row] += 1;
             }
             let stuck: Vec<usize> = (0..chunk.len()).filter(|&row| n_actions[row] == 0).collect();
@@ -153,8 +154,8 @@ mod tests {
     use crate::env::Env;
     use crate::examples::Chain;
 
-    /// Checks that dropped probability, and the target's probability of objects that weren't found, add ln 2
-    /// / 2 per unit to the bound.
+    /// Checks that dropped probability, and the target's probability of objects that weren't found, each add
+    /// ln 2 / 2 per unit to the bound on the Jensen-Shannon divergence.
     #[test]
     fn what_was_dropped_and_what_was_not_found_count_in_full() {
         let states = Chain::new(2).initial(&[0, 0]);

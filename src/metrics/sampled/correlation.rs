@@ -66,7 +66,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut first = 0;
     for tied in order.chunk_by(|&i, &j| values[i] == values[j]) {
         let mean = first as f64 + (tied.len() + 1) as f64 / 2.0;
-        for &i in tied.iter() {
+        for &i in tied {
             out[i] = mean;
         }
         first += tied.len();

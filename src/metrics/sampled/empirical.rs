@@ -37,13 +37,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
 /// the noise floor beside any distance that is computed from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
-    /// The mean total variation over the simulated rounds.
+    /// The mean total variation over the simulated rounds of sampling.
     pub tv: f64,
-    /// The standard deviation of the total variation over the simulated rounds.
+    /// The standard deviation of the total variation over the simulated rounds of sampling.
     pub tv_sd: f64,
-    /// The mean Jensen-Shannon divergence over the simulated rounds.
+    /// The mean Jensen-Shannon divergence over the simulated rounds of sampling.
     pub jsd: f64,
-    /// The standard deviation of the Jensen-Shannon divergence over the simulated rounds.
+    /// The standard deviation of the Jensen-Shannon divergence over the simulated rounds of sampling.
     pub jsd_sd: f64,
 }
 

@@ -80,7 +80,7 @@ pub fn path_log_ratios<E: Env>(
         let trajectories = sampler.backward(&states.select(&rows), rng)?;
         log_weights(env, policy, &one, &trajectories)
     })?;
-    for weight in values.iter_mut() {
+    for weight in &mut values {
         *weight = -*weight;
     }
     Ok(offsets.windows(2).map(|ends| values[ends[0] * paths..ends[1] * paths].to_vec()).collect())

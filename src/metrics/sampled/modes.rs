@@ -52,8 +52,9 @@ impl<K: Ord> ModeTracker<K> {
         Self::default()
     }
 
-    /// Creates a tracker from the keys of its modes and the points of its curve. Returns `None` unless the
-    /// counts rise from point to point and the last count is the number of modes.
+    /// Creates a tracker from the keys of its modes and the points of its curve (the steps in which the
+    /// number of modes rose). Returns `None` unless the counts rise from point to point and the last count is
+    /// the number of modes.
     pub(crate) fn from_parts(modes: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
         let rises =
             curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);

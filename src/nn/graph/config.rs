@@ -51,7 +51,7 @@ pub struct GraphNetConfig {
     pub closed_walks: Option<usize>,
     /// The norm after each round of message passing.
     pub norm: NormKind,
-    /// The rounds from which node and graph embeddings are computed.
+    /// The rounds of message passing whose results determine the embeddings of nodes and graphs.
     pub jumping: JumpingKnowledge,
     /// `true` to allow a `conv` that can't use all edge features of the environment (classes, attributes,
     /// direction).

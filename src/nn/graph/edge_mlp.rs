@@ -71,11 +71,11 @@ pub struct EdgeMlp {
 #[derive(Debug)]
 struct Columns {
     anchor: Anchor,
-    /// The number of logits per row of the block, that is, per graph, node or pair of nodes.
+    /// The number of logits per row of the block of logits, that is, per graph, node or pair of nodes.
     width: i64,
-    /// The index of the block's first column in the output layer.
+    /// The index of the first column of the block of logits in the output layer.
     first: i64,
-    /// The number of columns of the block in the output layer.
+    /// The number of columns of the block of logits in the output layer.
     n: i64,
 }
 

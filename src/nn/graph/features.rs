@@ -51,7 +51,7 @@ impl AttributeTable {
         (values > 0).then(|| Self { vectors: scope.normal("attribute", &[values, width], 1.0), starts })
     }
 
-    /// Computes, for each row, the sum of the vectors of its attribute values.
+    /// Computes, for each node or edge, the sum of the vectors of its attribute values.
     fn forward<'a, E: Engine>(&self, engine: &E, rows: impl Iterator<Item = &'a Attributes>) -> E::Rows {
         let k = self.starts.len();
         let entry = |(value, start): (i64, &i64)| value + start;

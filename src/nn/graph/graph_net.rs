@@ -266,8 +266,8 @@ impl GraphNetwork for GraphNet {
             let embeddings = torso.embed_tensors(&engine, conditions.as_ref())?;
             self.add_symmetry(&engine, embeddings, batch.symmetries(direction))
         };
-        // The policy counts symmetries only for the directions that it requests, so one of these directions
-        // is used.
+        // Symmetries were counted only in the directions whose policy was requested, so the shared torso
+        // takes them from one of these.
         let direction = if needs_forward { Direction::Forward } else { Direction::Backward };
         let needs_shared = needs_forward || needs_shared_pb;
         let shared = needs_shared.then(|| embed(self.forward.as_ref(), direction)).transpose()?;

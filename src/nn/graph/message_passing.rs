@@ -74,8 +74,8 @@ impl Jumping {
         })
     }
 
-    /// Computes the final rows from the result of [`read`](Self::read) after all rounds, and from the rows of
-    /// the last round.
+    /// Computes the final node embeddings from the result of [`read`](Self::read) after all rounds, and from
+    /// `last`, the embeddings of the last round.
     fn finish<E: Engine>(&self, engine: &E, read: Option<E::Rows>, last: E::Rows) -> E::Rows {
         match (self, read) {
             (Self::Max(map), Some(read)) => engine.linear(map, &read),

@@ -109,7 +109,7 @@ impl HostLinear {
             }
             return out;
         }
-        // AArch64 always has fused multiplication. Other targets without the features above multiply and add
+        // AArch64 always has fused multiplication. Other processors without AVX2 and FMA multiply and add
         // separately.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out

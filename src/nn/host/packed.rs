@@ -8,8 +8,8 @@ use std::rc::Rc;
 use tch::Tensor;
 
 /// A cache of packed copies of parameters for one roll-out, during which the parameters don't change. A copy
-/// is built when it is first requested. The key of an entry consists of the memory of the parameters and the
-/// type of the copy.
+/// is built when it is first requested. The key of an entry consists of the addresses, shapes and strides of
+/// the parameters and the type of the copy.
 #[derive(Debug, Default)]
 pub(in crate::nn) struct Packed(RefCell<HashMap<(Vec<i64>, TypeId), Entry>>);
 

@@ -94,8 +94,8 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// Checks that outputs agree with the paper's equation, that they equal the outputs of the mean weights
-    /// if noise is off, and that they change when new noise is drawn.
+    /// Checks that outputs agree with the equation of the documentation of `WeightNoise`, that they equal the
+    /// outputs of the mean weights if noise is off, and that they change when new noise is drawn.
     #[test]
     fn noise_is_on_weight_and_bias() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);
@@ -122,7 +122,8 @@ mod tests {
         assert!(p.iter().filter(|p| p.tensor.requires_grad()).all(|p| p.tensor.grad().defined()));
     }
 
-    /// Checks the moments of the noise: `sign(e) sqrt|e|` has mean 0 and variance E|e| = sqrt(2 / pi).
+    /// Checks the moments of the noise of Fortunato et al. 2018: for a standard normal `e`, `sign(e) sqrt|e|`
+    /// has mean 0 and variance E|e| = sqrt(2 / pi).
     #[test]
     fn noise_has_the_moments_of_the_paper() {
         let mut p = Parameters::new(Device::Cpu, Kind::Double);

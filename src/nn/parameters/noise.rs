@@ -12,22 +12,23 @@ use crate::nn::Parameters;
 ///
 /// The noisy weight is `w + sigma_w * (f(e_out) f(e_in)^T)`, and the noisy bias is `b + sigma_b * f(e_out)`.
 /// Here `f(e) = sign(e) sqrt|e|` elementwise, and the elements of `e_out` and `e_in` are drawn from the
-/// standard normal distribution. The amplitudes `sigma_w` and `sigma_b` start at `sigma / sqrt(inputs)`.
+/// standard normal distribution. The amplitudes `sigma_w` and `sigma_b` start at `sigma / sqrt(inputs)`,
+/// where `sigma` is the setting of the layer.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,
     bias_amplitude: Tensor,
-    /// The noise `f(e)` for each row of the weight.
+    /// The noise of each row of the weight: `f(e) = sign(e) sqrt|e|` for a standard normal `e`.
     rows: Tensor,
-    /// The noise `f(e)` for each column of the weight.
+    /// The noise of each column of the weight: `f(e) = sign(e) sqrt|e|` for a standard normal `e`.
     columns: Tensor,
     /// `true` if the rows of the weight belong to the outputs, `false` if its columns do.
     outputs_are_rows: bool,
 }
 
 impl WeightNoise {
-    /// Creates noise for a weight of this shape: `[outputs, inputs]`, as in a linear layer, or
-    /// `[inputs, outputs]`, as in a table.
+    /// Creates noise for a weight of this shape: `[outputs, inputs]`, as in a linear layer, or `[inputs,
+    /// outputs]`, as in a layer that stores its weight transposed.
     pub(crate) fn new(scope: &mut Scope<'_>, shape: [i64; 2], outputs_are_rows: bool, sigma: f64) -> Self {
         let [rows, columns] = shape;
         let (outputs, inputs) = if outputs_are_rows { (rows, columns) } else { (columns, rows) };

@@ -102,8 +102,8 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    /// Builds the noise for `n` inputs or outputs of a layer, `[n]`. The noise is saved in checkpoints, but
-    /// not trained.
+    /// Builds a tensor of noise, `[n]`, with one number for each input, or for each output, of a layer. The
+    /// noise is saved in checkpoints, but not trained.
     pub(in crate::nn) fn noise(&mut self, name: &str, n: i64) -> Tensor {
         let (name, tensor) = self.draw(name, &[n], noise);
         self.parameters.push_noise(name, tensor.shallow_clone());
@@ -140,7 +140,7 @@ impl<'a> Scope<'a> {
             |expected| self.parameters.record_mistake(SETTING, format!("{shape:?} for `{name}`"), expected);
         if shape.iter().any(|&size| size < 1) {
             refuse("sizes of at least 1");
-            for size in sizes.iter_mut() {
+            for size in &mut sizes {
                 *size = (*size).max(0);
             }
         }
@@ -148,8 +148,8 @@ impl<'a> Scope<'a> {
         let mut values = Vec::new();
         match n.and_then(|n| usize::try_from(n).ok()).filter(|&n| values.try_reserve_exact(n).is_ok()) {
             Some(n) => values.extend((0..n).map(|_| draw(self.rng))),
-            // Memory for the numbers is reserved with a check above, because a failed allocation would abort
-            // the process.
+            // Above, memory for the initial values is requested by `try_reserve_exact`, because a failed
+            // ordinary allocation would abort the process.
             None => {
                 refuse("a shape whose numbers fit into memory");
                 sizes.fill(0);

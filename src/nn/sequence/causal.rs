@@ -12,8 +12,8 @@ const FEED_FORWARD: i64 = 4;
 /// begins with a layer norm and has a residual connection. The input is the sum of a learned vector of the
 /// token and a learned vector of the position.
 ///
-/// The row of an input, which later steps use, holds the output, followed by the key and the value of each
-/// layer.
+/// If the network processes one input per step, it returns a row of numbers for each input, which later steps
+/// use. The row holds the output, followed by the key and the value of each layer.
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {
     embedding: Embedding,
@@ -27,7 +27,7 @@ pub(crate) struct CausalTransformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// The linear map to query, key and value, concatenated.
+    /// The linear map from the vector of a position to its query, key and value, concatenated.
     project: Linear,
     output: Linear,
     norm_feed: LayerNorm,
@@ -60,8 +60,8 @@ impl Layer {
     fn new(scope: &mut Scope<'_>, width: i64, heads: i64) -> Self {
         Self {
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
-            // The map has no bias, because a bias of the key cancels in the softmax, and a bias of the value
-            // is equivalent to a bias of the output.
+            // The map to queries, keys and values has no bias. A bias of the key would cancel in the softmax,
+            // and a bias of the value is equivalent to a bias of `output`.
             project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
             output: Linear::new(&mut scope.sub("output"), width, width),
             norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
@@ -82,8 +82,8 @@ impl Layer {
     }
 
     /// Applies the attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`, and then the
-    /// feed-forward block. If `causal` is `true`, a query attends to the keys up to its own position,
-    /// otherwise to all keys.
+    /// feed-forward block. Each of the two results is added to its input, which is `x` for the attention. If
+    /// `causal` is `true`, a query attends to the keys up to its own position, otherwise to all keys.
     fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
         let b = x.size()[0];
         let width = x.size()[2];

@@ -98,18 +98,19 @@ pub(crate) trait SequenceNet: Debug + Send {
     /// Computes the outputs of whole sequences: inputs `[B, T]` (i64) to outputs `[B, T, width]`.
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
-    /// Processes the input at `position` of each of `n` sequences, `[n]`, and returns the rows of these
-    /// inputs, `[n, row_width]`. `memory` holds the rows of the `reach(position)` preceding inputs, `[n,
-    /// reach, row_width]`, with the most recent input last.
+    /// Processes the input at `position` of each of `n` sequences, `[n]`, and returns a row of numbers for
+    /// each of them, `[n, row_width]`, which later steps use. `memory` holds the rows of the
+    /// `reach(position)` preceding inputs, `[n, reach, row_width]`, with the most recent input last.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
-    /// Returns the number of preceding rows that a step at `position` uses.
+    /// Returns the number of preceding inputs whose stored rows a step at `position` uses.
     fn reach(&self, position: usize) -> usize;
 
-    /// The number of elements of each row.
+    /// The number of elements in the row of numbers that a step returns for each input.
     fn row_width(&self) -> i64;
 
-    /// Extracts the outputs from the rows of inputs: `[n, row_width]` to `[n, width]`.
+    /// Extracts the outputs from the rows that a step returned for `n` inputs: `[n, row_width]` to `[n,
+    /// width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
 }
 

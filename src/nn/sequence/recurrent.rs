@@ -13,7 +13,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Returns the number of gates of the cell. Each gate has a block of weights.
+    /// Returns the number of gates of the cell. Each weight of a layer is a stack of one matrix per gate.
     fn gates(self) -> i64 {
         match self {
             Self::Lstm => 4,
@@ -33,8 +33,8 @@ impl Cell {
 /// A recurrent network. The network has an embedding of the inputs, and layers of one kind of cell. Weights
 /// have PyTorch's layout and initialisation.
 ///
-/// The row of an input, which later steps use, holds the hidden states of all layers, followed in an LSTM by
-/// their cell states.
+/// If the network processes one input per step, it returns a row of numbers for each input, which later steps
+/// use. The row holds the hidden states of all layers, followed in an LSTM by their cell states.
 #[derive(Debug)]
 pub(crate) struct Recurrent {
     cell: Cell,
@@ -61,8 +61,9 @@ impl Recurrent {
         Self { cell, embedding, weights, width, layers }
     }
 
-    /// Computes the outputs, `[B, T, width]`, and the final states from the initial states. States consist of
-    /// [`Cell::n_states`] tensors `[layers, B, width]`.
+    /// Computes the outputs, `[B, T, width]`, and the states of the cells after the last input, from the
+    /// inputs `[B, T]` and the initial states `states`. States consist of [`Cell::n_states`] tensors
+    /// `[layers, B, width]`.
     fn run(&self, inputs: &Tensor, states: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let x = self.embedding.forward(inputs);
         // Training mode is on, because gradients on a GPU need it. Training mode has no other effect, because

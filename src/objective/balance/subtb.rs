@@ -31,13 +31,15 @@ pub enum Weighting {
     /// sub-trajectories of this length in the batch share equally. Lengths range from 1 to the length of the
     /// longest trajectory.
     Geometric {
-        /// The factor per transition, in `(0, 1]`. A small value favours short sub-trajectories.
+        /// The factor of a sub-trajectory's weight per transition, in `(0, 1]`. A small value favours short
+        /// sub-trajectories.
         lambda: f64,
     },
     /// All sub-trajectories. Within each trajectory the weight is proportional to `lambda^(l-1)`, and the
     /// weights of each trajectory have the same sum. This is the weighting of Madan et al. 2023.
     GeometricWithin {
-        /// The factor per transition, in `(0, 1]`. A small value favours short sub-trajectories.
+        /// The factor of a sub-trajectory's weight per transition, in `(0, 1]`. A small value favours short
+        /// sub-trajectories.
         lambda: f64,
     },
 }
@@ -121,16 +123,17 @@ impl SubTrajectoryBalance {
         let transitions: usize = lengths.iter().sum();
         let pairs: usize = n_of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // The sum of the weights of `Geometric` depends only on the longest trajectory of the batch, so it is
-        // computed once.
+        // The divisor that makes the weights of `Geometric` sum to 1 depends only on the longest trajectory
+        // of the batch, so it is computed once.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
         };
         let within: Vec<f64> = match self.weighting {
             Weighting::GeometricWithin { lambda } => {
-                // The sum over l of (n - l + 1) lambda^(l-1) equals the sum, over k from 1 to n, of the
-                // partial sums of lambda^(l-1) up to l = k.
+                // The divisor of a trajectory of n transitions is the sum over l of (n - l + 1) lambda^(l-1).
+                // It is computed as a sum over k from 1 to n, whose terms are the sums of lambda^(l-1) over l
+                // from 1 to k.
                 let mut sums = vec![0.0; longest + 1];
                 let mut partial = 0.0;
                 for l in 1..=longest {
@@ -214,11 +217,11 @@ fn trajectory_lengths(scores: &Scores) -> Vec<usize> {
 /// Returns the potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` of each state of each
 /// trajectory, `[transitions + n]`. The residual of a sub-trajectory is the difference of two potentials.
 fn compute_potentials(scores: &Scores, log_flow: &Tensor) -> Tensor {
-    // The sums are in double precision. Subtracting the sum before each trajectory would leave a rounding
-    // error in single precision.
+    // The cumulative sums are computed in double precision. In single precision the subtraction below would
+    // leave a rounding error.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
-    // The cumulative sum within a trajectory is the cumulative sum over all rows, minus the sum over the rows
-    // before the trajectory.
+    // The cumulative sum within a trajectory is the cumulative sum over all transitions of the batch, minus
+    // the sum over the transitions before the trajectory.
     let zero = Tensor::zeros([1], (Kind::Double, log_flow.device()));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
     let flows =

@@ -135,7 +135,7 @@ pub struct RelativeLogPartitionVariance {
 }
 
 impl RelativeLogPartitionVariance {
-    /// Returns the variance form for the reward to the power `beta`.
+    /// Returns the variance form of relative trajectory balance for the reward to the power `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.

@@ -60,7 +60,7 @@ impl Advantage {
 }
 
 /// The advantage of each transition, and the return from each transition to the end, `[transitions]` each,
-/// without gradient. Both objectives of this file use these values.
+/// without gradient. [`PolicyGradient`] and [`ProximalPolicy`] use these values.
 struct Constants {
     advantages: Tensor,
     returns: Tensor,
@@ -115,7 +115,7 @@ fn compute_constants(
                 advantages[ends[0]..ends[1]].fill(total);
             }
         }
-        for a in advantages.iter_mut() {
+        for a in &mut advantages {
             *a -= mean;
         }
     }
@@ -208,10 +208,11 @@ impl Objective for PolicyGradient {
 pub struct ProximalPolicy {
     /// The advantage of a transition.
     pub advantage: Advantage,
-    /// The clipping range: the objective doesn't reward a `rho` that differs from 1 by more than `clip`.
-    /// Infinity disables clipping.
+    /// The clipping range: the objective doesn't reward a ratio `rho = P_F / P_F,old` that differs from 1 by
+    /// more than `clip`. Infinity disables clipping.
     pub clip: f64,
-    /// The weight of the divergence from the old policy: 0 or a positive number.
+    /// The weight of the estimated divergence between the policy that sampled the batch and the current
+    /// policy: 0 or a positive number.
     pub kl: f64,
     /// The weight of the critic's loss: 0 or a positive number.
     pub value_weight: f64,
@@ -227,7 +228,8 @@ impl Default for ProximalPolicy {
     }
 }
 
-/// The bound on the absolute value of log rho. The bound keeps `rho` finite.
+/// The bound on the absolute value of `log rho`, where `rho` is the ratio of P_F to the P_F that sampled the
+/// batch. The bound keeps `rho` finite.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 
 impl Objective for ProximalPolicy {
@@ -301,7 +303,7 @@ mod tests {
     /// log P_F is minus the advantage divided by 2, the number of trajectories.
     #[test]
     fn advantages_equal_hand_computed_ones() {
-        // The soft rewards of the three transitions are -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
+        // The soft rewards of the three transitions of `scores` are -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
         let returns = [4.5, 4.0, -0.5];
         let gae = 4.0 + 0.25;
         let mean = f64::midpoint(4.5, -0.5);
@@ -319,8 +321,8 @@ mod tests {
         }
     }
 
-    /// Checks that `rho A` is clipped only if the clipped product is smaller, and that advantages are
-    /// computed from the old log F, that is, from the policy that sampled the batch.
+    /// Checks that the product of the ratio `rho` and the advantage is clipped only if the clipped product is
+    /// smaller. Also checks that advantages are computed from the log F of the policy that sampled the batch.
     #[test]
     fn clipped_gains_equal_hand_computed_ones() {
         let ratios = [1.5, 0.5, 1.5, 0.5];
@@ -333,7 +335,7 @@ mod tests {
             zeros.shallow_clone(),
             zeros.shallow_clone(),
         );
-        // All returns are 1, and the old log F is 0 or 2, so the advantages are 1 or -1.
+        // All returns are 1, and log F before the update is 0 or 2, so the advantages are 1 or -1.
         scores.set(Quantity::LogFlow, zeros).unwrap();
         scores.old =
             Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));

@@ -58,9 +58,9 @@ pub(in crate::objective) fn edge_flows<E: Env>(
     let starts = visited.group_of(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = select_rows(&outflow, &starts);
 
-    // The flow of each terminal state is selected from two concatenated lists: the flows along exits, and the
-    // flows into `children`. `sources` holds the selected indices. For a terminal state without an exit
-    // action the flow into this state is selected.
+    // Two lists are concatenated: the flows along the exits of trajectories, and the flows into the states
+    // `children`. `sources` holds, for each terminal state, the index of its flow in the concatenated list. A
+    // terminal state without an exit action gets the flow into this state.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.rename(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
@@ -93,14 +93,14 @@ fn parent_weights<E: Env>(
     let mut states = visited.distinct().clone();
     let n_distinct = states.len();
     states.append(parents.clone());
-    // Every parent is evaluated if there are conditions, because equal states under different conditions have
-    // different flows.
+    // If there are conditions, every parent is evaluated, because equal states under different conditions
+    // have different flows.
     let grouping = match &visited.conditions {
         Some(_) => Grouping::identity(states.len()),
         None => states.group(),
     };
     // `first_rows` holds, for each parent, the row in `states` of the first equal state. `unvisited` holds
-    // the rows of states that must be evaluated, in ascending order.
+    // the rows of the distinct parents that the policy hasn't evaluated yet, in ascending order.
     let first_rows: Vec<usize> =
         grouping.group_of[n_distinct..].iter().map(|&group| grouping.first[group]).collect();
     let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= n_distinct).collect();
@@ -125,8 +125,8 @@ fn parent_weights<E: Env>(
     Ok(select_rows(&Tensor::cat(&[&known_weights, &new_weights], 0), &position))
 }
 
-/// Returns, for each segment of `values`, the log of the sum of exponentials, `[segments]`. No segment may be
-/// empty.
+/// Returns the log of the sum of exponentials of each segment of `values`, `[segments]`. Segment `i` is
+/// `offsets[i]..offsets[i + 1]`. No segment may be empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

@@ -16,8 +16,8 @@ impl Scores {
         let starts = &self.offsets[..self.len()];
         if let Some(log_flow) = self.get(Quantity::LogFlow) {
             let log_flow = to_host(log_flow);
-            // If log F is forward-looking, its estimate doesn't contain the reward of the state, so log R(s0)
-            // is added.
+            // If the policy's log F is forward-looking, it doesn't contain the reward of the state, so log
+            // R(s0) is added.
             let rewards = self.get(Quantity::StateLogReward).map(to_host);
             let reward_at = |row: usize| rewards.as_ref().map_or(0.0, |rewards| rewards[row]);
             return starts.iter().map(|&row| log_flow[row] + reward_at(row)).collect();

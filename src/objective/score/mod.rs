@@ -48,8 +48,8 @@ pub fn score<E: Env>(
 
 /// Computes the scores of single transitions, for an objective that [learns from
 /// them](crate::objective::Objective::learns_from_transitions). Each transition becomes a separate
-/// trajectory. If a transition doesn't finish its object, its trajectory gets a second row, the next
-/// transition of the original trajectory. Objectives take the flow of the next state from the second row,
+/// trajectory. If a transition doesn't finish its object, its trajectory gets a second transition, the next
+/// one of the original trajectory. Objectives take the flow of the next state from the second transition,
 /// which has no weight in the loss ([`Scores::mean_weights`]).
 ///
 /// ```

@@ -26,8 +26,8 @@ pub(super) struct EvaluatedBatch<'a, E: Env> {
     trajectories: &'a Trajectories<E>,
     scoring: Scoring<'a>,
     visited_states: VisitedStates<'a, E>,
-    /// The forward actions of all transitions, renamed to the labels of the distinct states, because the
-    /// policy evaluates only these.
+    /// The forward actions of all transitions. The policy evaluates only one of several equal or isomorphic
+    /// states, so the actions are renamed to the node labels of this state.
     actions: E::Actions,
     pf: E::Dist,
     pb: E::Dist,
@@ -245,7 +245,8 @@ impl<'a, E: Env> EvaluatedBatch<'a, E> {
     }
 }
 
-/// Returns the exit action of the state before each transition, renamed to the labels of the distinct states.
+/// Returns the exit action of the state before each transition. The policy evaluates only one of several
+/// equal or isomorphic states, so the actions are renamed to the node labels of this state.
 pub(super) fn exits_of<E: Env>(
     env: &E,
     visited: &VisitedStates<'_, E>,

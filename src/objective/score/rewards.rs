@@ -123,9 +123,9 @@ fn changes_of_steps<E: Env>(
     Ok(distinct.group_of.into_iter().map(|group| change[group]).collect())
 }
 
-/// Checks that the changes along each trajectory add up to log R, for trajectories without conditions. All
-/// trajectories of an instance start at the same state, so log R minus the sum of changes must be the same
-/// for all trajectories of the instance.
+/// Checks that the changes along each trajectory add up to log R, for trajectories without conditions. Log R
+/// minus the sum of the changes is log R of the initial state, which all trajectories of an instance share.
+/// This difference must therefore be the same for all trajectories of the instance.
 fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
     let mut starts = HashMap::new();

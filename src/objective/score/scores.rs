@@ -31,9 +31,10 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug)]
 pub struct Scores {
-    /// The first row of each trajectory, followed by the number of rows, `[n + 1]` for n trajectories.
+    /// The index of the first transition of each trajectory, followed by the number of transitions, `[n + 1]`
+    /// for n trajectories.
     pub offsets: Vec<usize>,
-    /// The rows of transitions that aren't exits, in ascending order.
+    /// The indices of the transitions that aren't exits, in ascending order.
     pub inner: Vec<usize>,
     /// log P_F of each transition, `[transitions]`.
     pub log_pf: Tensor,
@@ -57,9 +58,9 @@ pub struct Scores {
     pub old: Option<Values>,
     /// The number of distinct states, which the policy evaluated, and the number of visited states.
     pub distinct: (usize, usize),
-    /// A flag per row, `[transitions]`, for the scores of [single
-    /// transitions](crate::objective::score_transitions): `true` if the row was added only to hold the next
-    /// state of the transition before it. `None` for the scores of whole trajectories.
+    /// A flag per transition, `[transitions]`, for the scores of [single
+    /// transitions](crate::objective::score_transitions): `true` if the transition was added only to hold the
+    /// state after the transition before it. `None` for the scores of whole trajectories.
     pub(crate) ahead: Option<Vec<bool>>,
     /// All quantities that aren't stored in a separate field.
     values: Values,
@@ -83,9 +84,9 @@ impl Scores {
         self.len() == 0
     }
 
-    /// Creates scores from the first row of each trajectory (followed by the number of rows),
-    /// log-probabilities, `[transitions]`, and log-rewards, `[n]`. The last transition of each trajectory
-    /// counts as its exit.
+    /// Creates scores from the index of each trajectory's first transition (followed by the number of
+    /// transitions), log-probabilities, `[transitions]`, and log-rewards, `[n]`. The last transition of each
+    /// trajectory counts as its exit.
     #[must_use]
     pub fn new(offsets: Vec<usize>, log_pf: Tensor, log_pb: Tensor, log_reward: Tensor) -> Self {
         let n = offsets.last().copied().unwrap_or(0);
@@ -209,8 +210,8 @@ impl Scores {
     }
 
     /// Returns the weight of each transition's residual, `[transitions]`. The weights are equal and sum to 1.
-    /// For scores of [single transitions](crate::objective::score_transitions) the rows that were added only
-    /// to hold a next state have weight 0.
+    /// For scores of [single transitions](crate::objective::score_transitions) the transitions that were
+    /// added only to hold the state after another transition have weight 0.
     pub fn mean_weights(&self, of_transitions: &Tensor) -> Tensor {
         let Some(ahead) = &self.ahead else { return mean_weights(of_transitions) };
         let counted: Vec<f64> = ahead.iter().map(|&ahead| if ahead { 0.0 } else { 1.0 }).collect();
@@ -223,9 +224,10 @@ impl Scores {
         segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
     }
 
-    /// Returns the value after each transition, `[transitions]`: the value of `of_transitions` in the next
-    /// row, or the trajectory's value of `last`, `[n]`, after its last transition. If `of_transitions` is log
-    /// F and `last` is log R, the result is the log flow of the state after each transition.
+    /// Returns the value after each transition, `[transitions]`: the value of `of_transitions` at the next
+    /// transition, or, after a trajectory's last transition, the trajectory's value of `last`, `[n]`. If
+    /// `of_transitions` is log F and `last` is log R, the result is the log flow of the state after each
+    /// transition.
     pub fn behind(&self, of_transitions: &Tensor, last: &Tensor) -> Tensor {
         let rows = of_transitions.size()[0] as usize;
         let all = Tensor::cat(&[of_transitions.shallow_clone(), last.shallow_clone()], 0);
@@ -308,8 +310,8 @@ impl Scores {
 mod tests {
     use super::*;
 
-    /// Checks that joined scores have an instance only if all parts have the same instance. Chunks or
-    /// replicas with different instances have no common instance.
+    /// Checks that concatenated scores have an instance only if all concatenated batches have the same
+    /// instance.
     #[test]
     fn joined_scores_have_an_instance_only_if_all_parts_share_it() {
         let part = |instance| {

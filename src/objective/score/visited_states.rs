@@ -13,13 +13,15 @@ pub(in crate::objective) struct VisitedStates<'a, E: Env> {
     env: &'a E,
     states: E::States,
     pub(in crate::objective) groups: StateGroups<E::States>,
-    /// The condition of each row, `[rows, C]`; `None` without conditions.
+    /// The condition under which each state was visited, `[rows, C]`, with a row per visited state; `None`
+    /// without conditions.
     pub(in crate::objective) conditions: Option<Tensor>,
-    /// The number of transitions, that is, the number of rows before the terminal states at the end.
+    /// The number of transitions, which is the number of states before the appended terminal states.
     pub(in crate::objective) n_rows: usize,
-    /// The rows of transitions that aren't exits, and the row of the state after each of these transitions.
+    /// The indices of the transitions that aren't exits, and the index of the visited state after each of
+    /// them.
     inner: (Vec<usize>, Vec<usize>),
-    /// The row of each trajectory's terminal state.
+    /// The index of each trajectory's terminal state among the visited states.
     pub(in crate::objective) terminal: Vec<usize>,
 }
 
@@ -49,19 +51,19 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         self.groups.distinct(&self.states)
     }
 
-    /// Returns the states of these rows, and the condition of each row.
+    /// Returns the visited states with the indices `rows`, and the condition of each of them.
     pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
         let conditions = self.conditions.as_ref().map(|c| select_rows(c, rows));
         (self.states.select(rows), conditions)
     }
 
-    /// Returns the number of rows, that is, of visited states.
+    /// Returns the number of visited states.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Returns the rows of transitions that aren't exits, and the row of the state after each of these
-    /// transitions.
+    /// Returns the indices of the transitions that aren't exits, and the index of the visited state after
+    /// each of them.
     pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
         (&self.inner.0, &self.inner.1)
     }
@@ -76,13 +78,15 @@ impl<'a, E: Env> VisitedStates<'a, E> {
         &self.groups.grouping.group_of[..self.n_rows]
     }
 
-    /// Returns the group of each of these rows. A group is an index into the distinct states.
+    /// Returns the group of each visited state with an index in `rows`. A group is an index into the distinct
+    /// states.
     pub(in crate::objective) fn group_of(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().map(|&row| self.groups.grouping.group_of[row]).collect()
     }
 
-    /// Renames actions in the states `rows` to the labels of the first state of their groups, which the
-    /// policy evaluates.
+    /// Renames actions. Action `i` belongs to the visited state with the index `rows[i]`. The action is
+    /// renamed to the node labels of the first state of that state's group, because the policy evaluates only
+    /// the first state.
     pub(in crate::objective) fn rename(
         &self,
         direction: Direction,
@@ -93,7 +97,8 @@ impl<'a, E: Env> VisitedStates<'a, E> {
     }
 }
 
-/// Returns the condition of each row: the condition of the trajectory to which the row belongs.
+/// Returns the condition of each visited state, which is the condition of its trajectory. `extra` holds the
+/// trajectories of the terminal states that are appended after the transitions' states.
 fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
     let conditions = trajectories.conditions()?;
     let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());

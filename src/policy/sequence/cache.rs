@@ -8,17 +8,18 @@ use super::prefixes::Prefixes;
 use crate::nn::SequenceNet;
 use crate::tensor::select_rows;
 
-/// The value of `parent` for the prefix that contains only the start symbol, because this prefix has no
-/// parent.
+/// The number that stands for "no parent". The prefix that contains only the start symbol has this number as
+/// its parent.
 const ROOT: u32 = u32::MAX;
-/// The minimum capacity of the tensor of rows, in rows.
+/// The minimum number of prefixes for which the cache allocates memory.
 const MIN_CAPACITY: usize = 256;
 
-/// The rows that a [`SequenceNet`] computed for prefixes. Prefixes form a tree, in which a child is its
-/// parent followed by one more input. Prefixes are numbered in the order in which they were added.
+/// The results of a [`SequenceNet`] (a row of numbers each) for prefixes. Prefixes form a tree, in which a
+/// child is its parent followed by one more input. Prefixes are numbered in the order in which they were
+/// added.
 ///
-/// The network evaluates each prefix once, so every request gets the same row for a prefix. The cache is used
-/// for one roll-out, during which the parameters don't change.
+/// The network evaluates each prefix once, so every request for a prefix gets the same result. The cache is
+/// used for one roll-out, during which the parameters don't change.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
     /// A map from the number of a prefix and a further input to the number of the child that this input leads
@@ -27,12 +28,12 @@ pub(super) struct PrefixCache {
     /// The number of the parent and the last input of each prefix. The number of a parent is smaller than the
     /// numbers of its children.
     prefixes: Vec<(u32, u32)>,
-    /// The rows of the prefixes, `[capacity, row_width]`, by the prefixes' numbers; `None` while the cache is
-    /// empty.
+    /// The network's results for the prefixes, `[capacity, row_width]`, one row per prefix in the order of
+    /// their numbers; `None` while the cache is empty.
     rows: Option<Tensor>,
     /// The maximum number of prefixes in the cache.
     limit: usize,
-    /// The dtype and the device of the rows.
+    /// The dtype and the device of the network's results.
     options: (Kind, Device),
     /// The number of network evaluations, and the number of prefixes in these evaluations. The caller may
     /// reset both.
@@ -56,14 +57,15 @@ struct NewPrefix {
 }
 
 impl PrefixCache {
-    /// Creates an empty cache of at most `limit` prefixes, for rows with this dtype and device.
+    /// Creates an empty cache of at most `limit` prefixes. `options` are the dtype and the device of the
+    /// network's results.
     pub(super) fn new(limit: usize, options: (Kind, Device)) -> Self {
         let limit = limit.min(ROOT as usize);
         Self { children: HashMap::new(), prefixes: Vec::new(), rows: None, limit, options, steps: (0, 0) }
     }
 
-    /// Returns the rows of these prefixes, `[n, row_width]`. The network evaluates the prefixes that aren't
-    /// in the cache.
+    /// Returns the network's results for these prefixes, `[n, row_width]`. The network evaluates the prefixes
+    /// that aren't in the cache.
     ///
     /// Returns `None` if neither a prefix nor its parent is in the cache, or if `limit` is too small for the
     /// prefixes and their ancestors. The caller should then evaluate whole sequences.
@@ -152,7 +154,8 @@ impl PrefixCache {
         numbers
     }
 
-    /// Returns the rows of the prefixes with these `n * reach` numbers as `[n, reach, row_width]`.
+    /// Returns the network's results for the prefixes with these `n * reach` numbers, as `[n, reach,
+    /// row_width]`.
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], n: usize, reach: usize) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
@@ -161,8 +164,8 @@ impl PrefixCache {
         }
     }
 
-    /// Appends rows. If the capacity is too small, it is at least doubled. The capacity exceeds `limit` only
-    /// if the rows need more.
+    /// Appends the network's results for new prefixes. If the capacity is too small, it is at least doubled.
+    /// The capacity exceeds `limit` only if the stored results need more.
     fn store(&mut self, new: &Tensor) {
         let used = self.prefixes.len() as i64;
         let n = new.size()[0];

@@ -106,7 +106,7 @@ impl SequencePolicy {
     /// drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions aren't one block with one row per state or whose
+    /// [`Error::Config`] for an environment whose states don't all have the same number of slots, or whose
     /// initial state isn't the empty sequence, and for invalid sizes of the network.
     pub fn new<E: DiscreteEnv<Actions = Slots, States = VectorStates>>(
         env: &E,

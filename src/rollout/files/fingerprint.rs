@@ -2,9 +2,9 @@ use crate::Result;
 use crate::env::{Direction, DiscreteEnv, Slots};
 use crate::io::Hash;
 
-/// The maximum number of steps of each path that the fingerprint follows.
+/// The maximum number of steps on each of the two paths through an environment that [`fingerprint`] follows.
 const MAX_STEPS: usize = 1000;
-/// The maximum number of instances of the environment that the fingerprint covers.
+/// The maximum number of instances of an environment in which [`fingerprint`] follows paths.
 const MAX_INSTANCES: u32 = 16;
 
 /// Returns a hash that identifies the meaning of an environment's actions. The function follows two paths in

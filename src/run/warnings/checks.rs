@@ -8,39 +8,38 @@ use crate::env::{Env, Rows};
 use crate::error::Warning;
 use crate::train::StepStats;
 
-/// The share of a batch's trajectories that counts as nearly all of them.
+/// The smallest share of a batch's trajectories that counts as nearly all of them.
 const NEARLY_ALL: f64 = 0.95;
-/// The number of consecutive steps in which nearly all trajectories end in one object, after which this
-/// counts as a collapse, if another object of comparable reward was sampled earlier.
+/// A collapse is reported after this number of consecutive steps in which nearly all trajectories end in one
+/// object. This limit holds if another object of comparable reward was sampled earlier.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The number of consecutive steps in which nearly all trajectories end in one object, after which this
-/// counts as a collapse, if no other sampled object has a comparable reward. The number is larger than
+/// A collapse is reported after this number of consecutive steps in which nearly all trajectories end in one
+/// object. This limit holds if no other sampled object has a comparable reward. It is larger than
 /// `ONE_OBJECT_STEPS`, because the target itself may be concentrated on one object.
 const UNPROVEN_STEPS: usize = 200;
-/// The largest difference by which another object's log R may be lower and still count as comparable. If one
-/// object has 95 % of the total reward, the log R of any other object is lower by at least 2.9, so no other
-/// object counts as comparable.
+/// The largest difference between the log R of the object in which nearly all trajectories end and a lower
+/// log R that counts as comparable. If an object has 95 % of the total reward, the log R of any other object
+/// is lower by at least 2.9, so no other object counts as comparable.
 const COMPARABLE: f64 = 2.0;
 /// The number of consecutive steps with a loss near 0 and constant log Z after which training counts as
 /// stalled.
 const STILL_STEPS: usize = 100;
-/// The loss below which a loss counts as near 0.
+/// The limit below which a loss counts as near 0.
 const STILL_LOSS: f64 = 1e-3;
-/// The change of log Z, since the first of the consecutive steps that `STILL_STEPS` counts, below which log Z
-/// counts as constant.
+/// The limit on the change of log Z over steps with a loss near 0. Below this limit log Z counts as constant.
+/// The change is measured since the first of these steps.
 const STILL_LOG_Z: f64 = 0.02;
-/// The margin by which log Z must be below the best log-reward to count as too low. If the loss were near 0
-/// for all objects, log Z couldn't be this far below a log-reward.
+/// The margin by which log Z must be below the best log-reward for a warning that training has stalled. If
+/// the loss were near 0 for all objects, log Z couldn't be this far below a log-reward.
 const BELOW: f64 = 0.2;
-/// The margin by which a learned log Z must be below the best log-reward to count as far below the best
-/// log-reward.
+/// The margin below the best log-reward from which a learned log Z counts as far below it.
 const FAR_BELOW: f64 = 10.0;
 /// The number of consecutive steps with log Z far below the best log-reward after which a warning is raised.
 const FAR_STEPS: usize = 200;
-/// The number of consecutive steps, in each of which nearly all rewards have the lowest value so far, after
-/// which rewards count as sparse.
+/// The number of consecutive steps after which rewards count as sparse. In each of these steps nearly all
+/// rewards have the lowest value so far.
 const FLOOR_STEPS: usize = 200;
-/// The share of a step's rewards that must have the lowest value so far for `FLOOR_STEPS` to count the step.
+/// The share of a step's rewards that counts as nearly all of them, for `FLOOR_STEPS`.
 const AT_FLOOR: f64 = 0.99;
 
 impl<S: Rows> Warnings<S> {
@@ -129,7 +128,7 @@ impl<S: Rows> Warnings<S> {
         let classes = step.env.symmetry().classes(&objects);
         let grouping = classes.map_or_else(|| objects.group(), |classes| classes.grouping);
         let mut counts = vec![0; grouping.first.len()];
-        for &group in grouping.group_of.iter() {
+        for &group in &grouping.group_of {
             counts[group] += 1;
         }
         let (group, count) = counts.into_iter().enumerate().max_by_key(|&(_, count)| count)?;
@@ -150,8 +149,8 @@ impl<S: Rows> Warnings<S> {
         let share = step.rows_with(floor).len() as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.floor_steps };
         self.floor_steps = if share >= AT_FLOOR && !self.has_explored { before + 1 } else { 0 };
-        // Without an object above the lowest log-reward no warning is raised, because all objects may have
-        // the same reward.
+        // Without an object whose log-reward is above the lowest one, no warning is raised, because all
+        // objects may have the same reward.
         if self.floor_steps >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: step.step, share, floor });
         }
@@ -348,7 +347,7 @@ mod tests {
         };
         assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
         assert_eq!(run(true), []);
-        // No warning is expected if two of twenty trajectories find a higher reward.
+        // No warning is expected if two of twenty trajectories have a reward above the lowest one.
         let mut found = Run::new();
         let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
         assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);

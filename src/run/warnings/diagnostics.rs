@@ -9,9 +9,11 @@ use crate::train::{Batch, Context, StepStats, TrainEnv};
 /// The data about one step that warnings are based on.
 pub(super) struct StepDiagnostics<'a, E: Env> {
     pub(super) env: &'a E,
-    /// The terminal states of the batch. The terminal states of fresh trajectories come first.
+    /// The terminal states of the batch. Fresh trajectories, which are neither replayed nor taken from data,
+    /// come first.
     pub(super) objects: &'a E::States,
-    /// The log-rewards of the fresh trajectories' objects; empty if the batch doesn't hold log-rewards.
+    /// The log-rewards of the fresh trajectories' objects; empty if the batch doesn't hold log-rewards. Fresh
+    /// trajectories are neither replayed nor taken from data.
     pub(super) log_rewards: &'a [f64],
     /// `true` if the trajectories have conditions.
     pub(super) is_conditional: bool,
@@ -64,7 +66,8 @@ impl<'a, E: TrainEnv> StepDiagnostics<'a, E> {
 }
 
 impl<E: Env> StepDiagnostics<'_, E> {
-    /// Returns the indices of the fresh trajectories whose object has this log-reward.
+    /// Returns the indices of the fresh trajectories (neither replayed nor taken from data) whose object has
+    /// this log-reward.
     pub(super) fn rows_with(&self, log_reward: f64) -> Vec<usize> {
         (0..self.log_rewards.len()).filter(|&row| self.log_rewards[row] == log_reward).collect()
     }
@@ -79,9 +82,9 @@ impl<E: Env> StepDiagnostics<'_, E> {
                 || !matches!(symmetry.log_symmetry(self.objects), Ok(None)))
     }
 
-    /// Groups equal objects in a list that starts with the best object and continues with the objects of the
-    /// trajectories `rows`. Returns `None` if equal objects may have different labels and the environment
-    /// can't compare objects up to isomorphism.
+    /// Groups equal objects in a list. The first object of the list is `best`. The others are the terminal
+    /// states of the trajectories with the indices `rows`. Returns `None` if equal objects may have different
+    /// labels and the environment can't compare objects up to isomorphism.
     pub(super) fn with_best(&self, best: &E::States, rows: &[usize]) -> Option<Grouping> {
         let symmetry = self.env.symmetry();
         let mut all = best.clone();

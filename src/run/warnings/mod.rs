@@ -20,7 +20,8 @@ use crate::error::Warning;
 use crate::train::{TrainEnv, Trainer};
 use crate::{Error, Result};
 
-/// The number of fresh trajectories that a step must have for its rewards to be checked.
+/// The number of fresh trajectories (neither replayed nor taken from data) that a step must have for its
+/// rewards to be checked.
 const MIN_BATCH: usize = 8;
 
 /// The reaction to a [`Warning`](crate::error::Warning). Every warning is also recorded in
@@ -67,7 +68,7 @@ pub struct Warnings<S> {
 struct Best<S> {
     object: S,
     log_reward: f64,
-    /// The highest log-reward of any other object; `None` if no other object was sampled.
+    /// The highest log-reward of any object other than `object`; `None` if no other object was sampled.
     second_log_reward: Option<f64>,
 }
 

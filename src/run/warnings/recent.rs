@@ -4,33 +4,34 @@ use std::collections::VecDeque;
 
 use crate::error::Warning;
 
-/// The value above which the greatest log-reward is suspicious: a log-reward is rarely larger, but a reward
-/// that was passed without taking its logarithm often is.
+/// The value above which the greatest log-reward of a batch is suspicious. Log-rewards are rarely larger, but
+/// rewards whose logarithm was forgotten often are.
 const HUGE_LOG_REWARD: f64 = 100.0;
-/// The ratio of the greatest log-reward to the median log-reward above which the greatest counts as an
+/// The ratio of a batch's greatest log-reward to its median log-reward above which the greatest counts as an
 /// outlier.
 const FAR_OUT: f64 = 10.0;
-/// The value above which the greatest log-reward is implausible, whatever the other log-rewards are.
+/// The value above which a batch's greatest log-reward is implausible, whatever the other log-rewards are.
 const IMPOSSIBLE_LOG_REWARD: f64 = 10_000.0;
-/// The smallest number of consecutive log-rewards (a window) from which the share of different log-rewards is
-/// computed.
+/// The smallest number of log-rewards in a window. A window consists of the log-rewards of consecutive
+/// trajectories; the share of different log-rewards is computed for each window.
 const WINDOW: usize = 1_000;
 /// The difference between two log-rewards above which they count as different. The difference is relative to
 /// the log-reward's absolute value if this value is above 1. Smaller differences may be rounding, for example
 /// in rewards computed by networks.
 const SAME_REWARD: f64 = 1e-5;
-/// The share of different log-rewards in the first window that a warning requires. A smaller share means that
-/// equal log-rewards are common from the start, so they don't show that the policy collapsed.
+/// The share of different log-rewards among the first (about 1,000) of a run from which collapse can be
+/// detected later. A smaller share means that equal log-rewards are common from the start, so they don't show
+/// that the policy collapsed.
 const ALL_DIFFERENT: f64 = 0.9;
-/// The share of different log-rewards in a later window below which the policy counts as concentrated on few
-/// objects.
+/// The share of different log-rewards in a later window (about 1,000 consecutive log-rewards) below which the
+/// policy counts as concentrated on few objects.
 const FEW_DIFFERENT: f64 = 0.5;
 /// The number of latest importance weights that are stored.
 const MAX_WEIGHTS: usize = 256;
-/// The smallest number of importance weights from which the share of effective samples is computed.
+/// The smallest number of importance weights from which the effective sample size is computed.
 const MIN_WEIGHTS: usize = 64;
-/// The share of effective samples below which averages over samples are poor estimates of averages under the
-/// target.
+/// The ratio of the effective sample size to the number of samples below which averages over samples are poor
+/// estimates of averages under the target.
 const MIN_EFFECTIVE_SHARE: f64 = 0.1;
 /// The distance between the lower and the upper quartile of log-weights above which a low effective sample
 /// size raises a warning. Quartiles ignore the extreme weights that a few explored trajectories may have.
@@ -41,7 +42,8 @@ const MIN_STEPS: usize = 100;
 
 /// Returns a warning if the log-rewards of the first batch look like rewards without a logarithm: none is
 /// negative, the greatest is above 100, and the greatest is either above 10,000 or more than ten times the
-/// median. The second condition spares large log-rewards of similar size, which are common in large problems.
+/// median. Large log-rewards of similar size cause no warning up to 10,000, because they are common in large
+/// problems.
 pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
     let mut sorted = log_rewards.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -53,18 +55,21 @@ pub(super) fn not_logarithms(log_rewards: &[f64]) -> Option<Warning> {
         .then_some(Warning::NotLogarithms { step: 1, most })
 }
 
-/// The latest log-rewards and log importance weights of fresh trajectories.
+/// The latest log-rewards and log importance weights of fresh trajectories, which are neither replayed nor
+/// taken from data.
 #[derive(Default)]
 pub(super) struct Recent {
     log_rewards: Vec<f64>,
-    /// The share of different log-rewards in the run's first window; `None` until the first window is full.
+    /// The share of different log-rewards in the run's first window of about 1,000 log-rewards; `None` until
+    /// the window is full.
     first: Option<f64>,
     log_weights: VecDeque<f64>,
 }
 
 impl Recent {
-    /// Adds log-rewards. Returns a warning if they complete a window with few different log-rewards although
-    /// the first window had many different log-rewards.
+    /// Adds log-rewards. If they complete a window (about 1,000 consecutive log-rewards), the window is
+    /// checked. Returns a warning if it has few different log-rewards although the run's first window had
+    /// many.
     pub(super) fn add_rewards(&mut self, step: usize, log_rewards: &[f64]) -> Option<Warning> {
         self.log_rewards.extend(log_rewards);
         let n = self.log_rewards.len();

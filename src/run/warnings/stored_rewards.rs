@@ -8,10 +8,10 @@ use crate::train::{TrainEnv, Trainer};
 
 /// The step after which the rewards of replayed objects are checked for the first time.
 const FIRST_CHECK: usize = 10;
-/// The number of steps between two checks after the first check.
+/// The number of steps between two checks of the rewards of replayed objects, after the first check.
 const CHECK_INTERVAL: usize = 100;
-/// The largest number of objects whose reward is computed again. The number is small because the reward may
-/// be slow.
+/// The largest number of replayed objects whose reward is computed again in a check. The number is small
+/// because the reward may be slow.
 const MAX_OBJECTS: usize = 8;
 /// The largest difference of log-rewards, relative to 1 + |log R|, that counts as rounding. Other machines
 /// and other batch sizes may round differently.

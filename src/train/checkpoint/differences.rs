@@ -9,7 +9,8 @@ const SHOWN: usize = 5;
 const LONGEST: usize = 80;
 
 /// Lists the keys whose values differ between a checkpoint (`there`) and this run (`here`), with both values:
-/// "`network.layers` is 2 there and 3 here". Values without keys are named `whole`.
+/// "`network.layers` is 2 there and 3 here". If `there` and `here` aren't JSON objects and therefore have no
+/// keys, the text calls them `whole`.
 pub(super) fn describe_changes(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect(whole, "", there, here, &mut found);

@@ -6,8 +6,8 @@ use crate::Result;
 use crate::env::Env;
 use crate::optim::Optimizer;
 
-/// The names of a checkpoint's sections that no custom part may have: the sections of the model, of
-/// attachments, and of the trainer's built-in parts.
+/// The names of a checkpoint's sections that no custom part may have: the sections of the model, of attached
+/// states (of observers, for example), and of the trainer's built-in parts.
 pub(in crate::train) const RESERVED: [&str; 8] =
     ["model", "attached", "policy", "replay", "data", "average", "target_network", "gradient_sum"];
 

@@ -15,8 +15,8 @@ use crate::policy::Policy;
 use crate::train::{Checkpoint, Context, TrainEnv, Trainer};
 use crate::{Error, Result, Rng};
 
-/// The prefix of the sections that hold the attachments' tensors: each attachment has the section
-/// `attached/NAME`.
+/// The prefix of the sections that hold the tensors of attached states (`Trainer::attach`): the state with
+/// the name `NAME` has the section `attached/NAME`.
 const ATTACHED: &str = "attached";
 
 /// The JSON state of a trainer in its checkpoint.
@@ -34,7 +34,7 @@ struct State {
     description: Value,
     /// The user's text for readers of the checkpoint.
     note: Value,
-    /// The JSON states of attachments, by name.
+    /// The JSON parts of the states that observers and other code attached to the trainer, by name.
     attachments: BTreeMap<String, Value>,
     /// The trainer's configuration as JSON; null if it has a custom schedule.
     settings: Value,

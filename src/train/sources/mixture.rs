@@ -221,7 +221,7 @@ impl<E: TrainEnv> Sources<E> {
     }
 
     /// Returns the number of trajectories that each source supplies. Fixed shares are subtracted from the
-    /// batch first; the setting `source` divides the other trajectories.
+    /// batch first. The setting `source` divides the rest into fresh, replayed and given trajectories.
     fn counts(&self, context: &Context<E>) -> Result<Vec<usize>> {
         let source = context.config.source;
         let batch = context.share();

@@ -117,8 +117,9 @@ pub trait Source<E: Env>: Persist<E> + Any {
         Ok(())
     }
 
-    /// Returns the number of objects for which the last [`draw`](Self::draw) computed rewards itself. If a
-    /// source that replaces the policy returns 0 here, the trainer counts its trajectories instead.
+    /// Returns the number of objects whose rewards the source itself computed in the last
+    /// [`draw`](Self::draw). If a source that replaces the policy returns 0 here, the trainer counts its
+    /// trajectories instead.
     fn reward_calls(&self) -> u64 {
         0
     }

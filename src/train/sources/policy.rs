@@ -32,8 +32,8 @@ impl<E: TrainEnv> Source<E> for PolicySource {
         SourceTraits { on_policy, is_external: false, ..SourceTraits::default() }
     }
 
-    /// Draws trajectories from the policy. With local search the trajectories to the objects found come
-    /// first.
+    /// Draws trajectories from the policy. With local search, trajectories to the objects that the search
+    /// found are added, and come first.
     fn draw(
         &mut self,
         request: BatchRequest,

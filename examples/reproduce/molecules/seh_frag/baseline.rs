@@ -100,8 +100,9 @@ fn crossed(env: &Fragments, one: &Tree, other: &Tree, rng: &mut Rng) -> Result<O
     for (a, b) in second.edges() {
         child.add_edge(first + a, first + b, second.edge(a, b).unwrap_or_default())?;
     }
-    // The stem at which a bond was cut is free in its part, so the new bond uses the two stems of the cut
-    // bonds. The node at the cut bond is the first node of each part.
+    // A stem is an atom at which a fragment can be bonded to another fragment. The cut bonds have left a free
+    // stem in each part, and the new bond joins these two stems. Node 0 of each part is the fragment with
+    // this stem.
     let stem = |tree: &Tree, from, to| tree.edge(from, to).map_or(0, |arc| arc.attributes.get(0));
     let stems = [stem(one, a, without_a), stem(other, b, without_b)];
     child.add_edge(0, first, Edge { class: 0, attributes: Attributes::new(&stems)? })?;

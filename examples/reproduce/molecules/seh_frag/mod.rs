@@ -66,9 +66,11 @@ const BETA: f64 = 32.0;
 /// The exponent of the reward in the first step, for a policy that doesn't take the exponent as input. A
 /// policy that begins with 32 collapses onto the first good molecule.
 const FIRST_BETA: f64 = 4.0;
-/// The default of the smallest exponent that a policy for all exponents is trained on: the published value.
+/// The default lower end of the range of exponents that `--any-beta` trains one policy for: the published
+/// value.
 const LEAST_BETA: f64 = 0.5;
-/// The number of points of the curves that are drawn against reward calls.
+/// The number of points of the curves that show the best scores and the number of modes as functions of the
+/// number of scored molecules.
 const POINTS: usize = 50;
 /// The largest number of molecules that are sampled in one batch.
 const AT_ONCE: usize = 250;
@@ -198,7 +200,8 @@ impl Seh {
 }
 
 /// Returns the settings of the policy's network. A condition is an input of the network, and also scales the
-/// logits. `Gin` can't be used, because it ignores the attributes of edges, which hold the stems of bonds.
+/// logits. `Gin` can't be used, because it ignores the attributes of edges. An edge joins two fragments, and
+/// its attributes are their stems, the atoms that the bond connects.
 fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConfig {
     let mut network =
         GraphNetConfig { conv: ConvKind::Gine, ..common.graph_net(4, 128, BackwardPolicy::SharedTorso) };
@@ -214,12 +217,13 @@ fn network(common: &Common, conditioning: Option<&Conditioning>) -> GraphNetConf
 const MODE_SCORE: f64 = 7.0 / 8.0;
 /// A molecule is a new mode if its Tanimoto similarity to each earlier mode is below this number.
 const MODE_SIMILARITY: f64 = 0.7;
-/// The number of molecules scored last whose mean score is reported.
+/// The number of most recently scored molecules over which the reported mean score is taken.
 const LAST: usize = 1_000;
-/// The number of best molecules whose mean score is reported.
+/// The number of best distinct molecules over which the reported mean score is taken.
 const BEST: usize = 100;
 
-/// A point of the curves that are drawn against reward calls.
+/// A point of the curves that show the best scores and the number of modes as functions of the number of
+/// scored molecules.
 #[derive(Clone, Serialize)]
 struct Point {
     reward_calls: usize,
@@ -294,8 +298,8 @@ struct RecordedProxy {
 }
 
 impl RecordedProxy {
-    /// Builds the proxy with an empty record. A point is added to the curves after every `every` molecules,
-    /// and a row is added to `table` for each molecule.
+    /// Builds the proxy with an empty record. A point is added to the curves each time another `every`
+    /// molecules are scored, and a row is added to `table` for each molecule.
     fn new(proxy: SehProxy, every: usize, table: Option<ScoredTable>) -> Self {
         Self { proxy, record: Mutex::new(SearchRecord { every, table, ..SearchRecord::default() }) }
     }

@@ -23,9 +23,9 @@ pub(crate) struct SehObjectives {
     /// File with RDKit's table of synthetic accessibility, `Contrib/SA_Score/fpscores.pkl.gz`
     #[arg(long)]
     sa_table: PathBuf,
-    /// Train for directions of the four objectives instead of preferences, and report the share of samples in
-    /// a cone around each direction. The value is the cosine of the cone's angle. The directions are taken
-    /// from the Pareto front of 1,000 random trees
+    /// Train for directions in the space of the four objectives instead of preferences, and report the share
+    /// of samples in a cone around each direction. The value is the cosine of the cone's angle. The
+    /// directions are those of the best objectives (the Pareto front) of 1,000 random molecules
     #[arg(long)]
     focus: Option<f64>,
     /// Number of molecules that are sampled under each preference or direction
@@ -35,20 +35,22 @@ pub(crate) struct SehObjectives {
     common: Common,
 }
 
-/// The number of steps between 0 and 1 in which each weight varies. The policy is measured under all
-/// preferences on this grid or, with --focus, under an equal number of directions.
+/// The number of steps from 0 to 1 that each weight of the preferences takes. With 2 steps, a weight is 0,
+/// 0.5 or 1. The policy is measured under all preferences with such weights or, with --focus, under an equal
+/// number of directions.
 const PREFERENCE_STEPS: usize = 2;
 /// The names of the four objectives.
 const NAMES: [&str; 4] = ["seh", "qed", "sa", "weight"];
 /// The smallest value of each objective.
 const LEAST: f64 = 1e-4;
-/// The share of replayed molecules for which the direction of focus is replaced by the direction of the
-/// molecule's objectives.
+/// The share of replayed molecules for which the goal direction of `--focus` is replaced by the direction of
+/// the molecule's objectives.
 const HINDSIGHT: f64 = 0.3;
 /// The default capacity of the replay buffer with --focus. Without --focus there is no replay buffer by
 /// default.
 const REPLAYED: usize = 2_000;
-/// The number of random trees from which the directions of focus are computed.
+/// The number of random molecules (trees of fragments) whose best objectives define the goal directions of
+/// `--focus`.
 const RANDOM: usize = 1_000;
 /// The reference point of the hypervolume: no objective is below 0.
 const REFERENCE: [f64; 4] = [0.0; 4];
@@ -62,9 +64,9 @@ fn shaped(property: Property, shape: Shape) -> Result<impl MoleculeScore + 'stat
         .clamped(LEAST, 1.0)
 }
 
-/// Returns the objectives on the Pareto front of uniform random trees. The directions of these objectives are
-/// used as directions of focus, because objects can reach them. The trees are the same for every seed of the
-/// run.
+/// Returns the objectives on the Pareto front of random molecules, which are trees of fragments built by
+/// uniform random actions. Their directions are used as goal directions of `--focus`, because objects can
+/// reach them. The molecules are the same for every seed of the run.
 fn random_front(env: &GraphEnv, rewards: &[ObjectiveReward]) -> Result<Reals> {
     let plain = ConditionedReward::<GraphStates>::new(Conditioning::new(NAMES.len())?, rewards.to_vec())?;
     let objectives = plain.objectives(&sample(env, &UniformPolicy, RANDOM, &mut Rng::seeded(0))?)?;
@@ -83,9 +85,9 @@ impl SehObjectives {
         Ok(scores.map(|score| Arc::new(FragmentReward::new(library, score)) as _).into())
     }
 
-    /// Returns the conditions that are inputs of the policy. A condition holds preferences, or a direction of
-    /// focus with equal preferences. Only one of the two varies, because preferences and a direction can
-    /// contradict each other.
+    /// Returns the distribution of the conditions that are inputs of the policy. With `--focus`, the
+    /// direction varies and all preferences are equal. Otherwise, the preferences vary and there is no
+    /// direction. The two never vary together, because they can contradict each other.
     fn conditioning(&self, directions: Directions) -> Result<Conditioning> {
         let encoding = Encoding::Thermometer { bins: 16 };
         let conditioning =
@@ -160,7 +162,8 @@ impl Task for SehObjectives {
             })?;
             let mut rows = found.rows;
             let all = found.objectives;
-            // The samples are compared with an equal number of uniform random trees.
+            // For comparison, the metrics are also computed for an equal number of molecules that uniform
+            // random actions build.
             let random = reward.objectives(&sample(trainer.env(), &UniformPolicy, all.len(), &mut rng)?)?;
             if let Some(cosine) = self.focus {
                 for (row, direction) in rows.iter_mut().zip(&tested) {

@@ -28,8 +28,8 @@ impl ScoredTable {
         self.pending.push((smiles, reward));
     }
 
-    /// Writes the pending rows with the number `step`. For `None` the number is that of the last written step
-    /// plus 1.
+    /// Writes the pending rows with the step number `step`. For `None`, the step number is 1 + that of the
+    /// last written rows.
     ///
     /// # Errors
     /// [`Error::Io`] if the file can't be written.

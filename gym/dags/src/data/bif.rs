@@ -207,7 +207,7 @@ impl BifVariables {
             match reader.next()? {
                 "}" => break,
                 "table" => {
-                    // The numbers of a `table` statement are sorted by the value of the variable itself
+                    // The probabilities of a `table` statement are sorted by the value of the variable itself
                     // first, then by the values of the parents.
                     let numbers = reader.probabilities(entries, name)?;
                     let rows = entries / values;

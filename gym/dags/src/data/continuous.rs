@@ -76,7 +76,7 @@ impl ContinuousData {
         for variable in 0..n {
             let mut column = self.column(variable);
             let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
-            for x in column.iter_mut() {
+            for x in &mut column {
                 *x /= scale;
             }
             let mean = column.iter().sum::<f64>() / rows as f64;

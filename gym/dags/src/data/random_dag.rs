@@ -12,9 +12,9 @@ pub enum GraphLaw {
         /// The expected number of edges, at most `n (n - 1) / 2`.
         edges: f64,
     },
-    /// Graphs by preferential attachment (Barabasi and Albert 1999). The nodes are visited in a random
-    /// order, and each gets edges from earlier nodes. An earlier node is sampled in proportion to its
-    /// degree plus one. A few nodes end up with many children.
+    /// Graphs by preferential attachment (Barabasi and Albert 1999). The nodes are visited in a random order,
+    /// and each gets edges from earlier nodes. An earlier node is sampled with a probability that is
+    /// proportional to 1 + its degree. A few nodes end up with many children.
     ScaleFree {
         /// The number of edges into each node. If there are fewer earlier nodes, the node gets an edge from
         /// each of them.

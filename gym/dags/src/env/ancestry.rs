@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::{NodeSet, check_size};
 
-/// The largest number of nodes of a graph.
+/// The largest number of nodes of a graph that this package accepts.
 pub const MAX_NODES: usize = 200;
 
 /// A set of nodes for each node of a graph. The sets are stored on the stack if the graph has at most 8
@@ -76,8 +76,8 @@ impl Ancestry {
         (0..out.parents.len()).all(|node| out.visit(node, NodeSet::EMPTY)).then_some(out)
     }
 
-    /// Computes the ancestors of a node after those of its parents. Returns `false` if it finds a cycle.
-    /// `below` holds the nodes on the path of visits that led to this node.
+    /// Computes the ancestors of a node by recursion, those of its parents first. Returns `false` if it finds
+    /// a cycle. `below` holds the nodes whose recursion led to this node.
     fn visit(&mut self, node: usize, below: NodeSet) -> bool {
         if below.contains(node) || !self.ancestors[node].is_empty() {
             return !below.contains(node);

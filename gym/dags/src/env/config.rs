@@ -1,5 +1,5 @@
-//! Expert knowledge about the structure of a network: a limit of parents, required edges and forbidden
-//! edges.
+//! Expert knowledge about the structure of a network: a limit on the number of parents, required edges and
+//! forbidden edges.
 
 use gfn::graph::GraphState;
 use gfn::{Error, Result};
@@ -28,8 +28,8 @@ pub struct StructureConfig {
 }
 
 impl StructureConfig {
-    /// Creates a configuration of all acyclic graphs with `nodes` nodes, without a limit of parents and
-    /// without expert knowledge.
+    /// Creates a configuration of all acyclic graphs with `nodes` nodes, without a limit on the number of
+    /// parents and without expert knowledge.
     #[must_use]
     pub fn new(nodes: usize) -> Self {
         Self { nodes, max_parents: None, forbidden: Vec::new(), required: Vec::new() }
@@ -63,7 +63,7 @@ impl StructureConfig {
         Ok(initial)
     }
 
-    /// Returns the sources of those edges that lead into a node.
+    /// Returns the sources of the given edges that lead into a node.
     pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }

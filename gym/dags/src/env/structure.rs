@@ -28,7 +28,8 @@ pub struct BayesianStructure {
     config: StructureConfig,
 }
 
-/// The rules that enforce expert knowledge: required edges, forbidden edges and the limit of parents.
+/// The rules that enforce expert knowledge: required edges, forbidden edges and the limit on the number of
+/// parents.
 struct Knowledge {
     config: StructureConfig,
     /// The targets that each source node may have an edge to.
@@ -49,10 +50,10 @@ impl BayesianStructure {
         let n = config.nodes;
         let (mut allowed, mut required): (Vec<NodeSet>, _) =
             (vec![(0..n).collect(); n], vec![NodeSet::EMPTY; n]);
-        for &(a, b) in config.forbidden.iter() {
+        for &(a, b) in &config.forbidden {
             allowed[a as usize] = allowed[a as usize].without(b as usize);
         }
-        for &(a, b) in config.required.iter() {
+        for &(a, b) in &config.required {
             required[a as usize].insert(b as usize);
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddArc);
@@ -89,7 +90,8 @@ impl BayesianStructure {
 impl GraphRules for Knowledge {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         if graph.n_nodes() != self.config.nodes {
-            // The graph isn't a state of this environment, so it has no legal moves.
+            // A graph with another number of nodes isn't a state of this environment, so it has no legal
+            // moves.
             return moves.forbid_all();
         }
         if let Some(most) = self.config.max_parents {

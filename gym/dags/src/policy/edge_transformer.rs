@@ -18,7 +18,7 @@ pub struct EdgeTransformerConfig {
     pub embedding: i64,
     /// The number of attention heads. Each head has a width of `embedding / heads`.
     pub heads: i64,
-    /// The number of attention blocks that the outputs share.
+    /// The number of attention blocks before the two output heads, which share these blocks.
     pub layers: usize,
     /// The number of further attention blocks in each of the two output heads. The first head gives the
     /// logits of edges, the second the logit of the exit (and the flow).

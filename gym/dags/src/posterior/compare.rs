@@ -79,8 +79,8 @@ fn same_nodes(graph: &GraphState, n: usize) -> Result<&GraphState> {
     (graph.n_nodes() == n).then_some(graph).ok_or_else(other)
 }
 
-/// Returns the weights divided by their sum, or equal shares if `weights` is `None`. Returns an error
-/// unless there is one weight for each graph and no weight is negative.
+/// Returns the weights divided by their sum, or equal shares if `weights` is `None`. Returns an error unless
+/// there is one weight for each graph, no weight is negative, and their sum is above 0.
 fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
@@ -96,8 +96,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }
 
-/// Returns the `k` most probable graphs, with the most probable first. Each is given by the index of a row
-/// that holds it, and by its probability. Equal graphs count as one.
+/// Returns the `k` most probable graphs, with the most probable first. Each graph is given by an index at
+/// which `states` holds it, and by its probability. Equal graphs count as one.
 ///
 /// ```
 /// use gfn_dags::{acyclic, most_probable};
@@ -119,7 +119,7 @@ pub fn most_probable(states: &GraphStates, weights: Option<&[f64]>, k: usize) ->
         probs[group] += share;
     }
     let mut out: Vec<(usize, f64)> = grouping.first.into_iter().zip(probs).collect();
-    // Graphs of equal probability are sorted by row, so that the result is deterministic.
+    // Graphs of equal probability are sorted by their index in `states`, so that the result is deterministic.
     out.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     out.truncate(k);
     Ok(out)

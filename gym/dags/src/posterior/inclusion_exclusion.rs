@@ -9,15 +9,15 @@ use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 /// 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
 
-/// The largest absolute value of a term. Neighbouring doubles of this size differ by more than a tenth, so
-/// exponentials of larger terms have no meaning.
+/// The largest absolute value of a node's term of the log-reward. Neighbouring doubles of this size differ by
+/// more than a tenth, so exponentials of larger terms have no meaning.
 const MAX_TERM: f64 = 1e15;
 
 /// The exact edge marginals and log Z of graphs with up to 14 nodes, computed without enumeration, by
 /// inclusion-exclusion over sinks (Tian and He 2009).
 ///
-/// Let a_j(P) be the exponential of the score plus the prior's term of node j with parents P. Let A_j(U) be
-/// the sum of a_j(P) over the sets P within U. The sum H(S) over all graphs on the nodes S is
+/// Let a_j(P) be the factor that node j contributes to the reward if P are its parents. Let A_j(U) be the sum
+/// of a_j(P) over the sets P within U. The sum H(S) of the rewards of all graphs on the nodes S is
 ///
 /// ```text
 /// H(S) = sum over nonempty T within S of (-1)^(|T| + 1) H(S - T) prod over j in T of A_j(S - T)
@@ -29,10 +29,10 @@ const MAX_TERM: f64 = 1e15;
 /// which is within Tian and He's bound O(n 3^n), and memory is n 2^n. A sum over orders of the nodes isn't
 /// used, because it would weight each graph by its number of orders.
 ///
-/// *Cancellation.* Each term is a sum over some of the graphs, so no term is larger than H(S). But there
-/// are 2^|S| terms of both signs. Errors can grow like the number of ordered partitions, 2 * 10^14 for 14
-/// nodes, which is too much for doubles. Sums therefore use numbers with 31 digits and any exponent. In the
-/// end, the posterior of each node's parent sets is checked to be a distribution.
+/// *Cancellation.* Each term of this formula is itself a sum over some of the graphs, so no term is larger
+/// than H(S). But there are 2^|S| terms of both signs. Errors can grow like the number of ordered partitions,
+/// 2 * 10^14 for 14 nodes, which is too much for doubles. Sums therefore use numbers with 31 digits and any
+/// exponent. In the end, the posterior of each node's parent sets is checked to be a distribution.
 ///
 /// ```
 /// use gfn_dags::*;

@@ -1,4 +1,4 @@
-//! Sums over all graphs, computed by inclusion-exclusion over their sinks.
+//! Sums of the rewards of all graphs, computed by inclusion-exclusion over the graphs' sinks.
 //! [`EdgeMarginals`](super::EdgeMarginals) has the formula.
 
 use gfn::{Error, Result};
@@ -12,15 +12,15 @@ const TOLERANCE: f64 = 1e-8;
 pub(super) struct ParentPosteriors {
     /// The probability of each parent set, indexed by node and by the bits of the parents.
     pub(super) probs: Vec<f64>,
-    /// The natural logarithm of the sum over all graphs.
+    /// The natural logarithm of the sum of the rewards of all graphs.
     pub(super) log_total: f64,
-    /// The largest deviation from 1 of the sum of a node's probabilities.
+    /// The largest deviation from 1 of the sum, for a node, of the probabilities of its parent sets.
     pub(super) deviation: f64,
 }
 
 impl ParentPosteriors {
-    /// Sums over all graphs of `n` nodes. `families` holds a_j(P), the factor that node j contributes if P
-    /// are its parents, indexed by node j and the bits of P.
+    /// Sums the rewards of all graphs of `n` nodes. `families` holds a_j(P), the factor that node j
+    /// contributes if P are its parents, indexed by node j and the bits of P.
     ///
     /// # Errors
     /// [`Error::Contract`] if cancellation lost too many digits.
@@ -34,8 +34,8 @@ impl ParentPosteriors {
         for of_node in probs.chunks_exact(1 << n) {
             let sum: f64 = of_node.iter().sum();
             deviation = of_node.iter().fold(deviation, |most, p| most.max(-p).max(p - 1.0));
-            // Every graph has one parent set for each node, so the probabilities of a node sum to 1. This
-            // checks the whole computation.
+            // Every graph has one parent set for each node, so the probabilities of a node's parent sets sum
+            // to 1. This sum checks the whole computation.
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
@@ -67,8 +67,8 @@ fn subsets(of: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
 }
 
-/// Computes the product of A_j(U) over the nodes j in T, for each set T of nodes outside of U. The product
-/// is stored in `products[T]`. `used` is U.
+/// Computes the product of A_j(U) (see [`sums_within`]) over the nodes j in T, for each set T of nodes
+/// outside of U. The product is stored in `products[T]`. `used` is U.
 fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
     for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
@@ -81,15 +81,15 @@ fn signed(sinks: usize, value: Wide) -> Wide {
     if sinks.count_ones() % 2 == 1 { value } else { -value }
 }
 
-/// Computes H(S), the sum over all graphs on the nodes S, for all sets S.
+/// Computes H(S), the sum of the rewards of all graphs on the nodes S, for all sets S.
 fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut totals = vec![Wide::ZERO; 1 << n];
     let mut product = vec![Wide::ZERO; 1 << n];
     totals[0] = Wide::ONE;
     for used in 0..all {
-        // Sums are added in ascending order of the sets' bits. A set's subsets have smaller numbers, so
-        // `totals[used]` is complete here.
+        // Read as numbers, the bits of a subset are smaller than those of the set. `totals[used]` is
+        // therefore complete here, because the loop has visited all subsets of `used`.
         fill_products(n, within, used, &mut product);
         for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
@@ -99,8 +99,9 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals
 }
 
-/// Computes the derivative of H(all), the sum over all graphs, by each a_j(P). The computation goes backwards
-/// through [`totals`] first, and then backwards through [`sums_within`].
+/// Computes the derivative of H(all), the sum of the rewards of all graphs, by each a_j(P), the factor of
+/// node j with parents P. The computation goes backwards through [`totals`] first, and then backwards through
+/// [`sums_within`].
 fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     let all = (1usize << n) - 1;
     let mut of_totals = vec![Wide::ZERO; 1 << n];
@@ -116,8 +117,8 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
             of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
         }
-        // The sets of sinks are visited from the largest number to the smallest, because the derivative for
-        // a set needs the derivatives for larger sets. The subsets ascend, so their complements descend.
+        // The derivative by `product[sinks]` is only complete after those for larger sets. The sets are
+        // therefore visited in descending order: `subsets` ascends, so the complements `sinks` descend.
         for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let node = sinks.trailing_zeros() as usize;
             let others = sinks & (sinks - 1);

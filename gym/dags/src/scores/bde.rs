@@ -10,8 +10,8 @@ use crate::data::DiscreteData;
 /// configurations, a map stores the counts of those that occur.
 const MAX_TABLE: usize = 1 << 12;
 
-/// The prior distribution of a [`Bde`] score over the cells of a node's probability table. The equivalent
-/// sample is divided among the cells in these proportions.
+/// The distribution of a [`Bde`] score's prior observations over the cells of a node's probability table. A
+/// cell belongs to a value of the node and a configuration of its parents.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum CellPrior {
     /// Every cell gets the same number of prior observations. The score is then called BDeu.
@@ -27,7 +27,7 @@ pub enum CellPrior {
 pub struct BdeConfig {
     /// The number of observations that the prior is equivalent to. It must be above 0, and is 1 by default.
     pub equivalent_sample_size: f64,
-    /// The distribution of the equivalent sample over the cells of a table.
+    /// The distribution of the prior observations over the cells of a node's probability table.
     pub cells: CellPrior,
     /// `true` to allow fewer observations than variables; `false` by default. A row with an intervention on
     /// a node isn't an observation of this node.

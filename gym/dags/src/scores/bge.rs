@@ -66,8 +66,8 @@ pub struct Bge {
     group_of: Vec<usize>,
 }
 
-/// The statistics that the scores of a group of nodes need. The same rows of the data count for all nodes
-/// of a group.
+/// The statistics that the scores of a group of nodes need. A group consists of the nodes for which the same
+/// rows of the data count.
 #[derive(Clone, Debug)]
 struct RowStatistics {
     r: Scatter,

@@ -52,8 +52,8 @@ impl LinearGaussianBic {
             data.check_varying(rows)?;
             groups.push((Scatter::from_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
-        // Every group of rows is checked, because a parent may be constant in the rows that count for its
-        // child.
+        // With interventions, different rows count for different nodes. All these sets of rows are checked,
+        // because a parent may be constant in the rows that count for its child.
         for (scatter, _) in &groups {
             let collinear = |node: &usize| {
                 let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());

@@ -7,7 +7,7 @@ use super::check_positive;
 /// isn't normalised over acyclic graphs, because sampling doesn't need that.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
-    /// The uniform prior, whose terms are 0 for all acyclic graphs.
+    /// The uniform prior over acyclic graphs: the term of every node is 0.
     #[default]
     Uniform,
     /// A prior of independent edges. The term of a node with `l` parents is `l log p + (n - 1 - l) log(1 -

@@ -18,9 +18,9 @@ use crate::{AtomSpec, Bond, BondOrder, Element, Molecule};
 /// - Edges: the only attribute is 0 for a single, 1 for a double and 2 for a triple bond.
 /// - Scaffold: the atoms of the scaffold come first and have separate classes
 ///   ([`class_names`](MoleculeCodec::class_names)). The attribute of an aromatic bond of the scaffold is 3.
-/// - [Stereochemistry](MoleculeConfig::stereo): the sign of a stereo element is stored as nodes of the last
-///   two classes, joined by edges of classes 1 to 4. A double bond has 2 such nodes, a centre with four heavy
-///   neighbours has 12, and any other centre has 3.
+/// - [Stereochemistry](MoleculeConfig::stereo): the sign of a stereo element (which of its two arrangements
+///   it has) is stored as nodes of the last two classes, joined by edges of classes 1 to 4. A double bond has
+///   2 such nodes, a centre with four heavy neighbours has 12, and any other centre has 3.
 #[derive(Clone, Debug)]
 pub struct MoleculeCodec(Arc<Rules>);
 
@@ -82,7 +82,8 @@ impl MoleculeCodec {
         elements.chain(self.0.scaffold.iter().flat_map(Fixed::class_names)).chain(marks).collect()
     }
 
-    /// Converts a state into a molecule. Marks of stereochemistry that have no meaning are removed.
+    /// Converts a state into a molecule. Stereo marks are removed from atoms and bonds that aren't stereo
+    /// elements.
     ///
     /// # Errors
     /// [`Error::Config`] for a graph that isn't a molecule: the empty graph, or a graph from another

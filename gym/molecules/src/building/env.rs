@@ -186,9 +186,9 @@ impl Chemistry {
         self.codec.rules().scaffold.as_ref().is_some_and(|scaffold| scaffold.has(atom))
     }
 
-    /// Returns the role of the action type whose moves are in a mask. Returns `None` if the moves need no
-    /// further restriction, which is the case for moves that set signs. If the state has a sign and the moves
-    /// don't set signs, the function forbids the moves and returns `None`, too.
+    /// Returns the role of the action type whose moves are in `moves`, or `None` if they need no further
+    /// restriction. This is the case for moves that set signs. If the state has a sign, this function itself
+    /// forbids all other moves, so it returns `None` for them, too.
     fn role(&self, graph: &GraphState, moves: &mut MoveMask<'_>) -> Option<Role> {
         let role = self.roles.get(moves.kind().0).copied().filter(|role| !matches!(role, Role::Sign))?;
         if self.codec.rules().is_marked(graph) {
@@ -222,8 +222,9 @@ impl Chemistry {
             return;
         }
         let room = self.room(graph);
-        // The first atom of the latest move, and one flag per atom: `true` if a bond between the two atoms
-        // closes a ring within the size limit. Consecutive moves with the same first atom share this result.
+        // The first atom of the latest move, and one flag per atom: `true` if a bond between the first atom
+        // and this atom closes a ring within the size limit. Consecutive moves with the same first atom share
+        // this result.
         let mut near: Option<(u32, Vec<bool>)> = None;
         moves.retain(|action| {
             let a = action.a as usize;
@@ -310,7 +311,7 @@ impl GraphRules for Chemistry {
             (Role::Close, Some(size)) => {
                 moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
-            // The atom must still have room for its bonds after the charge is removed.
+            // The atom must still have room for its bonds after its charge or its higher valence is removed.
             (Role::NodeAttribute, _) if moves.any() => {
                 let atoms = rules.atoms(graph);
                 moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));

@@ -12,11 +12,11 @@ use crate::{Atom, Bond, BondOrder, Molecule};
 /// triple bonds. All aromatic bonds have the same attribute, whatever their order in the current Kekule
 /// form, so that the graph has all symmetries of the scaffold.
 const AROMATIC: u8 = 3;
-/// The first of the artificial charges that distinguish scaffold atoms. Rings of atoms with such large
-/// charges aren't aromatic.
+/// The smallest of the artificial charges by which scaffold atoms are distinguished. It is so large that
+/// rings of atoms with these charges aren't aromatic.
 const FIRST_MARK: usize = 8;
-/// The number of artificial charges that distinguish scaffold atoms. If a scaffold needs more, artificial
-/// hydrogen counts are used in addition.
+/// The number of artificial charges by which scaffold atoms are distinguished. If a scaffold needs more,
+/// artificial hydrogen counts are used in addition.
 const CHARGES: usize = 100;
 
 /// The properties of a scaffold atom that determine its node class. Scaffold atoms with equal properties
@@ -127,9 +127,9 @@ impl Fixed {
     }
 
     /// Returns the valence that a scaffold atom has for hydrogens and for bonds to new atoms. This is the
-    /// number of hydrogens of the atom in the bare scaffold. The bonds of `state` are only the bonds to new
-    /// atoms. The inner option is `None` if the atom hasn't enough room for these bonds. The outer option is
-    /// `None` if the atom isn't in the scaffold.
+    /// number of hydrogens of the atom in the bare scaffold. Returns `Some(None)` if the atom hasn't enough
+    /// room for its bonds to new atoms, which are the bonds in `state`. Returns `None` if the atom isn't in
+    /// the scaffold.
     pub(super) fn valence(&self, state: AtomState) -> Option<Option<u8>> {
         self.kind(state).map(|kind| (state.bonds <= kind.room).then_some(kind.atom.hydrogens))
     }

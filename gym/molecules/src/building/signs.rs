@@ -13,21 +13,22 @@ use super::codec::Rules;
 use crate::molecule::{MarkNode, ranks};
 use crate::{Molecule, StereoElement, StereoMark};
 
-/// The largest number of nodes that represent one mark.
+/// The largest number of nodes that represent one mark (the sign of a stereo element) in a state.
 const MOST: usize = 12;
-/// The number of node classes that are reserved for nodes of marks.
+/// The number of node classes that are reserved for the nodes that represent stereo marks.
 const CLASSES: usize = 2;
-/// The number of edge classes. Class 0 is for bonds, and classes 1 to 4 are for edges at nodes of marks.
+/// The number of edge classes. Class 0 is for bonds, and classes 1 to 4 are for edges at nodes that represent
+/// stereo marks.
 const EDGE_CLASSES: usize = 5;
 
 impl Rules {
-    /// Returns `true` if a state has marks. A state with marks can't grow.
+    /// Returns `true` if a state has stereo marks. A state with marks can't grow.
     pub(super) fn is_marked(&self, graph: &GraphState) -> bool {
         graph.nodes().any(|node| self.is_extra(node))
     }
 
-    /// Returns `true` if the node belongs to a mark. Without stereochemistry no node does, because node
-    /// classes after those of the elements then belong to a scaffold.
+    /// Returns `true` if the node represents a part of a stereo mark. Without stereochemistry no node does,
+    /// because node classes after those of the elements then belong to a scaffold.
     fn is_extra(&self, node: Node) -> bool {
         self.config.stereo && usize::from(node.class) >= self.config.elements.len()
     }
@@ -37,8 +38,9 @@ impl Rules {
         (0u32..).zip(graph.nodes()).filter(|(_, node)| !self.is_extra(*node)).map(|(a, _)| a).collect()
     }
 
-    /// Returns the nodes that represent a mark. Each node comes with its class and its edges, and each edge
-    /// with its other end and its class. `names[a]` is the node of the molecule's atom `a`.
+    /// Returns the nodes that represent a stereo mark in a state. Each node comes with its class and its
+    /// edges, and each edge with its other end and its class. `names[a]` is the node of the molecule's atom
+    /// `a`.
     fn extra_nodes(&self, molecule: &Molecule, mark: StereoMark, names: &[u32]) -> Vec<MarkNode> {
         let first = self.config.elements.len() as u16;
         let named = |(class, edges): MarkNode| {
@@ -153,8 +155,8 @@ impl SetSign {
         found.ok_or_else(refuse)
     }
 
-    /// Returns the sign that a move of class 0 sets at this element. A move of class 1 sets the opposite
-    /// sign.
+    /// Returns the sign that a move of class 0 sets at this stereo element. A move of class 1 sets the
+    /// opposite sign.
     fn first_sign(graph: &GraphState, molecule: &Molecule, names: &[u32], element: StereoElement) -> bool {
         let order = with_canonizer(|canonizer| canonizer.canonical(graph, 0)).order;
         let places = ranks(&order);
@@ -162,8 +164,8 @@ impl SetSign {
         molecule.sign_among(StereoMark { element, positive: true }, &rank)
     }
 
-    /// Returns the converted state, and the index of the mark that a backward move removes. Returns `None`
-    /// if the element has no mark.
+    /// Returns the graph as a molecule with marks, and the index of the mark that the backward move `action`
+    /// removes. Returns `None` if the stereo element of the move has no mark.
     fn set_sign(&self, graph: &GraphState, action: Move) -> Result<Option<(MarkedState, usize)>> {
         let state = self.codec.marked_state(graph)?;
         let element = self.element(&state, action)?;
@@ -171,8 +173,8 @@ impl SetSign {
         Ok(place.map(|place| (state, place)))
     }
 
-    /// Returns the nodes of the mark that a backward move removes. The list is empty if the element has no
-    /// mark.
+    /// Returns the nodes of the mark that a backward move removes. The list is empty if the stereo element of
+    /// the move has no mark.
     fn nodes_of_sign(&self, graph: &GraphState, action: Move) -> Result<Vec<u32>> {
         let set = self.set_sign(graph, action)?;
         Ok(set.map_or_else(Vec::new, |(mut state, place)| state.nodes.swap_remove(place)))

@@ -37,7 +37,7 @@ impl Molecule {
         // The bonds are in canonical order, so that isomorphic molecules have equal drawings.
         let mut bonds: Vec<_> =
             self.bonds().iter().map(|bond| (rank[bond.a], rank[bond.b], bond.in_ring)).collect();
-        for bond in bonds.iter_mut() {
+        for bond in &mut bonds {
             *bond = (bond.0.min(bond.1), bond.0.max(bond.1), bond.2);
         }
         bonds.sort_unstable();
@@ -159,8 +159,8 @@ impl Layout {
     fn close_ring(&mut self) -> bool {
         let n_placed = |ring: &Vec<usize>| ring.iter().filter(|&&a| self.places[a].is_some()).count();
         let open = self.rings.iter().filter(|ring| (2..ring.len()).contains(&n_placed(ring)));
-        // Rings with few atoms that have a position come first. If there are two such atoms, the ring
-        // shares one bond with the other rings.
+        // Rings with few atoms that have a position come first, because a ring with two such atoms keeps its
+        // shape: it shares only one bond with the rings that are already drawn.
         let Some(ring) = open.min_by_key(|ring| n_placed(ring)).cloned() else { return false };
         let size = ring.len();
         for start in 0..size {

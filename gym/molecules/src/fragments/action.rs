@@ -10,10 +10,10 @@ use super::tree::{Tree, arc};
 /// The action type that attaches a new fragment, by one of its stems, to a stem of an existing fragment.
 /// The backward action removes a leaf and its bond.
 ///
-/// A port is a stem of a fragment in the library, and the library has `n` ports. A node has a column of
-/// logits for each pair of a stem and a port. Column `k * n + p` attaches a new fragment by port `p` to stem
-/// `k` of the node's fragment. The graph is in normal form before and after the action ([`normalise`]), so
-/// that equal trees have the same columns.
+/// A port is a stem of a fragment in the library, and the library has `n` ports. A node has a logit for each
+/// pair of a stem and a port. Logit `k * n + p` attaches a new fragment by port `p` to stem `k` of the node's
+/// fragment. The graph is in normal form before and after the action ([`normalise`]), so that equal trees
+/// have the same logits.
 #[derive(Debug)]
 pub(super) struct Attach {
     pub(super) library: FragmentLibrary,
@@ -110,14 +110,15 @@ impl GraphActionType for Attach {
         if direction == Direction::Forward {
             return Move { a: before.n_nodes() as u32, ..Move::default() };
         }
-        // A node with several links isn't a leaf, so it can't be removed.
+        // A node with no link or several links isn't a leaf that can be removed, so the action is returned
+        // unchanged.
         let links = Tree::from_graph(before).links;
         let Some(&[link]) = links.get(action.a as usize).map(Vec::as_slice) else { return action };
         let node = link.to as u32;
         let stem = link.other_stem;
         let fragment = before.node(action.a).unwrap_or_default().class;
         // After the leaf is removed, the remaining tree is brought into normal form. This may change the
-        // index of the stem.
+        // index of the stem that the leaf was attached to.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let mut parent = before.induced(&left);
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {

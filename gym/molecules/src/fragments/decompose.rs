@@ -104,7 +104,7 @@ fn units(molecule: &Molecule) -> Vec<Unit> {
     let mut k = 0;
     while k < out.len() {
         let atoms = molecule.reach(out[k].hangs_by, usize::MAX, |bond| !is_cuttable(&molecule.bonds()[bond]));
-        for &a in atoms.iter() {
+        for &a in &atoms {
             seen[a] = true;
         }
         for &a in &atoms {
@@ -283,8 +283,8 @@ impl<'a> Search<'a> {
                 part.left.push((atom, next));
                 open.push((part, fragments));
             }
-            // The search pushes the larger set last and therefore continues with it. Large fragments lead
-            // to few trees, so results with few fragments are found first.
+            // The set of units with `next` is pushed last, so the search continues with it. Larger fragments
+            // come first this way, so trees with few fragments are found first.
             if !larger.is_empty() {
                 with.units.push(next);
                 with.open.extend(&self.units[next].next);

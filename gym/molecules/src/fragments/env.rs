@@ -9,7 +9,8 @@ use super::normal::{Normal, normalise};
 use super::tree::Tree;
 use crate::Molecule;
 
-/// The largest number of fragments of a tree. The limit is needed because trees are traversed by recursion.
+/// The largest number of fragments of a tree. Trees are traversed by recursion, so larger trees could
+/// overflow the stack.
 const MAX_FRAGMENTS: usize = 1_000;
 
 /// An environment of junction trees. A junction tree consists of fragments of a library, which are joined

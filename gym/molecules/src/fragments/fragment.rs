@@ -123,8 +123,8 @@ impl Fragment {
     /// isn't an atom or has too few hydrogens, and for too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
         let (molecule, mut left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
-        // All marks of stereochemistry are removed, because an attachment can change which of them have a
-        // meaning.
+        // All stereo marks are removed, because an attachment can change which atoms and bonds are stereo
+        // elements.
         left_out.stereo += molecule.marks().len();
         let molecule = molecule.without_stereo();
         let smiles = smiles.to_owned();
@@ -167,8 +167,8 @@ impl Fragment {
         &self.molecule
     }
 
-    /// Returns the numbers of features that were removed from the SMILES: all marks of stereochemistry,
-    /// with or without a meaning, and atom-map numbers.
+    /// Returns how many stereo marks and how many atom-map numbers were removed from the SMILES. Marks on
+    /// atoms or bonds that aren't stereo elements count, too.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out

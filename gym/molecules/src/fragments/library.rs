@@ -14,8 +14,9 @@ const BENGIO: &str = include_str!("bengio2021.txt");
 const BENGIO_REDUCED: &str = include_str!("bengio2021_18.txt");
 /// The largest number of invalid lines that an error describes.
 const NAMED: usize = 10;
-/// The limit for the number of fragments of a library, and also for the number of stems of all its
-/// fragments together. Each fragment and each stem needs a column of logits.
+/// The limit for the number of fragments of a library, and also for the number of stems of all its fragments
+/// together. The policy has logits for each fragment and for each stem, so a larger library would need too
+/// many.
 const MAX_COLUMNS: usize = 4_096;
 
 fn refused(got: String, expected: &'static str) -> Error {

@@ -15,8 +15,8 @@ pub(super) struct Normal {
     log_automorphisms: f64,
 }
 
-/// A subtree whose root is attached to another fragment, or the whole tree. The symmetry of the root's
-/// fragment is chosen so that the code of the branch is the smallest.
+/// A subtree whose root is attached to another fragment, or the whole tree. The branch is described by a list
+/// of numbers, its code. The symmetry of the root's fragment is chosen so that this code is the smallest.
 pub(super) struct Branch {
     /// A code that identifies the branch: two branches have the same code exactly if they are equal. No
     /// code is a proper prefix of another code.

@@ -54,8 +54,9 @@ impl MarkedFragment {
         Self { atoms: part.iter().map(|&a| mark(a)).collect(), bonds, distances }
     }
 
-    /// Returns an order of all atoms that begins with the atoms `first`. Each further atom comes after one
-    /// of its neighbours, so it has few possible images.
+    /// Returns an order of all atoms that begins with the atoms `first`. Each further atom comes after one of
+    /// its neighbours. The search then has few images to try for it: the neighbours of that neighbour's
+    /// image.
     fn order(&self, first: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut order: Vec<usize> = first.collect();
         let mut next = 0;
@@ -68,9 +69,9 @@ impl MarkedFragment {
         order
     }
 
-    /// Returns the embeddings of this graph into `other`, an isomorphic graph in which each atom has at
-    /// least as much room as the atom that is mapped to it. An embedding is given by the images of `atoms`.
-    /// The search stops as soon as it has found more than `most` embeddings.
+    /// Returns the embeddings of this graph into `other`, an isomorphic graph in which each atom has at least
+    /// as much room for attachments as the atom that is mapped to it. An embedding is given by the images of
+    /// `atoms`. The search stops as soon as it has found more than `most` embeddings.
     pub(super) fn images(&self, atoms: &[usize], other: &Self, most: usize) -> Vec<Vec<usize>> {
         let n = self.atoms.len();
         if n != other.atoms.len() {
@@ -145,8 +146,8 @@ struct SymmetrySearch<'a> {
 }
 
 impl SymmetrySearch<'_> {
-    /// Assigns images to atom number `k` of the order and to all later atoms. Adds every embedding whose
-    /// images of stems are new. Returns `true` if at least one embedding was found.
+    /// Assigns images to atom number `k` in the order of the search and to all later atoms. Adds every
+    /// embedding whose images of stems are new. Returns `true` if at least one embedding was found.
     fn place(&mut self, k: usize) -> bool {
         let Some(&a) = self.order.get(k) else {
             self.images.push(self.order[..self.n_stems].iter().map(|&stem| self.image[stem]).collect());
@@ -176,8 +177,8 @@ impl SymmetrySearch<'_> {
                 && self.from.distances[a][c] == self.to.distances[b][d]
         };
         let ((one, orders, room), (other, others, others_room)) = (self.from.atoms[a], self.to.atoms[b]);
-        // Both fragments have the same total room. If no atom has more room than its image, each atom
-        // therefore has the same room as its image in a complete map.
+        // Both fragments have room for the same number of attachments in all. If no atom has more room than
+        // its image, each atom therefore has the same room as its image in a complete map.
         (one, orders) == (other, others) && room <= others_room && self.order[..k].iter().all(same_way)
     }
 }

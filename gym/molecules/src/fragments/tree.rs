@@ -32,7 +32,7 @@ pub(super) fn arc(stem: u8, other: u8) -> Edge {
 }
 
 impl Tree {
-    /// Converts a graph into a tree without checking it. The graph may be incomplete.
+    /// Converts a graph into a tree without checking it. The graph need not be a valid tree of fragments.
     pub(super) fn from_graph(graph: &GraphState) -> Self {
         let fragments: Vec<usize> = graph.nodes().map(|node| usize::from(node.class)).collect();
         let mut links = vec![Vec::new(); fragments.len()];
@@ -42,7 +42,7 @@ impl Tree {
             links[edge.source().index()].push(link);
         }
         // Links are sorted, because the order of a graph's arcs has no meaning.
-        for links in links.iter_mut() {
+        for links in &mut links {
             links.sort_unstable_by_key(|link| link.to);
         }
         Self { fragments, links }

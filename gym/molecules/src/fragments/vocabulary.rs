@@ -17,8 +17,8 @@ use crate::{Bond, Cleanup, Molecule, MoleculeReader, ReadReport};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountedFragment {
     /// The fragment. Its stems are all atoms at which a bond was cut in any molecule, and the atoms that a
-    /// symmetry of the fragment maps to them. The room of a stem is the largest number of bonds that were
-    /// cut at this atom in one molecule.
+    /// symmetry of the fragment maps to them. The room of a stem (how many fragments can be attached to it)
+    /// is the largest number of bonds that were cut at this atom in one molecule.
     pub fragment: Fragment,
     /// The number of times that the fragment occurs in the data set.
     pub count: usize,
@@ -144,7 +144,7 @@ impl Pieces {
         for first in 0..seen.len() {
             if !seen[first] {
                 let atoms = molecule.reach(first, usize::MAX, |k| !is_cut(&molecule.bonds()[k]));
-                for &a in atoms.iter() {
+                for &a in &atoms {
                     seen[a] = true;
                 }
                 self.count(molecule, &atoms, is_cut);

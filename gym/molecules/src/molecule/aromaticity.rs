@@ -21,10 +21,10 @@ use smallvec::SmallVec;
 
 use super::{BondOrder, Element, Molecule, valence};
 
-/// The size limits of rings, in the order in which they are tried. Each comes with the largest number of
-/// rings that a system may have within this limit. If the system has more rings, the next limit is tried. The
-/// last limit has no largest number, because the number of such small rings is proportional to the number of
-/// atoms: a candidate atom has at most three neighbours.
+/// The limits on the size of rings, in the order in which they are tried. Each comes with the largest number
+/// of rings within this limit that a connected system of candidate atoms may have. If the system has more
+/// rings, the next limit is tried. The last limit has no largest number, because the number of such small
+/// rings is proportional to the number of atoms: a candidate atom has at most three neighbours.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
 /// Oxygen and sulphur atoms contribute two electrons only if they are in a ring of at most this size.
@@ -106,7 +106,8 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
         (given < 2 || !holds_back(molecule, a)).then_some(given)
     };
     let mut gives: Vec<Option<u8>> = (0..n).map(given).collect();
-    // An atom with fewer than two neighbouring candidates can't be in a ring of candidates.
+    // A candidate is an atom that can be in an aromatic ring. An atom with fewer than two neighbouring
+    // candidates can't be in a ring of candidates.
     let mut is_candidate: Vec<bool> = gives.iter().map(Option::is_some).collect();
     molecule.prune(&mut is_candidate, |bond| bond.in_ring);
     for (given, is_candidate) in gives.iter_mut().zip(is_candidate) {
@@ -121,7 +122,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
             continue;
         }
         let system = search.system(start);
-        for &a in system.iter() {
+        for &a in &system {
             seen[a] = true;
         }
         for ring in search.rings_of(&system) {
@@ -139,7 +140,7 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<(usize, bool)> {
                     is_chord[k] = Some(is_chord[k] != Some(false) && apart != 1 && apart != ring.len() - 1);
                 }
             }
-            for &a in ring.iter() {
+            for &a in &ring {
                 place[a] = None;
             }
         }

@@ -46,8 +46,9 @@ impl Molecule {
         (0..self.atoms().len()).map(hybridization).collect()
     }
 
-    /// Returns one flag per atom: `true` if the atom has a conjugated bond. A conjugated bond is an
-    /// aromatic bond, a multiple bond next to an atom that can conjugate, or the bond to this atom.
+    /// Returns one flag per atom: `true` if the atom has a conjugated bond. Conjugated bonds are aromatic
+    /// bonds, and both bonds of a chain of three atoms that can conjugate, if one of the two is a multiple
+    /// bond.
     fn conjugated_atoms(&self) -> Vec<bool> {
         let n = self.atoms().len();
         let can: Vec<bool> = (0..n).map(|a| self.can_conjugate(a)).collect();

@@ -3,14 +3,15 @@
 use super::Molecule;
 use super::aromaticity::has_ring_double;
 
-/// The largest number of placements that are returned.
+/// The largest number of placements of double bonds that are returned.
 const MAX_PLACEMENTS: usize = 1 << 16;
 /// The largest length of the list of partners, which has an entry per atom for each placement.
 const MAX_PARTNERS: usize = 1 << 24;
 /// The number of examined atoms after which the search gives up. Examining this many atoms takes about half
 /// a second.
 const BUDGET: usize = 1 << 27;
-/// The entry for an atom without a partner, because the atom has no double bond in aromatic rings.
+/// The entry in the list of partners for an atom that has none, because it has no double bond in aromatic
+/// rings.
 const NONE: u32 = u32::MAX;
 
 /// Returns all placements of the double bonds in aromatic rings, concatenated in one list. A placement has

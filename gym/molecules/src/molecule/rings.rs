@@ -68,9 +68,9 @@ fn for_each_ring(
             (atoms, on_way)
         };
         for (k, &(a, b)) in bonds.iter().enumerate() {
-            // A bond and the paths from its ends to the root form a ring if the paths meet only at the
-            // root. This is the case if the paths lead through different neighbours of the root. Bonds of
-            // the root and bonds between atoms with the same neighbour of the root are therefore skipped.
+            // A bond and the paths from its ends to the root form a ring if the paths meet only at the root.
+            // This is the case if the paths lead through different neighbours of the root. All other bonds
+            // are skipped, and bonds of atoms that haven't been reached, too.
             if a == root || b == root || branch[a] == branch[b] || branch[a].is_none() || branch[b].is_none()
             {
                 continue;
@@ -86,9 +86,9 @@ fn for_each_ring(
     }
 }
 
-/// Adds a ring to the independent rings in `rows`. Returns `false` if the ring is a sum of these rings. A
-/// ring is a set of bonds, stored as bits. The rows are reduced so that the leading bond of a row is in no
-/// later row.
+/// Adds a ring to the independent rings in `rows`. Returns `false` if the ring is a sum of these rings: a
+/// bond is in the sum if an odd number of them has it. A row holds the bonds of a ring, or of such a sum, as
+/// bits. The leading bond of a row is in no later row.
 fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: usize) -> bool {
     let mut row = vec![0u64; n_bonds.div_ceil(64)];
     for bond in ring {
@@ -107,9 +107,9 @@ fn is_independent(rows: &mut Vec<(usize, Vec<u64>)>, ring: &[usize], n_bonds: us
     true
 }
 
-/// Returns `true` if the rings of at most `size` nodes generate all cycles of a connected graph. If
-/// `without` is an edge, this edge is removed first. The property means that the largest ring of a minimum
-/// cycle basis has at most `size` nodes.
+/// Returns `true` if the rings of at most `size` nodes generate all cycles of a connected graph: each cycle
+/// is a sum of such rings. If `without` is an edge, this edge is removed first. The property means that the
+/// largest ring of a minimum cycle basis has at most `size` nodes.
 ///
 /// Closing a ring of at most `size` nodes preserves this property. If the property holds before and after
 /// an edge is removed, the edge had closed such a ring. The graphs with this property are therefore exactly

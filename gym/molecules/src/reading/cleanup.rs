@@ -34,7 +34,7 @@ pub struct Cleanup {
 pub struct Cleaned {
     /// The molecule that results from the changed SMILES.
     pub molecule: Molecule,
-    /// The numbers of stereochemical marks and atom-map numbers that were ignored.
+    /// The counts of the stereo marks and of the atom-map numbers that were ignored.
     pub left_out: LeftOut,
     /// The number of parts of the SMILES that were removed.
     pub parts: usize,

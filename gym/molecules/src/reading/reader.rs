@@ -235,7 +235,8 @@ impl<R: BufRead> MoleculeReader<R> {
     }
 
     /// Returns the layout of the file. It is determined by the first line that isn't empty and doesn't begin
-    /// with `#`. Returns `None` if `text` is the header, because a header isn't a record.
+    /// with `#`. Before this line, the layout is that of a file without a header. Returns `None` if `text` is
+    /// the header, because a header isn't a record.
     fn table_of(&mut self, text: &str) -> Result<Option<Table>> {
         if self.table.is_some() || text.starts_with('#') {
             return Ok(self.table.or(Some(Table::LINES)));

@@ -38,8 +38,8 @@ pub(super) struct SdRecord {
     bonds: Vec<BlockBond>,
     /// The number of bonds that are drawn as wedges. The stereochemistry of wedges is ignored.
     pub(super) n_wedges: usize,
-    /// `true` after the first line `M  CHG` or `M  RAD`. The charges and radicals of all atom lines are
-    /// void then.
+    /// `true` after the first line `M  CHG` or `M  RAD`. The charges and radicals in all atom lines are
+    /// ignored then.
     charged: bool,
     /// `true` after the line `M  END`. All later lines are ignored.
     is_at_end: bool,
@@ -126,7 +126,7 @@ impl SdRecord {
             "M  END" => self.is_at_end = true,
             "M  CHG" | "M  RAD" | "M  ISO" => {
                 if kind != "M  ISO" && !std::mem::replace(&mut self.charged, true) {
-                    for atom in self.atoms.iter_mut() {
+                    for atom in &mut self.atoms {
                         (atom.charge, atom.unpaired) = (0, 0);
                     }
                 }

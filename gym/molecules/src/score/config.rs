@@ -94,8 +94,8 @@ impl ScoreConfig {
     /// - `heteroatoms`: 0.1 plus the share of heavy atoms that aren't carbon
     /// - `rings`: exp(number of rings)
     /// - `hydrogen_bonds`: exp(number of hydrogen-bond donors and acceptors)
-    /// - `drug_like`: the product of two windows, for a molecular weight of 100 to 300 and a polar surface
-    ///   area of 40 to 90
+    /// - `drug_like`: the product of two factors that are 1 within a window: a molecular weight of 100 to
+    ///   300, and a polar surface area of 40 to 90
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let shaped = |property, shape| Factor { shape, ..Factor::from_property(property) };
@@ -167,8 +167,8 @@ impl FactoredScore {
         (0..self.0.len()).map(name).collect()
     }
 
-    /// Returns a row for each molecule. A row holds the property of each factor, before shapes and powers
-    /// are applied.
+    /// Returns a row for each molecule. A row holds the value of each factor's property, before shapes and
+    /// powers are applied.
     ///
     /// # Errors
     /// `PatternError::GivenUp`, as [`Error::Config`], if the search for a substructure takes too long.

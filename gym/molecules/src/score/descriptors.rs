@@ -26,8 +26,8 @@ impl Molecule {
             Element::O => (28.5, 8.6),
             _ => return 0.0,
         };
-        // The key of the table consists of the number of hydrogens, the charge, and the numbers of single,
-        // double, triple and aromatic bonds.
+        // The atom's row in `POLAR_SURFACES` is found by the element and these six numbers: hydrogens,
+        // charge, single bonds, double bonds, triple bonds and aromatic bonds.
         let mut look = [atom.hydrogens as i8, atom.charge, 0, 0, 0, 0];
         for (_, bond) in self.neighbours(a) {
             look[if bond.aromatic { 5 } else { 1 + usize::from(bond.order.value()) }] += 1;

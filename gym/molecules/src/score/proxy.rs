@@ -57,8 +57,8 @@ pub struct TorchScriptProxy {
     device: Device,
 }
 
-/// The molecules on which a network is tested when it is loaded. Their number differs from their numbers of
-/// atoms, so that a network with one output per atom is detected.
+/// The molecules on which a network is tested when it is loaded. The two molecules have nine atoms in all, so
+/// that a network with one output per atom is detected.
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {

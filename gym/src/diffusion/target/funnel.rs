@@ -51,7 +51,7 @@ impl Target for Funnel {
             let precision = (-x[0]).exp();
             let squares: f64 = x[1..].iter().map(|y| y * y).sum();
             x[0] = -x[0] / (self.sd * self.sd) + 0.5 * (squares * precision - (self.dim - 1) as f64);
-            for y in x[1..].iter_mut() {
+            for y in &mut x[1..] {
                 *y *= -precision;
             }
         }
@@ -68,7 +68,7 @@ impl Target for Funnel {
         for x in out.values_mut().chunks_exact_mut(self.dim) {
             x[0] = self.sd * normals.next(rng);
             let sd = (0.5 * x[0]).exp();
-            for y in x[1..].iter_mut() {
+            for y in &mut x[1..] {
                 *y = sd * normals.next(rng);
             }
         }

@@ -20,11 +20,13 @@ use crate::diffusion::kernel::Normals;
 pub struct ManyWell {
     dim: usize,
     log_z: f64,
-    /// The distribution function of a at each point of the quadrature, scaled so that its last value is 1.
+    /// The distribution function of the coordinate `a` at each point of the quadrature, scaled so that its
+    /// last value is 1.
     cumulative: Vec<f64>,
 }
 
-/// The largest |a| in the quadrature. The density at larger |a| is below exp(-500).
+/// The largest absolute value of the coordinate `a` in the quadrature. Beyond it the density is below
+/// exp(-500).
 const REACH: f64 = 6.0;
 /// The number of intervals of the quadrature. The integrand and all its derivatives vanish at both ends, so
 /// the trapezoid rule is exact to rounding.
@@ -56,7 +58,7 @@ impl ManyWell {
             cumulative.push(sum + f64::midpoint(pair[0], pair[1]));
         }
         let total = cumulative.last().copied().unwrap_or(0.0);
-        for sum in cumulative.iter_mut() {
+        for sum in &mut cumulative {
             *sum /= total;
         }
         let integral = total * 2.0 * REACH / INTERVALS as f64;

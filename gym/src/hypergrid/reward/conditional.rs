@@ -33,14 +33,14 @@ impl ConditionalReward {
     /// The number of columns of the tensor of conditions: a single condition per trajectory.
     pub const CONDITION_DIM: i64 = 1;
 
-    /// Builds the mixture of a flat reward and the given original reward.
+    /// Builds the mixture of a flat reward and `original`.
     #[must_use]
     pub fn new(original: OriginalReward) -> Self {
         Self { original }
     }
 
-    /// Returns the original reward, which is the reward at a condition of 1. The modes are the same at every
-    /// condition above 0.
+    /// Returns the [`OriginalReward`] of the mixture, which is the reward at a condition of 1. The modes are
+    /// the same at every condition above 0.
     #[must_use]
     pub fn original(&self) -> &OriginalReward {
         &self.original
@@ -63,7 +63,8 @@ impl ConditionalReward {
         Ok(self.original.reward(states).into_iter().map(mix).collect())
     }
 
-    /// Returns log Z under a condition: `log((1 - c) (r0 + r1 + r2) H^D + c Z_original)`.
+    /// Returns log Z under a condition c: `log((1 - c) (r0 + r1 + r2) H^D + c Z_original)`, with `H^D` the
+    /// number of points of the grid and `Z_original` the sum of the original reward.
     ///
     /// # Errors
     /// [`Error::Config`] for a condition outside `[0, 1]`.

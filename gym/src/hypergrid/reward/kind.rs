@@ -81,9 +81,9 @@ pub enum Preset {
     Easy,
     /// A level with the default parameters of the reward, or with similar parameters.
     Medium,
-    /// A level with fewer modes than medium, or larger differences between rewards.
+    /// A level with fewer modes than `Medium`, or larger differences between rewards.
     Hard,
-    /// A level with fewer modes than hard.
+    /// A level with fewer modes than `Hard`.
     Challenging,
     /// A level with almost no modes, and with little or no reward at points that aren't modes.
     Impossible,

@@ -46,7 +46,7 @@ impl LinearSystem {
         system
     }
 
-    /// Returns a system with the equations of all these systems.
+    /// Returns a system with the equations of all `systems`.
     pub(super) fn from_all<'a>(systems: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut out = Self::new();
         for system in systems {
@@ -75,7 +75,8 @@ impl LinearSystem {
     /// `None` if there is no solution.
     pub(super) fn solution(&self, free: u128) -> Option<u128> {
         let solve = |bits: u128, &(mask, odd): &(u128, bool)| {
-            // The row's lowest unknown occurs in no other row, so flipping it changes no other equation.
+            // The lowest unknown of an equation occurs in no other equation, so flipping it keeps the others
+            // true.
             if parity(mask & bits) == odd { bits } else { bits ^ lowest(mask) }
         };
         self.consistent.then(|| self.rows.iter().fold(free, solve))

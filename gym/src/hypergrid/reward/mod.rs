@@ -37,7 +37,7 @@ const SEARCH: u64 = 1 << 20;
 /// The number of points per batch if all points of the grid are visited.
 const CHUNK: u64 = 1 << 14;
 
-/// A reward that depends on a point alone, with those of its totals (log Z, number of modes) that have a
+/// A reward that depends on a point alone. Its log Z and its number of modes are available if they have a
 /// closed form.
 trait PointReward: Debug + Send + Sync {
     /// Returns the reward R of a point of the grid.

@@ -1,8 +1,8 @@
 use gfn::Rng;
 
-/// A hash that gives a pseudo-random number in `[0, 1)` for each point's key. The two keys of the hash are
-/// drawn from a generator, so that the same seed gives the same numbers. The hash consists of two rounds of
-/// the mixing function of SplitMix64.
+/// A hash that gives a pseudo-random number in `[0, 1)` for each point's key. The hash has two parameters,
+/// `keys`, which are drawn from a generator, so that the same seed gives the same numbers. The hash consists
+/// of two rounds of the mixing function of SplitMix64.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct PointHash {
     keys: [u64; 2],

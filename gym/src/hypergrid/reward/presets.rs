@@ -8,11 +8,13 @@ use super::{
 };
 use crate::hypergrid::HyperGrid;
 
-/// The seed of random coefficients and checks in presets that aren't `k` presets, of the checks that all `k`
-/// presets of `bitwise_xor` share, and of the hash that chooses the modes of `uniform_random`. Parity checks
-/// of the five levels use this seed plus the index of the level.
+/// The seed of random coefficients and checks in the five levels from `Easy` to `Impossible`, of the checks
+/// that all `k` presets (`K1`, `K16`, `K64` and their matched variants) of `bitwise_xor` share, and of the
+/// hash that chooses the modes of `uniform_random`. Parity checks of the five levels use this seed plus the
+/// index of the level.
 const SEED: u64 = 42;
-/// The seed of the rules of `k` presets. The seed gives the same first rules for any number of rules.
+/// The seed of the rules of `k` presets (`K1`, `K16`, `K64` and their matched variants). The seed gives the
+/// same first rules for any number of rules.
 const RULE_SEED: u64 = 2025;
 /// The seed of the hashes that decide which points a corruption moves.
 const CORRUPTION_SEED: u64 = 137;
@@ -56,10 +58,10 @@ impl RewardKind {
     /// | `corrupted` | rate (base reward: `conditional_multiscale` medium) | .1 | .3 | .5 | .7 | .9 |
     ///
     /// If a grid has fewer dimensions than a preset constrains, all dimensions are constrained. Tiers for
-    /// which the height has no digits are left out. Only the three families with rules have the `k` presets:
-    /// `bitwise_xor` on at least 10 dimensions (matched presets also need a height of at least 8),
-    /// `multiplicative_coprime` on at least 6 dimensions (matched presets need 10, and there is no `k64`),
-    /// and `conditional_multiscale` on any number of dimensions (matched presets need at least 24).
+    /// which the height has no digits are left out. Only three rewards have the `k` presets, whose names
+    /// begin with `k`: `bitwise_xor` on at least 10 dimensions (matched presets also need a height of at
+    /// least 8), `multiplicative_coprime` on at least 6 dimensions (matched presets need 10, and there is no
+    /// `k64`), and `conditional_multiscale` on any number of dimensions (matched presets need at least 24).
     ///
     /// Not every preset has a mode on every grid: see [`check_modes`](GridReward::check_modes).
     ///
@@ -125,9 +127,10 @@ impl BitwiseXor {
 
 impl MultiplicativeCoprime {
     /// Returns the parameters of a [preset](RewardKind::preset). From the third tier on, the values of
-    /// neighbouring dimensions must be coprime. The last tier needs the full least common multiple; `easy`
-    /// needs no particular multiple, and a `k` preset needs the multiple of the point's rule. In matched
-    /// presets all rules need the same full least common multiple, so that rules only group the points.
+    /// neighbouring dimensions must be coprime. The last tier requires the least common multiple
+    /// [`LcmTarget::Full`]. The exceptions are `easy`, which requires none, and the `k` presets, which
+    /// require that of the point's rule. In matched presets all rules require `Full`, so that rules only
+    /// group the points.
     ///
     /// # Errors
     /// [`Error::Config`] for `k64` without matching, or a `k` preset on fewer than 6 dimensions (matched:

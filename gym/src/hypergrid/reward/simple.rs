@@ -97,8 +97,9 @@ impl GridReward {
     /// Builds the cosine reward: a product of cosine waves with a Gaussian envelope, highest in the middle of
     /// the grid.
     ///
-    /// The reward is `R = r0 + r1 prod_d f(a_d)`, with `a_d = |x_d / (height - 1) - 1/2|` and `f(a) = (cos(50
-    /// a) + 1) N(5 a; 0, 1)`. The sum over all points factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
+    /// The reward is `R = r0 + r1 prod_d f(a_d)`, with `a_d = |x_d / (height - 1) - 1/2|` and
+    /// `f(a) = (cos(50 a) + 1) N(5 a; 0, 1)`. The sum over all points of a grid of height `H` in `D`
+    /// dimensions factors, so that `Z = r0 H^D + r1 (sum_x f)^D`.
     ///
     /// A *mode* is a point whose product reaches `(gamma f(0))^D`, with `f(0) = 2 / sqrt(2 pi)`. Thus `gamma`
     /// is the share of the peak `f(0)` that the geometric mean of a mode's factors must reach. On a coarse
@@ -140,10 +141,11 @@ impl GridReward {
     /// Builds the sparse reward of Pan et al. (*Generative Augmented Flow Networks*, 2022): every point earns
     /// [`REWARD_FLOOR`], and a few points near the corners earn an additional 1.
     ///
-    /// The points that earn the additional 1 are the *modes*: all their coordinates are 1 or `H - 2`, and at
-    /// least one coordinate is `H - 2`. There are `2^D - 1` modes. At height 3 there is a single mode,
-    /// because there 1 and `H - 2` are equal. Modes are recognised by their coordinates, not listed, so that
-    /// the cost doesn't grow with their number. The mode threshold is one half.
+    /// The points that earn the additional 1 are the *modes*: all their coordinates are 1 or `H - 2`, with
+    /// `H` the height, and at least one coordinate is `H - 2`. There are `2^D - 1` modes in `D` dimensions.
+    /// At height 3 there is a single mode, because there 1 and `H - 2` are equal. Modes are recognised by
+    /// their coordinates, not listed, so that the cost doesn't grow with their number. The mode threshold is
+    /// one half.
     ///
     /// ```
     /// use gfn_gym::hypergrid::{GridReward, HyperGrid};
@@ -161,8 +163,9 @@ impl GridReward {
     /// a hash of its coordinates.
     ///
     /// The reward is `R = r0 + bonus [hash(x) < mode_prob]`. A policy can only memorise the modes, so use
-    /// this reward as a control for rewards with structure. The number of modes is near `mode_prob H^D`, and
-    /// only [`totals`](Self::totals) counts it. An `r0` below [`REWARD_FLOOR`] is replaced by that floor.
+    /// this reward as a control for rewards with structure. The number of modes is near `mode_prob` times the
+    /// number of points, and only [`totals`](Self::totals) counts it. An `r0` below [`REWARD_FLOOR`] is
+    /// replaced by that floor.
     ///
     /// The hash is keyed from the seed and mixes all bits. (torchgfn uses a polynomial of the coordinates
     /// modulo 2^31 - 1 in single precision; its modes differ.)

@@ -12,13 +12,16 @@ use crate::hypergrid::HyperGrid;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Zone {
     Inner,
-    /// The coordinates whose `a` is above a threshold, which is below 0.3 and depends on the reward.
+    /// The coordinates whose distance `a` from the middle is above a threshold. The threshold depends on the
+    /// reward and is below 0.3.
     Outer,
-    /// The part of the outer zone in which 0.3 < a < 0.4.
+    /// The coordinates whose distance `a` from the middle is between 0.3 and 0.4. They don't count as
+    /// `Outer`.
     Band,
 }
 
-/// A reward that depends on the zone of a point, which is the lowest zone of its coordinates.
+/// A reward that depends on the zone of a point, which is the lowest zone of its coordinates. The zones in
+/// ascending order are `Inner`, `Outer` and `Band`.
 ///
 /// Thresholds are compared in integers: in floating point `0.3 < a` depends on rounding, and a grid of height
 /// 16 would have 9 modes instead of 4.
@@ -167,15 +170,17 @@ impl OriginalReward {
         Self::new(grid, 0.1, 0.5, 2.0)
     }
 
-    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)`, with `h` the height and `p`
-    /// and `b` the numbers of values of a coordinate that lie in the plateau and in the band.
+    /// Returns log Z, for a grid of any size: `log(r0 h^D + r1 p^D + r2 b^D)`, with `h` the height and `D`
+    /// the number of dimensions. `p` is the number of values of a coordinate that lie in the plateau, and `b`
+    /// is the number of values in the band.
     #[must_use]
     pub fn log_z(&self) -> f64 {
         self.log_z
     }
 
-    /// Returns the number of modes, `b^D` with `b` the number of values of a coordinate in the band. The
-    /// number is 0 at heights of 6 and below and at height 11, because no coordinate lies in the band there.
+    /// Returns the number of modes, `b^D` with `D` the number of dimensions and `b` the number of values of a
+    /// coordinate in the band. The number is 0 at heights of 6 and below and at height 11, because no
+    /// coordinate lies in the band there.
     #[must_use]
     pub fn n_modes(&self) -> u64 {
         self.n_modes

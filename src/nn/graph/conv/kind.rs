@@ -57,7 +57,8 @@ pub enum ConvKind {
     },
     /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the
     /// condition. The attention depends on edge classes and attributes. The design is that of
-    /// `GraphTransformer` in the repository recursionpharma/gflownet, with a norm before each block.
+    /// `GraphTransformer` in the repository recursionpharma/gflownet, with a norm before each attention and
+    /// each perceptron.
     ///
     /// Use this kind for graphs of up to a few hundred nodes. For each pair of nodes, a layer needs memory
     /// for a few numbers per head, and for a count of each edge class, each attribute value and each relation

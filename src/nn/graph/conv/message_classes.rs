@@ -1,5 +1,5 @@
-//! Equivalence classes of nodes for which message passing computes equal values. Each class is evaluated
-//! once.
+//! Classes of nodes for which message passing computes equal values. All nodes of a class share one row of
+//! numbers, which is computed once. A class is called a colour, as in Weisfeiler-Leman refinement.
 
 use super::Conv;
 use crate::graph::{Edge, GraphArrays, Neighbours};
@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use tch::Tensor;
 
-/// A key that identifies the class of a node. The key holds the node's features, or its colour and the
-/// colours of its neighbours.
+/// A key of a node. Nodes with equal keys get equal values, and so belong to the same class (colour). The key
+/// holds the node's features, or its colour before a round and the colours of its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
 /// The separator between the parts of a [`Key`]. No colour or class has this value.
@@ -27,8 +27,8 @@ pub(in crate::nn) struct Plan {
     pub(super) rounds: usize,
     /// The kind of messages, which is the same in all rounds.
     pub(super) messages: MessageKind,
-    /// `true` if the value of a node depends on its whole graph. In this case each node needs a separate row
-    /// after each round.
+    /// `true` if the value of a node depends on its whole graph. In this case no two nodes share a row of
+    /// values after a round.
     pub(super) reads_whole_graph: bool,
 }
 
@@ -57,7 +57,8 @@ impl Plan {
 ///
 /// The type `T` is the engine's type for lists of row indices.
 pub(crate) struct MessageRounds<T> {
-    /// The index of a representative node for each row of features, `[R_0]`.
+    /// The index of one node of each class of nodes with equal features, `[R_0]`. The features of this node
+    /// are computed for the whole class.
     pub(crate) features: Vec<usize>,
     /// The rounds of message passing, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
@@ -65,22 +66,25 @@ pub(crate) struct MessageRounds<T> {
     pub(crate) index: Option<T>,
 }
 
-/// The row indices of one round, which computes `R'` rows from `R` rows.
+/// The row indices of one round, which computes `R'` rows from `R` rows. A row holds the values of one node,
+/// or of several nodes with equal values.
 pub(crate) struct MessageRound<T> {
     /// The index of each receiver's row among the rows before the round, `[R']`. The field is `None` if every
-    /// node has a separate row before the round, because then the rows after the round belong to the same
-    /// nodes.
+    /// node has a separate row before the round. Then every node also has one after the round, with the same
+    /// index.
     pub(crate) receivers: Option<T>,
     /// The index of each message's entry in the table of messages, ordered by receiver, `[M]`. The
     /// [`MessageKind`] defines the table.
     pub(crate) entries: T,
     /// The index in `entries` of the first message to each receiver, `[R']`.
     pub(crate) offsets: T,
-    /// The indices that messages with edge vectors need; `None` for messages without edge vectors.
+    /// The indices for messages that contain edge vectors (the features of an edge); `None` for other
+    /// messages.
     edge_messages: Option<EdgeMessages<T>>,
 }
 
-/// The indices of messages with edge vectors, ordered by receiver. Each list is `[M]`.
+/// The indices for messages that contain edge vectors (the features of an edge), ordered by receiver. Each
+/// list is `[M]`.
 struct EdgeMessages<T> {
     /// The index of each message's edge vector. In directed graphs the vectors of messages along edges come
     /// first, followed by the vectors of messages against edges.
@@ -89,22 +93,24 @@ struct EdgeMessages<T> {
     receivers: T,
 }
 
-/// The kinds of messages that nodes receive in a round.
+/// The kinds of messages that nodes receive in a round. Messages are entries of a table, which is computed
+/// from the rows of values before the round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MessageKind {
     /// Messages from all neighbours, regardless of the direction of edges. The table of messages has one
-    /// entry per row.
+    /// entry per row of node values.
     Sum,
     /// Messages from all neighbours, with the features and the direction of the edge. The table of messages
-    /// has one entry per row.
+    /// has one entry per row of node values.
     WithEdges,
     /// Messages as in [`WithEdges`](Self::WithEdges), and a message from the node itself. All messages of
     /// nodes to themselves share one edge vector, whose index comes after the indices of all other edge
-    /// vectors. The table of messages has one entry per row.
+    /// vectors. The table of messages has one entry per row of node values.
     WithEdgesAndItself,
     /// Messages from the node itself, from the sources of incoming edges and from the targets of outgoing
-    /// edges, with a linear map for each of the three. The table entries of a row are `3 row` for messages of
-    /// a node to itself, `3 row + 1` for messages along edges and `3 row + 2` for messages against edges.
+    /// edges, with a linear map for each of the three. The table entries of row `row` of the node values are
+    /// `3 row` for messages of a node to itself, `3 row + 1` for messages along edges and `3 row + 2` for
+    /// messages against edges.
     ByDirection,
 }
 
@@ -115,11 +121,12 @@ impl MessageKind {
 }
 
 impl<T> MessageRounds<T> {
-    /// The maximum number of rows per node for which rows are shared. Above this number each node gets a
-    /// separate row, because gathering shared rows costs time, too.
+    /// The number of distinct rows per node from which each node gets a separate row, even if some nodes have
+    /// equal values. Then few rows would be saved, and gathering shared rows costs time, too.
     const MAX_ROWS_PER_NODE: f64 = 0.8;
 
-    /// Computes the rows of each round for the graphs of an engine.
+    /// Finds, for each round of message passing, which nodes get equal values, so that the values of all
+    /// these nodes are computed as one row.
     pub(crate) fn new<E: Engine<Index = T>>(engine: &E, plan: &Plan) -> Self {
         let arrays = engine.arrays();
         let kind = plan.messages;
@@ -147,15 +154,17 @@ impl<T> MessageRounds<T> {
         Self { features, rounds, index: colours.index().map(|index| engine.index(index)) }
     }
 
-    /// Expands the rows after the last round to one row for each node, `[N, D]`.
+    /// Expands the rows after the last round, which nodes with equal values share, to one row for each node,
+    /// `[N, D]`.
     pub(crate) fn expand_to_nodes<E: Engine<Index = T>>(&self, engine: &E, rows: &E::Rows) -> E::Rows {
         engine.gather(rows, self.index.as_ref())
     }
 }
 
 impl<T> MessageRound<T> {
-    /// Lists the messages to the nodes `receivers`. The row of a sender before the round is given by the
-    /// sender's colour in `before`.
+    /// Lists the messages to the nodes `receivers` in one round of message passing. Nodes of the same colour
+    /// have equal values and share a row, so the index of a sender's row before the round is its colour in
+    /// `before`.
     fn new<E: Engine<Index = T>>(
         engine: &E,
         before: &Colours,
@@ -243,7 +252,7 @@ impl<T> MessageRound<T> {
 
 /// A partition of the nodes into colours. Nodes of one colour have equal values.
 struct Colours {
-    /// The colour of each node.
+    /// The colour of each node, which is the number of its class of nodes with equal values.
     colour_of_node: Vec<i64>,
     /// The first node of each colour.
     representatives: Vec<usize>,

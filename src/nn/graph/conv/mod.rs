@@ -37,8 +37,8 @@ enum Messages {
     Gin {
         inner: Linear,
         eps: Tensor,
-        /// The linear map from the pooled rows of a graph to the message that its virtual node sends to all
-        /// nodes; `None` without a virtual node.
+        /// The linear map from the mean and the scaled sum of a graph's node embeddings to the message that
+        /// its virtual node sends to all nodes; `None` without a virtual node.
         whole: Option<Linear>,
     },
     /// The layers of a GINE round. The vector `against` is added to the edge vectors of messages against the
@@ -59,7 +59,7 @@ enum Messages {
     Gat {
         to: Linear,
         from: Linear,
-        /// The vector with which each head computes scores, `[heads, D / heads]`.
+        /// The vector with which each head computes attention scores, `[heads, D / heads]`.
         scores: Tensor,
         edges: EdgeFeatures,
         against: Option<Tensor>,
@@ -92,8 +92,8 @@ impl Conv {
                 against: against(scope),
             },
             ConvKind::Gat { heads } => Messages::Gat {
-                // Only one of the two layers has a bias, because scores depend only on the sum of their
-                // outputs.
+                // Only one of the layers `to` and `from` has a bias, because scores depend only on the sum of
+                // their outputs.
                 to: Linear::without_bias(&mut scope.sub("to"), width, width),
                 from: Linear::new(&mut scope.sub("from"), width, width),
                 scores: scope.uniform(
@@ -143,7 +143,8 @@ impl Conv {
         has_virtual_node || self.attention.is_some() || matches!(self.norm, Norm::Graph(_))
     }
 
-    /// Computes the rows after this round, `[R', D]`, from the rows before it, `[R, D]`.
+    /// Computes the rows after this round, `[R', D]`, from the rows before it, `[R, D]`. A row is the
+    /// embedding of one node, or of several nodes with equal embeddings.
     pub(crate) fn forward<E: Engine>(
         &self,
         engine: &E,

@@ -10,7 +10,7 @@ use crate::nn::{LayerNorm, Scope};
 /// The kind of norm after each round of message passing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum NormKind {
-    /// A [`LayerNorm`] over the numbers of each node (the default).
+    /// A [`LayerNorm`] over the numbers of each node's embedding (the default).
     #[default]
     Layer,
     /// A [`GraphNorm`] over the nodes of each graph. This norm is slower, because nodes that have the same

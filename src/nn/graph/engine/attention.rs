@@ -89,7 +89,7 @@ pub(super) fn add_softmax<'a>(
     values: impl Iterator<Item = &'a [f32]>,
 ) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    for score in scores.iter_mut() {
+    for score in &mut scores {
         *score = (*score - largest).exp();
     }
     let total: f32 = scores.iter().sum();

@@ -75,7 +75,7 @@ impl Engine for HostGraphs<'_> {
             .get_or_pack(&[table], || HostRows { values: floats(table), width: table.size()[1] as usize });
         let mut out = HostRows::zeros(entries.len() / each, table.width);
         for (row, entries) in out.values.chunks_exact_mut(table.width).zip(entries.chunks_exact(each)) {
-            for &entry in entries.iter() {
+            for &entry in entries {
                 add_to(row, table.row(entry as usize));
             }
         }
@@ -147,7 +147,7 @@ impl Engine for HostGraphs<'_> {
 
     fn relu(&self, mut rows: HostRows) -> HostRows {
         // NaN stays NaN, because `NaN < 0.0` is false. So the check before actions are drawn finds NaN.
-        for x in rows.values.iter_mut() {
+        for x in &mut rows.values {
             *x = if *x < 0.0 { 0.0 } else { *x };
         }
         rows
@@ -155,7 +155,7 @@ impl Engine for HostGraphs<'_> {
 
     fn scale_by_one_plus(&self, mut rows: HostRows, eps: &Tensor) -> HostRows {
         let factor = 1.0 + self.packed.get_or_pack(&[eps], || floats(eps))[0];
-        for x in rows.values.iter_mut() {
+        for x in &mut rows.values {
             *x *= factor;
         }
         rows
@@ -198,7 +198,7 @@ impl Engine for HostGraphs<'_> {
     fn gather(&self, rows: &HostRows, which: Option<&Vec<i64>>) -> HostRows {
         let Some(which) = which else { return rows.clone() };
         let mut values = Vec::with_capacity(which.len() * rows.width);
-        for &row in which.iter() {
+        for &row in which {
             values.extend_from_slice(rows.row(row as usize));
         }
         HostRows { values, width: rows.width }
@@ -208,7 +208,7 @@ impl Engine for HostGraphs<'_> {
         let mut out = HostRows::zeros(offsets.len(), rows.width);
         let ends = offsets.iter().skip(1).map(|&end| end as usize).chain([entries.len()]);
         for ((sum, &start), end) in out.values.chunks_exact_mut(rows.width).zip(offsets).zip(ends) {
-            for &entry in entries[start as usize..end].iter() {
+            for &entry in &entries[start as usize..end] {
                 add_to(sum, rows.row(entry as usize));
             }
         }

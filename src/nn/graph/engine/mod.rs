@@ -95,8 +95,8 @@ pub trait Engine {
     /// `entries[offsets[i]..offsets[i + 1]]`, and the last segment extends to the end of `entries`.
     fn sum(&self, rows: &Self::Rows, entries: &Self::Index, offsets: &Self::Index) -> Self::Rows;
 
-    /// Returns `true` if [`sum_over_neighbours`](Self::sum_over_neighbours) is available for this batch. Each
-    /// node must then have a separate row. Defaults to `false`.
+    /// Returns `true` if [`sum_over_neighbours`](Self::sum_over_neighbours) is available for this batch. In
+    /// that case each node must have a separate row, also if nodes have equal values. Defaults to `false`.
     fn sums_over_neighbours(&self) -> bool {
         false
     }

@@ -1,12 +1,14 @@
 //! The heads of a graph network. Each action type has one head, whose rows belong to the type's anchor.
 
 mod edge;
+mod pair_features;
 mod pairs;
 mod symmetry;
 
+pub(in crate::nn) use pair_features::pair_features;
 pub(in crate::nn) use pairs::{
-    GRAPHS_PER_THREAD, dot, edge_pairs, host_scores_of_pairs, host_weighted_features, pair_features,
-    scores_of_pairs, size_groups, weighted_features,
+    GRAPHS_PER_THREAD, dot, edge_pairs, host_scores_of_pairs, host_weighted_features, scores_of_pairs,
+    size_groups, weighted_features,
 };
 
 use crate::Result;
@@ -96,7 +98,7 @@ impl Heads {
     }
 
     /// Computes the blocks of logits of all heads. `pairs` holds the features of node pairs. `symmetries`
-    /// must be given if there are gates.
+    /// must be given if heads have gates, which add the effect of changes of |Aut|.
     pub(crate) fn forward<E: HeadEngine>(
         &self,
         engine: &E,

@@ -14,7 +14,8 @@ const SIZE_STEP: usize = 8;
 /// logits small in dense graphs, where counts of walks are large.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// The minimum ratio of nodes to embedding width for which `PairFactors` merges query and key to save time.
+/// The minimum ratio of nodes to embedding width for which `PairFactors` merges the layers of query and key
+/// to save time.
 const MIN_NODES_PER_WIDTH_TO_MERGE: i64 = 3;
 
 /// The minimum number of graphs per thread in computations on the host.
@@ -88,7 +89,8 @@ impl PairHead {
 }
 
 /// The factors from which the scores of pairs are computed. The score of a pair times `sqrt(depth)` is the
-/// scalar product of a row of `first` and a row of `second`, plus an element of `extra`.
+/// scalar product of a row of `first` and a row of `second`, plus the number of the second node in `extra`,
+/// if there is one.
 struct PairFactors {
     /// The factor of each node as the first node of a pair, `[N, width]`.
     first: Tensor,
@@ -100,7 +102,8 @@ struct PairFactors {
 
 impl PairFactors {
     /// Computes the factors of each node. With one column and many nodes, the layers of query and key are
-    /// merged to save a product: `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`.
+    /// merged to save a product. `Q'` is the transpose of `Q` in the equation that allows this: `(Q a + q) .
+    /// (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`.
     fn new(query: &Linear, key: &Linear, columns: i64, nodes: &Tensor) -> Self {
         let rows = nodes.size()[0];
         let width = nodes.size()[1];
@@ -226,7 +229,7 @@ pub(in crate::nn) fn host_scores_of_pairs(
     columns: usize,
 ) -> Vec<f32> {
     let depth = query.width / columns;
-    for x in query.values.iter_mut() {
+    for x in &mut query.values {
         *x /= (depth as f32).sqrt();
     }
     let is_directed = arrays.is_directed();
@@ -310,49 +313,6 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
         }
     }
     (batch.tensor(first.into_iter()), batch.tensor(second.into_iter()))
-}
-
-/// Computes features of every ordered pair of nodes, `[sum of n * n, 1 + walks]`, which message passing can't
-/// compute. The first column is 1 if there is an edge from the second node to the first. The other columns
-/// are `log(1 + number of walks)` for walks of the lengths `2..=walks + 1` from the first node to the second.
-///
-/// For example, message passing gives nodes 0 and 2 equal embeddings in the graph with the edges 0->1 and
-/// 2->3. Without pair features, the pair (1, 0), which closes a cycle, gets the same logit as (1, 2).
-pub(in crate::nn) fn pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f64> {
-    let columns = 1 + walks;
-    let neighbours = arrays.neighbours();
-    let mut values = vec![0.0; arrays.n_pairs() * columns];
-    for (nodes, pairs) in arrays.node_ptr.windows(2).zip(arrays.pair_ptr.windows(2)) {
-        let first = nodes[0];
-        let n = nodes[1] - nodes[0];
-        let successors = |i: usize| {
-            let targets = neighbours.outgoing(first + i).unwrap_or_else(|| neighbours.incoming(first + i));
-            targets.iter().map(move |&(to, _)| to as usize - first)
-        };
-        let rows = &mut values[pairs[0] * columns..pairs[1] * columns];
-        let mut counts = vec![0.0f64; n * n];
-        for i in 0..n {
-            for j in successors(i) {
-                counts[i * n + j] = 1.0;
-                rows[(j * n + i) * columns] = 1.0;
-            }
-        }
-        for length in 1..=walks {
-            let mut longer = vec![0.0; n * n];
-            for i in 0..n {
-                for via in successors(i) {
-                    for j in 0..n {
-                        longer[i * n + j] += counts[via * n + j];
-                    }
-                }
-            }
-            counts = longer;
-            for (pair, &count) in counts.iter().enumerate() {
-                rows[pair * columns + length] = count.ln_1p();
-            }
-        }
-    }
-    values
 }
 
 #[cfg(test)]

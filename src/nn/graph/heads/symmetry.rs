@@ -9,11 +9,11 @@ use crate::nn::graph::torso::Embeddings;
 use crate::nn::{Linear, Scope};
 use crate::{Error, Result};
 
-/// The largest number of nodes for which `Auto` chooses exact counts. Exact counts take too long for some
-/// larger graphs.
+/// The largest number of nodes for which [`SymmetryInput::Auto`] chooses exact counts. Exact counts take too
+/// long for some larger graphs.
 const MAX_NODES_COUNTED: usize = 8;
-/// The largest number of forward slots for which `Auto` chooses this input, because automorphisms are counted
-/// once per slot.
+/// The largest number of forward slots for which [`SymmetryInput::Auto`] gives the network the numbers of
+/// automorphisms as an input. They are counted once per slot, which takes too long for more slots.
 const MAX_SLOTS: usize = 256;
 
 /// The settings for numbers of automorphisms as an input of a network. The input holds the number of

@@ -1,19 +1,20 @@
-//! The dense tables of the messages of a graph transformer.
+//! The dense tables of the messages of a graph transformer. A row is the vector of a node, or of the virtual
+//! node of a graph.
 
 use tch::{Device, Kind, Tensor};
 
 use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::heads::size_groups;
 
-/// The relation between a sending row and the row that attends to it. The features of an edge between the two
-/// rows are stored separately.
+/// The relation between a sending row (a node or virtual node) and the row that attends to it, the receiver.
+/// The features of an edge between the two rows are stored separately.
 #[derive(Clone, Copy)]
 pub(super) enum Relation {
     /// The sender is the virtual node of the graph.
     Virtual,
     /// The sender is a node, and the receiver is the virtual node.
     Node,
-    /// The sender and the receiver are the same row.
+    /// The sender and the receiver are the same node or virtual node.
     Itself,
     /// The sender is the target of a directed edge from the receiver.
     Target,
@@ -29,7 +30,8 @@ impl Relation {
     }
 }
 
-/// Tables of the pairs of rows that attend to each other, and of the features of these pairs.
+/// Tables of the pairs of rows (nodes or virtual nodes) that attend to each other, and of the features of
+/// these pairs.
 ///
 /// The rows of a graph are its virtual node, followed by its nodes. The batch has `R = N + B` rows. For
 /// graphs of up to about 270 nodes (at width 128) a table of all pairs of rows, with a number per head, costs
@@ -38,12 +40,13 @@ pub(super) struct AttentionTables {
     /// The groups of graphs of similar size. Groups keep a large graph from widening the tables of small
     /// graphs.
     pub(super) groups: Vec<Group>,
-    /// The value `log(1 + number of messages)` of each receiving row, `[R, 1]`.
+    /// The value `log(1 + number of messages)` of each row (node or virtual node), `[R, 1]`.
     pub(super) log_degree: Tensor,
-    /// The index of each row in the concatenated, padded tables of all groups, `[R]`; `None` if there is no
-    /// padding, because then the tables have the rows in the same order.
+    /// The position of each row (node or virtual node) in the padded tables of all groups, concatenated,
+    /// `[R]`; `None` without padding, because then row `i` has position `i`.
     table_positions: Option<Tensor>,
-    /// The index of each row in the list of all nodes followed by all virtual nodes, `[R]`.
+    /// The index of each row (node or virtual node) in the list of all nodes followed by all virtual nodes,
+    /// `[R]`.
     order: Tensor,
     /// The index of each node's row, `[N]`.
     nodes: Tensor,
@@ -51,16 +54,16 @@ pub(super) struct AttentionTables {
     virtuals: Tensor,
 }
 
-/// The tables of a group of `G` graphs. Each graph is padded to `L` rows, which is one more than the number
-/// of nodes of the largest graph of the group.
+/// The tables of a group of `G` graphs. A graph has a row for its virtual node and for each of its nodes, and
+/// is padded to the `L` rows of the largest graph of the group.
 pub(super) struct Group {
     /// The number `G` of graphs and the number `L` of rows per graph.
     pub(super) sizes: (i64, i64),
-    /// A mask that is true for pairs of rows without attention, `[G, 1, L, L]`. The last two dimensions are
-    /// the receiver and the sender.
+    /// A mask `[G, 1, L, L]` that is true for pairs of rows (nodes or virtual nodes) that don't attend to
+    /// each other. The last two dimensions are the receiver and the sender.
     pub(super) masked: Tensor,
-    /// The count of each feature of each pair of rows, `[G, L, L, F]`. Features are edge classes, values of
-    /// edge attributes, and relations.
+    /// The count of each feature of each pair of rows (nodes or virtual nodes), `[G, L, L, F]`. Features are
+    /// edge classes, values of edge attributes, and relations.
     pub(super) features: Tensor,
     /// The index of the row at each position of the tables, `[G L]`; `None` if there is no padding. Padded
     /// positions repeat the virtual node of the graph, and no other row attends to them.
@@ -77,8 +80,8 @@ impl Group {
     }
 }
 
-/// The indices of features in the tables. Edge classes come first, followed by values of attributes and by
-/// relations.
+/// The indices of the features of pairs of rows in the tables. Edge classes come first, followed by the
+/// values of edge attributes and by relations.
 struct Features {
     /// The index of the first value of each edge attribute among the features.
     attribute_starts: Vec<usize>,
@@ -117,7 +120,7 @@ struct HostTables<'a> {
     features: &'a Features,
     /// The number of rows per graph, including padding.
     length: usize,
-    /// A mask that is true for pairs of rows without attention, `[graphs, length, length]`.
+    /// A mask that is true for pairs of rows that don't attend to each other, `[graphs, length, length]`.
     masked: Vec<bool>,
     /// The count of each feature of each pair of rows, `[graphs, length, length, features]`.
     counts: Vec<f32>,
@@ -249,7 +252,7 @@ impl AttentionTables {
         (rows.index_select(0, &self.nodes), rows.index_select(0, &self.virtuals))
     }
 
-    /// Arranges the padded tables of all groups, each `[G L, ..]`, as rows `[R, ..]`.
+    /// Arranges the padded tables of all groups, each `[G L, ..]`, as rows `[R, ..]` without padding.
     pub(super) fn scatter(&self, groups: &[Tensor]) -> Tensor {
         match (&self.table_positions, groups) {
             (None, [rows]) => rows.shallow_clone(),

@@ -231,15 +231,16 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// Returns the messages to each row of a layer, in the order of the rows. A message consists of the index
-    /// of the sending row, and the indices of the feature vectors that are added to the message.
+    /// Returns the messages to each row (node or virtual node) of a layer, in the order of the rows. A
+    /// message consists of the index of the sending row, and the indices of the feature vectors that are
+    /// added to the message.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
         let mut messages = Vec::new();
         for graph in graphs {
             let first = messages.len();
             let n = graph.n_nodes();
-            // The table holds the vectors of two edge classes, of three values of an attribute, and of the
-            // relations, in this order.
+            // The feature vectors with the indices 0 and 1 belong to the edge classes, 2 to 4 to the values
+            // of an attribute, and those from 5 on to the relations.
             messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
                 messages[first + node].push((first, vec![5]));

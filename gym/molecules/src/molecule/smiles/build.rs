@@ -60,7 +60,8 @@ pub(super) fn separate_charges(table: &ValenceTable, atoms: &mut [RawAtom], bond
     if table.filled(Element::N, 0, 5).is_some() {
         return;
     }
-    // `halves` holds twice the sum of each atom's bond orders, because an aromatic bond has the order 1.5.
+    // `halves` holds twice the sum of each atom's bond orders, so that an aromatic bond, whose order is 1.5,
+    // adds a whole number.
     let mut halves: Vec<usize> = atoms.iter().map(|atom| 2 * usize::from(atom.written_hydrogens())).collect();
     for bond in bonds.iter() {
         let value = match bond.mark {

@@ -7,8 +7,8 @@ pub(super) struct SideBond {
     pub(super) bond: usize,
     /// The neighbour: the atom of this bond that isn't an end of the double bond.
     pub(super) atom: usize,
-    /// `true` if the following holds: if this bond goes upwards from its first to its second atom, then the
-    /// end's neighbour with the smallest index is below the end.
+    /// `true` if an upward direction of this bond, from its first to its second atom, means that the end's
+    /// neighbour with the smallest index is below the end.
     pub(super) turns: bool,
 }
 
@@ -44,8 +44,8 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
     let mut up: Vec<Option<bool>> = vec![None; n_bonds];
     let mut done = vec![false; n_bonds];
     for &(start, _) in &marked {
-        // Double bonds are visited one after another, so that a double bond is visited after its neighbours
-        // have given a direction to a bond that they share.
+        // The search goes from a double bond to the next one along a shared single bond. The direction of the
+        // shared bond is then already known when the next double bond is visited.
         let mut open = vec![start];
         while let Some(k) = open.pop() {
             let Some(&(_, [mut near, mut far])) = marked.iter().find(|(other, _)| *other == k) else {
@@ -83,7 +83,7 @@ pub(super) fn directions(molecule: &Molecule, rank: &[usize]) -> Vec<Option<bool
 }
 
 /// Returns `true` if the neighbour with the smallest index of a double bond's end is above this end. Returns
-/// `None` if the directions so far don't determine this.
+/// `None` if the directions in `up` don't determine this.
 fn first_is_up(molecule: &Molecule, up: &[Option<bool>], end: usize, double: usize) -> Option<bool> {
     side_bonds(molecule, end, double).into_iter().find_map(|side| Some(up[side.bond]? ^ side.turns))
 }

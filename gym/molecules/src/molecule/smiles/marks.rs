@@ -112,8 +112,8 @@ impl RawMarks {
         n_turns + n_hydrogens + self.up.keys().filter(|k| bonds(**k)).count()
     }
 
-    /// Returns the molecule with the marks of the text, and the number of marks that were dropped because
-    /// they have no meaning.
+    /// Returns the molecule with the stereo marks of the text, and the number of marks that were dropped
+    /// because they belong to no stereo element or are incomplete.
     pub(super) fn set(&self, molecule: Molecule) -> Result<(Molecule, usize), MoleculeError> {
         let written = self.count([&|_| true; 3]);
         if written == 0 {

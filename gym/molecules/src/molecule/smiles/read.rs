@@ -8,8 +8,8 @@ use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, Vale
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
-/// The numbers of features of a SMILES that the reader ignored. Such features are either meaningless, or a
-/// [`Molecule`] can't store them.
+/// The counts of those features of a SMILES that the reader ignored. The reader ignores features that are
+/// meaningless, or that a [`Molecule`] can't store.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LeftOut {
     /// The number of ignored marks of stereochemistry: `@` or `@@` at atoms, and `/` or `\` at bonds. A

@@ -112,7 +112,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the number of hydrogens that a reader infers for the atom if the atom is written without
-    /// brackets. Returns `None` if a reader would place double bonds differently.
+    /// brackets. Returns `None` if no usual valence of the element fits the bonds, or if a reader would place
+    /// double bonds differently than in this molecule.
     fn implied(&self, a: usize, lower: bool) -> Option<u8> {
         let element = self.molecule.atoms()[a].element;
         if !lower {

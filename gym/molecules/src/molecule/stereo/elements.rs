@@ -25,8 +25,8 @@ impl Molecule {
         self.heavy_neighbours(end).into_iter().filter(|&b| b != other).collect()
     }
 
-    /// Returns the atoms and double bonds that can be stereo elements by RDKit's rules. Elements with equal
-    /// neighbours, whose marks have no meaning, are included.
+    /// Returns the atoms and double bonds that can be stereo elements by RDKit's rules. Atoms and bonds with
+    /// equal neighbours are included, although a symmetry inverts their marks.
     pub(super) fn candidates(&self) -> Vec<StereoElement> {
         let centres = (0..self.atoms().len()).filter(|&a| self.is_centre(a)).map(StereoElement::Centre);
         let open: Vec<bool> = (0..self.bonds().len()).map(|k| self.is_open(k)).collect();

@@ -1,5 +1,5 @@
-//! Removal of marks of stereochemistry that have no meaning, and enumeration of the stereoisomers of a
-//! molecule.
+//! Removal of stereo marks that have no meaning, because a symmetry of the molecule inverts them, and
+//! enumeration of the stereoisomers of a molecule.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::molecule::{Molecule, ranks};
 const MAX_SETTINGS: u32 = 16;
 
 impl Molecule {
-    /// Returns the stereo elements of the molecule, in ascending order, whether they are marked or not. An
-    /// element is an atom (a carbon with four neighbours, at most one of them hydrogen, quaternary
-    /// nitrogen, sulphoxide, phosphorus and so on) or a double bond outside of rings with fewer than eight
-    /// atoms. An element is left out if a symmetry inverts it and changes no other element. An example is
-    /// an atom with two methyls, which the symmetry exchanges. If all elements are marked, the molecule is
-    /// one stereoisomer. Different combinations of marks may describe the same stereoisomer.
+    /// Returns the stereo elements of the molecule, in ascending order, whether they are marked or not. A
+    /// stereo element is an atom (a carbon with four neighbours, of which at most one is hydrogen; a
+    /// quaternary nitrogen; a sulphoxide; phosphorus; and so on) or a double bond outside of rings with fewer
+    /// than eight atoms. A stereo element is left out if a symmetry inverts it and changes no other element.
+    /// An example is an atom with two methyls, which the symmetry exchanges. If all elements are marked, the
+    /// molecule is one stereoisomer. Different combinations of marks may describe the same stereoisomer.
     ///
     /// The rules are RDKit's. Nitrogen with three neighbours is an element only in rings of three and at
     /// bridgeheads, and only if it isn't conjugated. Cumulenes and atropisomers aren't elements. Double
@@ -39,12 +39,12 @@ impl Molecule {
     }
 
     /// Returns the stereo elements in two groups. No symmetry changes or exchanges the signs of the first
-    /// group, so each element of the first group doubles the number of isomers. Candidates whose marks have
-    /// no meaning because of a symmetry are in neither group.
+    /// group, so each element of the first group doubles the number of isomers. Atoms and bonds whose marks
+    /// have no meaning, because a symmetry inverts them, are in neither group.
     fn elements(&self) -> (Vec<StereoElement>, Vec<StereoElement>) {
         let classes = self.classes();
         let mut count = BTreeMap::new();
-        for class in classes.iter() {
+        for class in &classes {
             *count.entry(class).or_insert(0) += 1;
         }
         let alone = |a: usize| count[&classes[a]] == 1;
@@ -55,8 +55,8 @@ impl Molecule {
             candidates.partition(|element| self.is_told(*element, &classes));
         let graph = self.graph(|k| self.class(k));
         while let Some(place) = (0..others.len()).find(|&place| {
-            // Each atom of the other elements gets a unique node attribute, so that symmetries keep it in
-            // place.
+            // Each atom of the other stereo elements gets a unique node attribute, so that symmetries keep it
+            // in place.
             let rest = sure.iter().chain(&others).filter(|other| **other != others[place]);
             let mut held = graph.clone();
             for (a, number) in rest.flat_map(|other| self.atoms_of(*other)).zip(1u16..) {
@@ -81,27 +81,28 @@ impl Molecule {
         self.ends(element).into_iter().chain(self.ligands(element).concat()).collect()
     }
 
-    /// Returns `true` if the element has two neighbours that `alike` accepts and whose exchange would
-    /// invert the element's sign.
+    /// Returns `true` if the stereo element has two neighbours that `alike` accepts and whose exchange would
+    /// invert the sign of the stereo element.
     fn any_pair(&self, element: StereoElement, alike: impl Fn(usize, usize) -> bool) -> bool {
         let any =
             |atoms: &Vec<usize>| (1..atoms.len()).any(|k| atoms[..k].iter().any(|&a| alike(a, atoms[k])));
         self.ligands(element).iter().any(any)
     }
 
-    /// Returns `true` if no two neighbours of an element are in the same symmetry class, so that no
+    /// Returns `true` if no two neighbours of a stereo element are in the same symmetry class, so that no
     /// symmetry exchanges two of them.
     fn is_told(&self, element: StereoElement, classes: &[usize]) -> bool {
         !self.any_pair(element, |a, b| classes[a] == classes[b])
     }
 
-    /// Returns `true` if two neighbours of an element are in the same symmetry class and have no other
+    /// Returns `true` if two neighbours of a stereo element are in the same symmetry class and have no other
     /// neighbours.
     fn has_equal_ends(&self, element: StereoElement, classes: &[usize]) -> bool {
         self.any_pair(element, |a, b| classes[a] == classes[b] && self.neighbours(a).len() == 1)
     }
 
-    /// Returns the molecule without the marks that have no meaning.
+    /// Returns the molecule without the stereo marks that have no meaning, because a symmetry of the molecule
+    /// inverts them.
     pub(crate) fn normal(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -118,10 +119,10 @@ impl Molecule {
                 .map(|mark| mark.element)
                 .filter(|&element| !self.is_told(element, &classes));
             let turned: Vec<_> = doubted.filter(|&element| self.is_turned(element)).collect();
-            // Two marks may carry information together even if symmetries could invert each of them alone.
-            // In 1,2,3-trimethylcyclopropane, for example, two marks tell that two methyls are on the same
-            // side. A mark is therefore removed only if a symmetry still inverts it after all other such
-            // marks are removed.
+            // Two marks may carry information together even if symmetries could invert each of them alone. In
+            // 1,2,3-trimethylcyclopropane, for example, two marks show that two methyls are on the same side.
+            // A mark is therefore removed only if a symmetry still inverts it after all other such marks are
+            // removed.
             let alone = |&element: &StereoElement| {
                 let gone = |mark: &StereoMark| mark.element == element || !turned.contains(&mark.element);
                 self.keeping(gone).is_turned(element)
@@ -160,8 +161,8 @@ impl Molecule {
         self.with_stereo_marks(marks)
     }
 
-    /// Returns a marked molecule with a sign added to each unmarked stereo element whose sign has no
-    /// meaning, because a symmetry inverts it. A molecule without marks is returned unchanged.
+    /// Returns a marked molecule in which each unmarked stereo element gets a sign, if a symmetry of the
+    /// molecule inverts this sign, so that it has no meaning. A molecule without marks is returned unchanged.
     pub(crate) fn completed(mut self) -> Self {
         if self.marks().is_empty() {
             return self;
@@ -177,8 +178,8 @@ impl Molecule {
         self
     }
 
-    /// Returns `true` if a symmetry maps the molecule to the molecule in which the mark of this element is
-    /// inverted.
+    /// Returns `true` if a symmetry maps the molecule to the molecule in which the mark of this stereo
+    /// element is inverted.
     fn is_turned(&self, element: StereoElement) -> bool {
         let turn =
             |mark: &StereoMark| StereoMark { positive: mark.positive ^ (mark.element == element), ..*mark };
@@ -226,9 +227,9 @@ impl Molecule {
             .and_then(|many| many.checked_mul(others))
     }
 
-    /// Returns the stereoisomers that agree with the molecule's marks. Each stereoisomer is listed once,
-    /// and each of its elements whose sign has a meaning is marked. Returns `None` if more than 16 elements
-    /// are unmarked (more than 65,536 combinations of signs).
+    /// Returns the stereoisomers that agree with the molecule's marks. Each stereoisomer is listed once, and
+    /// each of its stereo elements is marked, unless a symmetry inverts its sign. Returns `None` if more than
+    /// 16 stereo elements are unmarked (more than 65,536 combinations of signs).
     ///
     /// ```
     /// use gfn_molecules::Molecule;

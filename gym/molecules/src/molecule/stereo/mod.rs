@@ -47,9 +47,9 @@ pub struct StereoMark {
 }
 
 impl Molecule {
-    /// Returns the marks of a molecule in ascending order. Marks without a meaning have been dropped. A
-    /// molecule without marks represents all of its stereoisomers. A molecule in which some elements are
-    /// marked represents all stereoisomers that agree with these marks.
+    /// Returns the marks of a molecule in ascending order. Marks without a meaning, which a symmetry of the
+    /// molecule inverts, have been dropped. A molecule without marks represents all of its stereoisomers. A
+    /// molecule in which some elements are marked represents all stereoisomers that agree with these marks.
     ///
     /// ```
     /// use gfn_molecules::{Molecule, StereoElement};
@@ -71,8 +71,8 @@ impl Molecule {
         self.with_stereo_marks(Vec::new())
     }
 
-    /// Returns the molecule with the given marks instead of its previous marks. Marks without a meaning are
-    /// dropped.
+    /// Returns the molecule with the given marks instead of its previous marks. Marks without a meaning,
+    /// which a symmetry of the molecule inverts, are dropped.
     ///
     /// # Errors
     /// [`MoleculeError::Stereo`] for a mark at an atom or bond that can't be a stereo element, for two
@@ -118,8 +118,8 @@ impl Molecule {
         }
     }
 
-    /// Returns the molecule with the given marks, which must be in ascending order. Marks without a meaning
-    /// are kept.
+    /// Returns the molecule with the given marks, which must be in ascending order. Marks without a meaning,
+    /// which a symmetry of the molecule inverts, are kept.
     pub(crate) fn with_stereo_marks(&self, marks: Vec<StereoMark>) -> Self {
         let mut out = self.clone();
         out.marks = marks;

@@ -144,7 +144,7 @@ impl Molecule {
         self.ligands(mark.element).into_iter().fold(mark.positive, |sign, atoms| sign ^ turned(atoms))
     }
 
-    /// Returns `true` if both signs of an element are equivalent, because a symmetry of the given graph
+    /// Returns `true` if both signs of a stereo element are equivalent, because a symmetry of the given graph
     /// exchanges them. Attributes of the graph's nodes may restrict its symmetries.
     pub(super) fn turns_in(&self, graph: &GraphState, element: StereoElement) -> bool {
         let [one, other] = [true, false].map(|positive| {

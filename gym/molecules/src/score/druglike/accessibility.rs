@@ -10,9 +10,9 @@ use super::{Subject, morgan};
 use crate::Molecule;
 use crate::score::pickle::{is_gzipped, unpickled};
 
-/// A table of the contributions of fragments to synthetic accessibility. The contributions are derived from
-/// the frequencies of the fragments in known molecules, and are read from RDKit's
-/// `Contrib/SA_Score/fpscores.pkl.gz`, or from a text file.
+/// A table of the contributions of fragments (the surroundings of an atom) to synthetic accessibility. The
+/// contributions are derived from the frequencies of the fragments in known molecules, and are read from
+/// RDKit's `Contrib/SA_Score/fpscores.pkl.gz`, or from a text file.
 ///
 /// ```no_run
 /// use gfn_molecules::{AccessibilityTable, Molecule};

@@ -25,7 +25,8 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         let atom = molecule.atoms()[a];
         let [number, degree, hydrogens] =
             [atom.element.number(), molecule.degree(a), atom.hydrogens].map(u32::from);
-        // The last value is the difference of the isotope's mass from the usual mass, which is always 0.
+        // The 0 is RDKit's difference of the isotope's mass from the usual mass, because isotopes aren't
+        // supported.
         hash(
             [number, degree, hydrogens, atom.charge as u32, 0]
                 .into_iter()
@@ -37,8 +38,8 @@ pub(super) fn environments(subject: &Subject<'_>, radius: usize) -> BTreeMap<u32
         |k: usize| if subject.is_aromatic(k) { 12 } else { u32::from(molecule.bonds()[k].order.value()) };
     let at = |a: usize| molecule.bonds_at(a).iter().map(move |&k| (k, molecule.bonds()[k].other_end(a)));
     let mut numbers: Vec<u32> = (0..n).map(alone).collect();
-    // The bonds that each environment covers, as bits. The highest word comes first, so that sorting gives
-    // RDKit's order.
+    // The bonds that each environment covers, as bits. The word with the highest bond indices comes first, so
+    // that sorting gives RDKit's order.
     let mut covered = vec![vec![0u64; words]; n];
     let mut seen: Vec<Vec<u64>> = Vec::new();
     let mut done: Vec<bool> = (0..n).map(|a| molecule.bonds_at(a).is_empty()).collect();

@@ -10,8 +10,9 @@ use chematic_smarts::perceived::with_perceived_target;
 use crate::score::property::Subject;
 use crate::{BondOrder, Molecule};
 
-/// A molecule as chematic's type, in two versions. Each version is created when it is first needed. The
-/// version is then kept, because chematic caches results in it.
+/// A molecule as chematic's type, in two versions: with hydrogens as counts, and with hydrogens as atoms.
+/// Each version is created when it is first needed. The version is then kept, because chematic caches results
+/// in it.
 #[derive(Default)]
 pub(crate) struct Translations {
     plain: OnceCell<Other>,

@@ -47,8 +47,8 @@ impl Process {
                 let mut line = Vec::new();
                 let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
                 if line.last() != Some(&b'\n') {
-                    // A last line without a line end is discarded, because it may be the beginning of a
-                    // number that a crash cut off.
+                    // A line without a line end is either too long or the last one. The last one is
+                    // discarded, because it may be the beginning of a number that a crash cut off.
                     if length < LONGEST_LINE as usize {
                         break;
                     }

@@ -27,7 +27,7 @@ const POOLING: usize = 3;
 const KINDS: usize = 5;
 /// The index of the aromatic bond type.
 const AROMATIC_BOND: usize = 3;
-/// The index of the bond type of loops.
+/// The index of the bond type of the loop that a molecule with a single atom gets.
 const LOOP: usize = 4;
 /// The feature column for elements other than C, N, O and F, which have columns 1 to 4.
 const OTHER: usize = 5;
@@ -175,13 +175,13 @@ impl MoleculeScore for SehProxy {
 struct Batch {
     /// The features of the atoms, of shape `[N, 71]` for `N` atoms.
     features: Tensor,
-    /// The distinct source atoms of the arrows of each bond type. One message is computed for each atom, with
-    /// the matrix of the bond type.
+    /// The distinct source atoms of the arrows (directed bonds) of each bond type. One message is computed
+    /// for each of these atoms, with the matrix of the bond type.
     of_kind: Vec<Tensor>,
-    /// The index of each arrow's message in the tensor of all messages. This tensor concatenates the
-    /// messages of all bond types.
+    /// The index of the message of each arrow (directed bond) in the tensor of all messages. This tensor
+    /// concatenates the messages of all bond types.
     sources: Tensor,
-    /// The index of the first arrow that leads to each atom.
+    /// The index of the first arrow (directed bond) that leads to each atom.
     arrows: Tensor,
     /// The indices of all atoms, 0 to `N - 1`.
     atoms: Tensor,
@@ -198,7 +198,7 @@ impl Batch {
         let mut arrows = Vec::new();
         let mut of = Vec::new();
         let mut firsts = Vec::new();
-        // The bond type and the source atom of each arrow.
+        // The bond type and the source atom of each arrow (directed bond).
         let mut links: Vec<(usize, i64)> = Vec::new();
         for (nth, molecule) in molecules.iter().enumerate() {
             let first = of.len();
@@ -264,8 +264,8 @@ enum Pool {
     Max = 2,
 }
 
-/// Pools groups of rows. `members` holds indices of rows. Group `k` begins at index `first[k]` of
-/// `members`.
+/// Pools groups of rows of the matrix `rows`. `members` holds the indices of the rows, group by group. Group
+/// `k` begins at index `first[k]` of `members`.
 fn bags(rows: &Tensor, members: &Tensor, first: &Tensor, pool: Pool) -> Tensor {
     Tensor::embedding_bag(rows, members, first, false, pool as i64, false, None::<&Tensor>, false).0
 }

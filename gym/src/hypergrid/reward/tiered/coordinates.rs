@@ -15,17 +15,18 @@ pub(super) type Cover = Box<dyn Fn(usize, usize, usize) -> Option<u64> + Send + 
 /// tier's sum give a multiple of the tier's modulus; the coordinates of each coprime pair have no common
 /// factor.
 ///
-/// Counting goes dimension by dimension, and partial points with equal state are counted together. The state
-/// of a partial point is a list of numbers: for each tier the covered bits, then for each tier the sum, then
-/// the sum that selects the rule, and then for each dimension the prime factors of its coordinate if a later
-/// dimension must be coprime to it.
+/// Counting goes dimension by dimension. Partial points (the coordinates of the first dimensions) with equal
+/// state are counted together. The state of a partial point is a list of numbers: for each tier the covered
+/// bits, then for each tier the sum, then the sum that selects the rule, and then for each dimension the
+/// prime factors of its coordinate if a later dimension must be coprime to it.
 pub(super) struct CoordinateConditions {
     pub(super) dims: Vec<usize>,
     pub(super) height: usize,
     pub(super) cover: Cover,
     /// The sum of each tier: the number that each coordinate adds to it, and its modulus.
     pub(super) sums: Vec<(Vec<u64>, u64)>,
-    /// The set of allowed primes that divide the value of each coordinate. Each bit represents a prime.
+    /// The set of allowed primes that divide `x + 1`, for each value `x` of a coordinate. Each bit represents
+    /// a prime.
     pub(super) factors: Vec<u64>,
     /// Pairs of indices into `dims`. From the tier `pairs_from` on, the two coordinates of a pair must have
     /// no common factor.

@@ -17,10 +17,10 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// If there are several [`rules`](Self::rules), the last tier also needs the least common multiple of the
 /// point's rule. The rule is the sum of the constrained `v` modulo the number of rules.
 ///
-/// Primes above the height are left out. Each cap is cut to the largest exponent that all remaining primes
-/// reach within the height. log Z and the number of modes are counted exactly by dynamic programming over the
-/// dimensions. These numbers stay unknown if counting takes too many steps, because there are many primes and
-/// targets or the dimensions of a pair are far apart.
+/// Primes above the height are left out. If a remaining prime to the power of a cap exceeds the height, the
+/// cap is lowered to the largest exponent at which no remaining prime does. log Z and the number of modes are
+/// counted exactly by dynamic programming over the dimensions. These numbers stay unknown if counting takes
+/// too many steps, because there are many primes and targets or the dimensions of a pair are far apart.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{HyperGrid, MultiplicativeCoprime, Preset};
@@ -35,7 +35,7 @@ pub struct MultiplicativeCoprime {
     pub r0: f64,
     /// The indices of the constrained dimensions.
     pub dims: Vec<usize>,
-    /// The allowed prime factors of the constrained coordinates plus one.
+    /// The allowed prime factors of `x + 1`, for each constrained coordinate `x`.
     pub primes: Vec<u32>,
     /// The tiers, each with a reward and its conditions.
     pub tiers: Vec<CoprimeTier>,
@@ -53,13 +53,15 @@ pub struct MultiplicativeCoprime {
 pub struct CoprimeTier {
     /// The amount that the tier adds to the reward of a point that passes it.
     pub weight: f64,
-    /// The largest exponent that each allowed prime may have in a constrained coordinate plus one.
+    /// The largest exponent of each allowed prime in the factorisation of `x + 1`, for each constrained
+    /// coordinate `x`.
     pub cap: u32,
-    /// The least common multiple that the constrained coordinates plus one must have.
+    /// The least common multiple that the numbers `x + 1` of all constrained coordinates `x` must have.
     pub lcm: LcmTarget,
 }
 
-/// The least common multiple that a tier requires of the constrained coordinates plus one.
+/// The least common multiple that a tier requires of the numbers `x + 1`, with `x` the constrained
+/// coordinates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LcmTarget {
     /// The tier accepts any least common multiple.
@@ -83,9 +85,9 @@ impl MultiplicativeCoprime {
         }
     }
 
-    /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. The `t`-th cap
-    /// gives a tier of weight `10^t`. From the third tier on, neighbouring dimensions must be coprime. The
-    /// last tier has the target `last`.
+    /// Returns conditions on the first `n_dims` dimensions with the first `n_primes` primes. Entry `t` of
+    /// `caps` gives a tier with this cap and the weight `10^t`. From the third tier on, neighbouring
+    /// dimensions must be coprime. The last tier has the target `last`.
     pub(in crate::hypergrid::reward) fn chain(
         grid: &HyperGrid,
         n_dims: usize,
@@ -214,8 +216,8 @@ impl MultiplicativeCoprime {
         build_table(kind, grid, self.r0, n, weights, mode_tiers, conditions)
     }
 
-    /// Returns the allowed primes that are no greater than the grid's height, the largest value of a
-    /// coordinate plus one.
+    /// Returns the allowed primes that are no greater than the grid's height. Larger primes divide no
+    /// `x + 1`, because a coordinate `x` is below the height.
     fn primes_within(&self, grid: &HyperGrid) -> Result<Vec<u32>> {
         let within: Vec<u32> = self.primes.iter().copied().filter(|&p| p as usize <= grid.height()).collect();
         let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
@@ -236,8 +238,8 @@ impl MultiplicativeCoprime {
     }
 }
 
-/// Returns the cap, or the largest exponent with which the powers of all primes stay within the height, if
-/// this exponent is smaller.
+/// Returns the smaller of two numbers: `cap`, and the largest exponent at which no power of a prime exceeds
+/// the height.
 fn cut(cap: u32, primes: &[u32], grid: &HyperGrid) -> u32 {
     primes.iter().map(|&p| grid.height().ilog(p as usize)).fold(cap, u32::min)
 }

@@ -21,7 +21,8 @@ use crate::hypergrid::HyperGrid;
 const MAX_STEPS: usize = 1 << 24;
 
 /// The largest number of attempts to draw random sets of coordinates for the parity checks of a tier. A draw
-/// is repeated if its checks follow from the earlier tiers and the selector.
+/// is repeated if its checks follow from those of the earlier tiers and from the bits that select a point's
+/// rule.
 const TRIES: usize = 64;
 
 /// The conditions of a table of tiers, and the counts of points that meet them.
@@ -30,7 +31,7 @@ const TRIES: usize = 64;
 /// have several *rules*. A function of the point, the selector, then assigns a rule to each point, and some
 /// tiers have a different condition for each rule.
 trait Conditions: Debug + Send + Sync {
-    /// Returns the number of rules among which the selector chooses.
+    /// Returns the number of rules. Each point of the grid has one of them.
     fn n_rules(&self) -> usize;
 
     /// Returns the index of a point's rule.
@@ -50,8 +51,8 @@ trait Conditions: Debug + Send + Sync {
 ///
 /// [`BitwiseXor`], [`MultiplicativeCoprime`] and [`ConditionalMultiscale`] fill the table;
 /// [`GridReward::tiered`] returns the table. With `n_t` the number of points that pass the tiers up to `t`,
-/// `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, which are all tiers for most
-/// families.
+/// and `H^D` the number of all points, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers`
+/// tiers, which are all tiers for most families.
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, HyperGrid};
@@ -76,7 +77,7 @@ pub struct TieredReward {
 }
 
 impl TieredReward {
-    /// Returns the number of rules among which the selector chooses.
+    /// Returns the number of rules. Each point of the grid has one of them.
     #[must_use]
     pub fn n_rules(&self) -> usize {
         self.conditions.n_rules()

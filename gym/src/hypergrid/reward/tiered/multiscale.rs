@@ -10,18 +10,19 @@ use crate::hypergrid::reward::{GridReward, RewardKind};
 /// Tiers of conditions on digits, from coarse to fine. The condition on a digit depends on the coarser
 /// digits.
 ///
-/// Coordinates are written in base `b` with `L` digits, so that `H = b^L`; `d_t` is the `(t+1)`-th most
-/// significant digit. A point passes tier `t` if `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f` for every
+/// Coordinates are written in base `b` with `L` digits, so that the height is `b^L`; `d_t` is the `(t+1)`-th
+/// most significant digit. A point passes tier `t` if `(d_t + s_t + sum_{k<t} a_tk d_k) mod b < f` for every
 /// constrained coordinate, with a shift `s_t`, a filter width `f` and coefficients `a`. If the tier has a
 /// `cross_mod` m, the `d_t` of all constrained coordinates must also add up to 0 modulo m.
 ///
 /// There may be several rules, each with its own coefficients. The rule of a point is `sum_i u_i f^i` modulo
 /// the number of rules, with `u_i` the number `(d_0 + s_0) mod b mod f` of the `i`-th constrained coordinate.
 ///
-/// A *mode* is a point that passes the first `n` tiers. Here `n` is the smallest number for which `(f / b)^(n
-/// x dims)` is below a tenth, or the number of all tiers if no number is large enough. log Z and the number
-/// of modes are counted exactly by dynamic programming over the dimensions. (torchgfn's closed form is wrong
-/// if a `cross_mod` doesn't divide the base.)
+/// A *mode* is a point that passes the first `n` tiers. Here `n` is the smallest number for which
+/// `(f / b)^(n k)` is below a tenth, with `k` the number of constrained dimensions, or the number of all
+/// tiers if no number is large enough. log Z and the number of modes are counted exactly by dynamic
+/// programming over the dimensions. (torchgfn's closed form is wrong if a `cross_mod` doesn't divide the
+/// base.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{ConditionalMultiscale, HyperGrid, Preset};
@@ -110,9 +111,9 @@ impl ConditionalMultiscale {
     /// # Errors
     /// [`Error::Config`] for dimensions that the grid lacks, a height that is no power of the base, more
     /// tiers than digits, a filter width outside `1..=base`, coefficients that don't fit the tiers, a
-    /// cross-dimensional modulus outside `2..=65536`, more rules than the filter's patterns can select, a
-    /// rule for which no point passes the first tier, weights that aren't finite and positive, and an `r0`
-    /// that is negative or not finite.
+    /// cross-dimensional modulus outside `2..=65536`, more than 65,536 rules or more than `filter_width^n`
+    /// for `n` constrained dimensions, a rule for which no point passes the first tier, weights that aren't
+    /// finite and positive, and an `r0` that is negative or not finite.
     pub fn build(&self, grid: &HyperGrid) -> Result<GridReward> {
         check_dims(grid, &self.dims)?;
         let n_digits = self.check(grid)?;

@@ -53,19 +53,20 @@ pub struct ParityTier {
     /// The lowest and the highest bit-plane that the tier checks. The range is clipped to the bits that the
     /// height needs.
     pub bits: (u32, u32),
-    /// The checks on these bit-planes: one list for each rule, or a single list for all rules. Every point
+    /// The parity checks of the tier: one list for each rule, or a single list for all rules. Every point
     /// passes an empty list.
     pub checks: Vec<Vec<ParityCheck>>,
 }
 
-/// A parity check on the bit-planes of a tier.
+/// A condition on a set of coordinates: on each bit-plane of a tier (the bits of one place value) their bits
+/// must add up to an even number, or to an odd number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParityCheck {
     /// The set of coordinates whose bits are added up. Bit `i` represents the `i`-th dimension of
     /// [`BitwiseXor::dims`].
     pub bits: u64,
-    /// The planes on which the bits of the listed coordinates must add up to an odd number: bit `b`
-    /// represents plane `b`. On all other planes of the tier these bits must add up to an even number.
+    /// The bit-planes on which the bits of the coordinates must add up to an odd number: bit `b` represents
+    /// bit-plane `b`. On all other bit-planes of the tier they must add up to an even number.
     pub odd: u32,
 }
 
@@ -84,9 +85,9 @@ impl BitwiseXor {
     /// Returns random checks of the first `n_dims` dimensions on all bit-planes. Tier `t` has `n_checks[t]`
     /// checks and weight `10^t`.
     ///
-    /// Checks are drawn tier after tier, linearly independent of each other. There are at most as many checks
-    /// as dimensions minus one, so that later tiers may get fewer checks than requested, or none. Therefore
-    /// some points pass all tiers. (torchgfn draws each tier separately, and its tiers may contradict each
+    /// Checks are drawn tier after tier, linearly independent of each other. All tiers together have at most
+    /// `n_dims - 1` checks, so that some points pass all tiers. Later tiers may therefore get fewer checks
+    /// than requested, or none. (torchgfn draws each tier separately, and its tiers may contradict each
     /// other.)
     ///
     /// # Errors
@@ -112,17 +113,18 @@ impl BitwiseXor {
 
     /// Adds `n_rules` random rules, and a tier of this weight with different checks for each rule.
     ///
-    /// The selector is linearly independent of the earlier tiers. Therefore every number that it can select
-    /// belongs to the same number of points that pass these tiers. All rules check the same `n_checks` sets
-    /// of coordinates on the planes `bits`. The required parities of a rule are those of a random point that
-    /// passes the earlier tiers and has this rule, so that every rule has modes (at heights that are a power
-    /// of 2). If the earlier tiers leave enough free bits, the new checks are independent of these tiers and
-    /// of the selector.
+    /// The selector consists of masks of bits, whose parities choose a point's rule. It is linearly
+    /// independent of the earlier tiers, so that every number that it can select belongs to equally many of
+    /// the points that pass these tiers. All rules check the same `n_checks` sets of coordinates on the
+    /// planes `bits`. The required parities of a rule are those of a random point that passes the earlier
+    /// tiers and has this rule, so that every rule has modes (at heights that are a power of 2). If the
+    /// earlier tiers leave enough bits undetermined, the new checks are independent of these tiers and of the
+    /// selector.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,536 rules, for planes that the height lacks, unless there
     /// is at least one check and at most one per constrained dimension, for tiers that contradict each other,
-    /// if the tiers leave too few free bits for the selector, and for dimensions and checks that
+    /// if the tiers leave too few bits undetermined for the selector, and for dimensions and checks that
     /// [`build`](Self::build) refuses.
     pub fn with_random_rules(
         mut self,
@@ -268,9 +270,9 @@ fn random_bits(width: usize, rng: &mut Rng) -> u128 {
     (0..width).fold(0, |mask, bit| mask | (rng.below(2) as u128) << bit)
 }
 
-/// Draws `n` masks of `width` bits that are linearly independent of the system's rows and of each other. Adds
-/// them to the system as equations with right-hand sides of 0. The `width` must be at least the system's rank
-/// plus `n`.
+/// Draws `n` masks of `width` bits that are linearly independent of the system's equations and of each other.
+/// Adds them to the system as equations with right-hand sides of 0. The `width` must be at least the system's
+/// rank plus `n`.
 fn independent_rows(system: &mut LinearSystem, n: usize, width: usize, rng: &mut Rng) -> Vec<u128> {
     let mut rows = Vec::new();
     while rows.len() < n {
